@@ -26,14 +26,15 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.values.specs import PESpec
-from tests.component.rescaling import Event, Events, topology_of
+from tests.component.rescaling import Counted, Event, Events, Seen
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.processing_element import ProcessingElement
 
 PATIENCE = 60.0  # seconds for whatever the job has to come to
-PACE = 64  # events at a time
+BURST, PAUSE = 1024, 0.04  # events at a time, and seconds between two bursts
+WORK = 10_000  # rounds of arithmetic for each: a burst is under way most of the time until the next one comes
 WATCHING = ("wait",)  # where a call stays for long: what it waits for is the fault
 
 
@@ -194,7 +195,7 @@ class FaultyHandle(InProcessHandle):
 
 
 class Paced(Events):
-    """Events that can be given again, which come slowly where nobody has seen them yet, until there is no need to."""
+    """Events that can be given again, which come in bursts where nobody has seen them yet, until there is no need to."""
 
     def __init__(self, keys: int, rows: int) -> None:
         self.fast = threading.Event()
@@ -207,11 +208,28 @@ class Paced(Events):
     def __call__(self) -> Iterator[Event]:
         if not self.given:
             yield from super().__call__()
-        for number in range(0, len(self.given), PACE):
+        for number in range(0, len(self.given), BURST):
             if number >= self._furthest:
                 self._furthest = number
-                self.fast.wait(0.003)
-            yield from self.given[number : number + PACE]
+                self.fast.wait(PAUSE)
+            yield from self.given[number : number + BURST]
+
+
+def slowly(t: Event, s: Seen) -> Counted:
+    """What `count` does, as something that takes its time."""
+    x = 1.0
+    for _ in range(WORK):
+        x = x * 1.0000001 + 1e-9
+    s.count += 1  # type: ignore[misc]
+    s.digest = (s.digest * 31 + t.sequence + 1) % 1000000007 + (0 if x > 0.0 else 1)  # type: ignore[misc]
+    return Counted(t.key, t.sequence, s.count, s.digest)
+
+
+def counts_of(feed: Events) -> rel.Topology:
+    topology = rel.Topology("faulty")
+    events = topology.source("events", rel.callable(feed, Event))
+    events.key_by("key").map("count", slowly, state=Seen, schema=Counted, lane="compiled").sink("out", rel.list())
+    return topology
 
 
 class FaultyJob:
@@ -225,7 +243,7 @@ class FaultyJob:
 
     def __init__(self, world: World, feed: Paced, folder: Path) -> None:
         self._world = world
-        self._topology = topology_of(feed, "compiled")
+        self._topology = counts_of(feed)
         saving = rel.Checkpoint(folder / "saved", every=0.2, restarts=100_000)
         config = rel.JobConfig(
             pins={"events": 0, "count": 1}, regions="manual", elasticity="off", checkpoint=saving, threads=1
@@ -256,6 +274,19 @@ class FaultyJob:
         self._world.armed = False
         if self.tower.died.is_set():
             self._follow()
+
+    def changes_still(self) -> None:
+        """Replicas come and go as if nothing had gone wrong, unless the job ends meanwhile.
+
+        Raises:
+            RayelasticError: they don't.
+        """
+        for replicas in (1, 3, 1):
+            try:
+                self.job.rescale("r1", replicas)
+            except RayelasticError:
+                if not self.job.status.state.is_final:
+                    raise
 
     def close(self) -> None:
         """Ends the job, and what dead coordinators had under way."""

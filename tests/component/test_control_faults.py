@@ -1,7 +1,8 @@
 """Calls of the coordinator are lost, their answers are, whom they go to dies, or who made them (R1, R2); at random.
 
 Checkpoints are taken and replicas come and go meanwhile. Who reads the sink finds each tuple once, in order, with the
-state that its key had to have, and the job ends. Which call goes wrong depends on the seed, and on how threads meet.
+state that its key had to have; once nothing goes wrong any more, replicas come and go again, and the job ends. Which
+call goes wrong depends on the seed, and on how threads meet.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.component.rescaling import check
 
 CHANGES = 6
 RATES = (0.03, 0.1)  # of calls that go wrong
-KEYS, ROWS = 50, 30_000
+KEYS, ROWS = 50, 60_000
 IN_THE_GATE, NIGHTLY = 5, 500
 
 
@@ -29,6 +30,7 @@ def survives(seed: int, folder: Path) -> None:
             faulty.rescales(world.dice.randint(1, 3))
             faulty.does(lambda: faulty.job.pause(0.1))
         faulty.rests()
+        faulty.changes_still()
         feed.fast.set()
         status = faulty.job.status
         assert not status.state.is_final or status.state is State.FINISHED, status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.job.levels import budget_loop
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import Adaptation
+from tests.component.rescaling import Feed, topology_of
 
 PERIOD = 0.2  # seconds between two decisions, and between two looks of the coordinator
 PATIENCE = 100  # periods
@@ -138,3 +140,21 @@ def test_nothing_is_shared_out_where_threads_are_chosen_otherwise(settings: dict
     finally:
         job.cancel(drain=False)
         job.close()
+
+
+def sharing() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "share-hosts"]
+
+
+def test_an_element_alone_costs_no_thread_that_shares_out_and_a_second_one_starts_it() -> None:
+    feed, before = Feed(10), sharing()
+    job = rel.start(topology_of(feed, "compiled"), rel.JobConfig(pes=1, regions="manual"))
+    try:
+        assert len(job.status.pes) == 1
+        assert sharing() == before
+        job.rescale("r1", 2)
+        assert len(sharing()) == len(before) + 1
+    finally:
+        feed.enough.set()
+        job.close()
+    assert sharing() == before

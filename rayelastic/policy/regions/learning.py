@@ -19,7 +19,6 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 __all__ = ["Known", "SteadyAverage"]
 
 FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
-SMALLEST_SHARE = 1e-3  # of its time in which a source works; less can't be told from noise
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
 
@@ -193,8 +192,9 @@ class Known:
 
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
-        # Where nobody knows what a source could make: what it would if it never waited.
-        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE)
+        # Where nobody knows what a source could make: what it would if it never waited, as far as that is believed.
+        # The rest of one that nearly always waits is noise, and no change of load.
+        offered = observed.throughput / max(1.0 - observed.blocked, 1.0 / self._t.guessed_growth)
         if observed.offered is None:
             self._guessed.add(name)
         average = self._offered.setdefault(name, SteadyAverage(self._t))

@@ -72,6 +72,7 @@ class JobCluster:
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
         self._ended: set[str] = set()
+        self._lost: set[str] = set()  # of these
         elastic = job.config.regions not in (None, Regions.FIXED)
         self.elastic = elastic_regions(job.plan, job.operators) if elastic else ()
 
@@ -106,6 +107,7 @@ class JobCluster:
         with self._lock:
             self._handles.update({handle.pe: handle for handle in fresh})
             self._ended.difference_update(handle.pe for handle in fresh)
+            self._lost.difference_update(handle.pe for handle in fresh)
         for handle in fresh:
             self._addresses[handle.pe] = handle.within(START_TIMEOUT).open()
         peers = dict(self._addresses)
@@ -161,7 +163,7 @@ class JobCluster:
             try:
                 return perform(element, call)
             except PELostError:
-                self.ends(pe)
+                self.loses(pe)
                 raise
 
         return cast("ElementApi", Remote(send))
@@ -181,6 +183,17 @@ class JobCluster:
         """Tells whether an element has been started, and has neither ended nor been lost."""
         with self._lock:
             return pe in self._handles and pe not in self._ended
+
+    def is_lost(self, pe: str) -> bool:
+        """Tells whether an element is known to be lost; one that has ended by itself isn't."""
+        with self._lock:
+            return pe in self._lost
+
+    def loses(self, pe: str) -> None:
+        """Notes that an element has been lost."""
+        with self._lock:
+            self._ended.add(pe)
+            self._lost.add(pe)
 
     def ends(self, pe: str) -> None:
         """Notes that an element has ended or been lost."""

@@ -74,7 +74,7 @@ class Watchers:
         pe = handle.pe
         if self._cluster.handles.get(pe) is not handle:
             return  # it was retired, and its name may be another's
-        self._cluster.ends(pe)
+        self._cluster.loses(pe)
         if not self._plan.is_dispensable(pe) and self._life.loses(pe, reason):
             self._lost(self._plan.loss(reason, pe))
 

@@ -27,7 +27,7 @@ from rayelastic.runtime.values.status import RegionCounters
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.plan.plan_change import PlanChange, RegionChange
+    from rayelastic.plan.plan_change import PlanChange
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
@@ -39,6 +39,7 @@ COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer 
 FAREWELLS = 3  # times that a router is asked to let a replica go
 UNDOINGS = 3  # times that a change is tried to be undone
 FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
+FLUSH_LOOK = 1.0  # seconds between two looks whether all that it has to pass are there still
 COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
 GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
 INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so that the older one is refused
@@ -58,6 +59,10 @@ class Cluster(Protocol):
 
     def is_running(self, pe: str) -> bool:
         """Tells whether an element has been started, and neither ended nor been lost."""
+        ...
+
+    def is_lost(self, pe: str) -> bool:
+        """Tells whether an element is known to be lost; one that has ended by itself isn't."""
         ...
 
     def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
@@ -202,7 +207,7 @@ class AdaptationPerformer:
         routers, mark = list(routers_of(change.new, region)), self._next_mark(change)
         for pe, edge in routers:
             self._router(pe, edge, change).hold((), replica, mark)
-        self._flush(change.new, region, plan_pe(change.new, region, replica), mark, len(routers))
+        self._flush(change.new, region, plan_pe(change.new, region, replica), mark, [pe for pe, _ in routers])
 
     def _detach(self, plan: ExecPlan, region: str, replica: int, change: PlanChange) -> None:
         for pe, edge in routers_of(plan, region):
@@ -236,7 +241,7 @@ class AdaptationPerformer:
             mark = self._next_mark(change)
             self._hold(routers, batch, mark, change)
             self._passing("flush")
-            self._flush(plan, batch.region, source, mark, len(routers))
+            self._flush(plan, batch.region, source, mark, [pe for pe, _ in routers])
             self._passing("copy")
             address = self._cluster.address(target)
             giver = self._cluster.element(source, COPY_TIMEOUT)
@@ -268,7 +273,7 @@ class AdaptationPerformer:
             if self._cluster.is_running(pe):
                 self._cluster.element(pe, timeout).drop_state(operators, batch.ranges)
 
-    def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, count: int) -> None:
+    def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, senders: Sequence[str]) -> None:
         """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
         points = [(source, region)]
         elastic = elastic_regions(plan, self._operators)
@@ -280,7 +285,12 @@ class AdaptationPerformer:
                 points.append((pe, edge.name))
         for pe, point in points:
             routing = self._cluster.element(pe, FLUSH_TIMEOUT + COMMAND_TIMEOUT).routing
-            if not routing.await_mark(point, mark, count, FLUSH_TIMEOUT):
+            for _ in range(round(FLUSH_TIMEOUT / FLUSH_LOOK)):
+                if routing.await_mark(point, mark, len(senders), FLUSH_LOOK):
+                    break
+                if gone := next((one for one in (*senders, source) if self._cluster.is_lost(one)), None):
+                    raise PELostError(f"{gone} is gone, and what was under way from it to {pe}")
+            else:
                 raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
 
     # --- back ---------------------------------------------------------------------------------------------------
@@ -383,12 +393,8 @@ def check_performable(change: PlanChange) -> None:
         ChangeError: replicas share an element, or change theirs.
     """
     for part in change.regions:
-        _check_region(change, part)
-
-
-def _check_region(change: PlanChange, part: RegionChange) -> None:
-    pes = change.new.region(part.region).pipelines[0].pes
-    if part.relocated:
-        raise ChangeError(f"region {part.region}: replicas can't change their processing elements while they run")
-    if len(set(pes)) < len(pes):
-        raise ChangeError(f"region {part.region}: two of its replicas share a processing element")
+        pes = change.new.region(part.region).pipelines[0].pes
+        if part.relocated:
+            raise ChangeError(f"region {part.region}: replicas can't change their processing elements while they run")
+        if len(set(pes)) < len(pes):
+            raise ChangeError(f"region {part.region}: two of its replicas share a processing element")

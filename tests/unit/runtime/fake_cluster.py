@@ -257,6 +257,9 @@ class FakeCluster:
     def is_running(self, pe: str) -> bool:
         return pe in self.elements and pe not in self.noticed
 
+    def is_lost(self, pe: str) -> bool:
+        return pe in self.noticed
+
     def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
         for pe in pes:
             if pe not in self.elements:

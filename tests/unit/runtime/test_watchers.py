@@ -56,6 +56,8 @@ class Cluster:
     def ends(self, pe: str) -> None:
         self.ended.append(pe)
 
+    loses = ends
+
 
 @dataclass
 class Plan:

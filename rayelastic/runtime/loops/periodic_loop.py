@@ -1,0 +1,53 @@
+"""A thread that looks and decides once a period, until it is stopped: what the loops of elements and coordinators share.
+
+Knows nothing of what is decided.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+
+__all__ = ["PeriodicLoop"]
+
+
+class PeriodicLoop(ABC):
+    """One such loop; it doesn't run yet.
+
+    Args:
+        name: of its thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._stopped = threading.Event()
+        self._paused = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start its thread."""
+        self._thread = threading.Thread(target=self.run, name=self._name, daemon=True)
+        self._thread.start()
+
+    def pause(self, paused: bool) -> None:
+        """Decide nothing from now on, or decide again."""
+        if paused:
+            self._paused.set()
+        else:
+            self._paused.clear()
+
+    def halt(self) -> None:
+        """Have it end with the pass that it is in; returns at once."""
+        self._stopped.set()
+
+    def stop(self) -> None:
+        """End it and wait for the pass that it is in; what is in force stays."""
+        self.halt()
+        thread = self._thread
+        # An interrupt may have come before it was started, and a pass may end its own loop.
+        if thread is not None and thread.ident is not None and thread is not threading.current_thread():
+            thread.join()
+
+    @abstractmethod
+    def run(self) -> None:
+        """Make one pass a period, until stopped. A policy that raises ends the loop, not the job."""
