@@ -40,7 +40,7 @@ from typing import cast
 from rayelastic.graph.operators.channels import channel_heads
 from rayelastic.graph.spec.loops import loops
 from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.order import Graph, consumers, topological_order
+from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topological_order
 
 __all__ = ["Region", "RegionKind", "regions"]
 
@@ -155,16 +155,10 @@ def _is_behind_source(operators: Mapping[str, OperatorSpec], first: OperatorSpec
 def _rest(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
     """Cut what has no keys: functions without state right behind a source, and others."""
     at = 0
-    while behind_source and at < len(chain) and _is_free(chain[at]):
+    while behind_source and at < len(chain) and runs_anywhere(chain[at]):
         at += 1
     parts = [(RegionKind.STATELESS, chain[:at]), (RegionKind.PIPELINE, chain[at:])]
     return [(kind, members) for kind, members in parts if members]
-
-
-def _is_free(spec: OperatorSpec) -> bool:
-    """Tell whether any replica may run an operator on any tuple."""
-    functions = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE)
-    return spec.kind in functions and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
 
 
 def _split(chain: list[OperatorSpec], *, behind_source: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import cast
 
 from rayelastic.errors import PELostError
@@ -111,28 +110,3 @@ def test_the_next_coordinator_takes_over_what_was_given() -> None:
     hosts.passes(4, a=4.0, b=4.0)
     hosts.loop = BudgetLoop("job", hosts.statuses, hosts.element, 1.0, lambda: hosts.now)
     assert hosts.passes(1, a=0.0, b=0.0) == {"a": 4, "b": 4}
-
-
-def test_an_element_alone_costs_no_thread_and_a_second_one_starts_it() -> None:
-    hosts = Hosts(a="one")
-    hosts.loop.start()
-    hosts.loop.stop()
-    assert not _sharing(), "nothing to share"
-    hosts = Hosts(a="one", b="one")
-    hosts.loop.start()
-    hosts.loop.start()
-    assert len(_sharing()) == 1
-    hosts.loop.stop()
-    assert not _sharing()
-
-
-def test_a_part_that_an_earlier_coordinator_gave_is_taken_back_by_a_loop_that_starts_with_one_element() -> None:
-    hosts = Hosts(a="one")
-    hosts.elements["a"].budget = CpuBudget(4, CPUS, siblings=1.0)
-    hosts.loop.start()
-    assert len(_sharing()) == 1
-    hosts.loop.stop()
-
-
-def _sharing() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "share-hosts"]
