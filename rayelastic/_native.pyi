@@ -369,6 +369,12 @@ class Router:
 
     def counters(self) -> RouterCounters: ...
 
+    def hottest(self) -> tuple[bytes, bool, float, int] | None:
+        """
+        Of the keys that it has looked at lately the one with the most records: its bytes (key_extractor.hpp), whether it is null, its share at
+        least, 0 to 1, and how many records were looked at. None before there are some, and where records don't go by keys.
+        """
+
 class Gather:
     """
     Where a stream comes in by any number of links, more and fewer while it runs.

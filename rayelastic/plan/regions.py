@@ -44,7 +44,7 @@ from rayelastic.graph.operators.channels import channel_heads
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.loops import loops
 from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.order import Graph, consumers, topological_order
+from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topological_order
 from rayelastic.graph.spec.ports import IN, operator_of, port_of
 
 __all__ = ["Region", "RegionKind", "regions"]
@@ -180,16 +180,10 @@ def _can_take_turns(first: OperatorSpec, found: Mapping[str, RegionKind]) -> boo
 def _rest(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
     """Cut what has no keys: functions without state whose replicas can take turns, and others."""
     at = 1 if in_turn and _takes_rules(chain[0]) else 0
-    while in_turn and at < len(chain) and _is_free(chain[at]):
+    while in_turn and at < len(chain) and runs_anywhere(chain[at]):
         at += 1
     parts = [(RegionKind.STATELESS, chain[:at]), (RegionKind.PIPELINE, chain[at:])]
     return [(kind, members) for kind, members in parts if members]
-
-
-def _is_free(spec: OperatorSpec) -> bool:
-    """Tell whether any replica may run an operator on any tuple."""
-    functions = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE)
-    return spec.kind in functions and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
 
 
 def _takes_rules(spec: OperatorSpec) -> bool:

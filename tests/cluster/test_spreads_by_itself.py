@@ -121,3 +121,32 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
         job.close()
     assert sorted(t.value for t in rows) == list(range(2 * ROWS))
     assert job.status.checkpoints.restarts == 0
+
+
+@pytest.mark.nightly
+def test_a_job_that_starts_again_under_its_name_begins_with_what_paid(ray_cluster: str, tmp_path: Path) -> None:
+    """What paid is kept by the coordinator's process, and read by another one."""
+    reasons = []
+    for run in ("first", "second"):
+        folder = tmp_path / run
+        folder.mkdir()
+        topology = rel.Topology("again")
+        stream = topology.source("numbers", rel.callable(lambda folder=folder: numbers(folder), Number))  # type: ignore[misc]
+        stream.map("ask", ask, lane="python").sink("out", rel.count())
+        job = rel.submit(topology, rel.JobConfig(region_period=1.0), address=ray_cluster)
+        try:
+            reaches(job, range(2, CPUS + 1))
+            until = time.monotonic() + PATIENCE
+            while not any(": kept" in str(one) for one in job.adaptations(every_pass=True)):
+                assert not job.status.state.is_final, job.status
+                assert time.monotonic() < until, told(job)
+                job.pause(LOOK)
+            [first, *_] = [one for one in job.adaptations() if one.pe == "regions" and one.changed]
+            reasons.append(first.decision.reason)
+            (folder / "enough").touch()
+            job.wait(timeout=60)
+        finally:
+            (folder / "enough").touch()
+            job.close()
+    assert "paid in an earlier run" not in reasons[0]
+    assert "paid in an earlier run" in reasons[1], reasons

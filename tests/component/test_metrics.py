@@ -228,12 +228,13 @@ def test_a_hot_key_of_a_running_job_is_named() -> None:
         job.rescale(region, 2)
         found = named(job, lambda found: found.cause is Cause.SKEWED_KEY)
         assert found.operator == "add"
-        assert "replicas" in found.reason
+        assert "replicas; key 7 has 9" in found.reason
         scrape = scraped(job)
 
         def of_region(name: str) -> float:
             return scrape[f'rayelastic_region_{name}{{region="{region}",rel_job="hot"}}']
 
+        assert of_region("hottest_key_share") > 0.85
         assert of_region("changes_total") >= 1
         assert of_region("moved_bytes_total") > 8 * of_region("moved_keys_total") > 0
         assert of_region("held_seconds_total") >= of_region("longest_hold_seconds") > 0

@@ -18,6 +18,7 @@ from rayelastic.errors import GraphError, JobFailedError
 from rayelastic.job import prepare, start
 from rayelastic.plan.regions import RegionKind
 from rayelastic.runtime.job.region_level import aggregates_for_two_steps
+from rayelastic.runtime.values.region_adaptation import REGIONS
 from tests.component.rescaling import flows
 
 PATIENCE = 60.0
@@ -100,9 +101,10 @@ def test_sums_that_are_too_large_fail_in_either_step() -> None:
 
 
 class Hot:
-    """Nine of ten tuples have one key, for as long as somebody wants them."""
+    """Nine of ten tuples have one key, or more, for as long as somebody wants them."""
 
-    def __init__(self) -> None:
+    def __init__(self, one_in: int = HOT) -> None:
+        self.one_in = one_in
         self.enough = threading.Event()
         self.made: Counter[int] = Counter()
 
@@ -111,7 +113,7 @@ class Hot:
         while not self.enough.is_set():
             for _ in range(64):
                 number += 1
-                key = number % 7 + 1 if number % HOT == 0 else 0
+                key = number % 7 + 1 if number % self.one_in == 0 else 0
                 self.made[key] += 1
                 yield (key,)
 
@@ -121,7 +123,7 @@ def counting(hot: Hot, ask: Callable[[NamedTuple], tuple[int]] | None = None) ->
     stream = topology.source("keys", rel.callable(hot, schema={"key": int}))
     if ask is not None:
         stream = stream.map("ask", ask, schema={"key": int}, lane="python")
-    counts = stream.key_by("key").aggregate("counts", two_steps=True, n=rel.count())
+    counts = stream.key_by("key").aggregate("counts", two_steps=None if ask is not None else True, n=rel.count())
     counts.sink("out", rel.list())
     return topology
 
@@ -168,6 +170,40 @@ def test_a_hot_key_gets_replicas_by_itself() -> None:
         assert job.plan().region_of("counts").replicas == 1, "what is left to go by keys is little"
         hot.enough.set()
         assert {t.key: t.n for t in job.wait(PATIENCE)["out"]} == hot.made
+    finally:
+        hot.enough.set()
+        job.close()
+
+
+class Asked(NamedTuple):
+    times: int = 0
+
+
+def test_a_hot_key_is_named_before_any_replica_is_tried_in_vain() -> None:
+    """One key has nearly all tuples of a function with keys, which waits for an answer."""
+    hot = Hot(one_in=40)
+
+    def ask(t: NamedTuple, s: Any) -> tuple[int]:
+        if not hot.enough.is_set():
+            threading.Event().wait(ANSWER)
+        s.times += 1
+        return (t[0],)
+
+    topology = rel.Topology("named")
+    keyed = topology.source("keys", rel.callable(hot, schema={"key": int})).key_by("key")
+    keyed.map("ask", ask, state=Asked, schema={"key": int}, lane="python").sink("out", rel.count())
+    config = rel.JobConfig(regions="elastic", region_period=0.4, elasticity="off", max_processes=3)
+    job = start(topology, config)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not any("key 0 has 9" in str(one) for one in job.adaptations(every_pass=True)):
+            assert not job.status.state.is_final, job.status
+            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+            job.pause(0.2)
+        assert not any(one.decision.changes for one in job.adaptations(every_pass=True) if one.pe == REGIONS)
+        found = job.bottleneck(0.5)
+        assert found.operator == "ask"
+        assert "and key 0 has 9" in found.rule
     finally:
         hot.enough.set()
         job.close()

@@ -22,6 +22,12 @@ bool wait_for_mark(MarkLog& marks, std::int64_t mark, unsigned count, double pat
   return marks.wait(mark, count, nanoseconds_of(patience));
 }
 
+nb::object hottest(const Router& self) {
+  const std::optional<HotKey> found = self.hottest();
+  if (!found.has_value()) return nb::none();
+  return nb::make_tuple(nb::bytes(found->bytes.data(), found->bytes.size()), found->null, found->share, found->looks);
+}
+
 }  // namespace
 
 void bind_routing(nb::module_& module) {
@@ -74,7 +80,10 @@ void bind_routing(nb::module_& module) {
           "wait", [](Router& self, std::uint64_t ticket, double patience) { return self.wait(ticket, nanoseconds_of(patience)); },
           nb::arg("ticket"), nb::arg("patience"), nb::call_guard<nb::gil_scoped_release>(),
           "How a command went, at most `patience` seconds later.")
-      .def("counters", &Router::counters);
+      .def("counters", &Router::counters)
+      .def("hottest", hottest, nb::sig("def hottest(self) -> tuple[bytes, bool, float, int] | None"),
+           "Of the keys that it has looked at lately the one with the most records: its bytes (key_extractor.hpp), whether it is null, its "
+           "share at\nleast, 0 to 1, and how many records were looked at. None before there are some, and where records don't go by keys.");
 
   nb::class_<Gather>(module, "Gather", "Where a stream comes in by any number of links, more and fewer while it runs.")
       .def(

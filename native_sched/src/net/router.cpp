@@ -78,6 +78,7 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
   if (posted_.load(std::memory_order_relaxed) && !carry_out(context)) return REL_STOPPED;
   if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
   const auto count = static_cast<std::size_t>(n);
+  if (!options_.keys.empty() && !options_.in_turn && !options_.everywhere) look_at_keys({in, count, schema_->record_size(), {}});
   // Everything goes one way, and on in this thread: nothing is looked at.
   if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several())) {
     if (out != in) std::memcpy(out, in, count * schema_->record_size());
@@ -90,6 +91,17 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
     if (!wait_for_command(context)) return REL_STOPPED;
   }
   return 0;
+}
+
+void Router::look_at_keys(const Run& run) {
+  const bool told = hot_keys_.pass(run.count, [this, &run](std::size_t at) -> const StringView& {
+    extractor_.extract(run.records + at * run.stride, 1, keys_.data());
+    return keys_.front();
+  });
+  if (!told) return;
+  std::optional<HotKey> found = hot_keys_.hottest();
+  const std::lock_guard guard(mutex_);
+  hottest_ = std::move(found);
 }
 
 // Each record to the target of its partition, or among those that wait.

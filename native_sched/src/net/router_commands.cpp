@@ -62,6 +62,11 @@ RouterCounters Router::counters() const {
   return counters_;
 }
 
+std::optional<HotKey> Router::hottest() const {
+  const std::lock_guard guard(mutex_);
+  return hottest_;
+}
+
 void Router::publish() {
   RouterCounters now{.epoch = epoch_,
                      .held_records = held_->size(),

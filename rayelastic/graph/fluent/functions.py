@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
-from rayelastic.graph.operators.aggregation import aggregate, aggregate_in_two_steps
+from rayelastic.graph.operators.aggregation import aggregate, aggregate_in_two_steps, has_two_steps_by_itself
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
 from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeUnit
@@ -126,7 +126,7 @@ class FunctionMethods(StreamBase[StreamT]):
         emit: str | Emit = Emit.FINAL,
         *,
         ttl: Lifetime | None = None,
-        two_steps: bool = False,
+        two_steps: bool | None = None,
         **aggregates: AggregateSpec | TopK,
     ) -> StreamT:
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
@@ -139,6 +139,8 @@ class FunctionMethods(StreamBase[StreamT]):
                 what comes at a time, whatever its keys, and this one what it gives. Right behind a source the first
                 step gets replicas that take any tuples, so that no key can be too hot; and little goes to the second.
                 Results are the same, but for the last bits of sums of floats, which are added up in another order.
+                None: behind a Python function right behind a source, of counts, least and greatest values and exact
+                sums by key; explain() shows it. False: never.
             aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
                 distinct, quantile or top_k of a field.
 
@@ -164,9 +166,11 @@ class FunctionMethods(StreamBase[StreamT]):
         >>> [tuple(t) for t in result["keyed"]], [tuple(t) for t in result["global"]]
         ([('a', 3.0), ('b', 5.0)], [(2, 11)])
         """
-        if two_steps:
-            return self._declare(*aggregate_in_two_steps(self._upstream, name, aggregates, emit, ttl))
-        return self._declare(aggregate(self._upstream, name, aggregates, emit, ttl))
+        up = self._upstream
+        whole = None if two_steps else aggregate(up, name, aggregates, emit, ttl)
+        if whole is None or (two_steps is None and has_two_steps_by_itself(whole, up.operators)):
+            return self._declare(*aggregate_in_two_steps(up, name, aggregates, emit, ttl))
+        return self._declare(whole)
 
     def event_time(
         self,

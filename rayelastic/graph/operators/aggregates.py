@@ -136,7 +136,7 @@ class Aggregation:
     @property
     def reason(self) -> str:
         """What runs, in words."""
-        return aggregated(self.aggregates, self.own)
+        return aggregated(self.aggregates, self.own) + (", of what comes at a time" if self.partial else "")
 
 
 def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:

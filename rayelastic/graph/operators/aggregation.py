@@ -20,12 +20,14 @@ from rayelastic.graph.operators.aggregates import (
     check_updates,
     expanded,
 )
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.order import runs_anywhere
 from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["aggregate", "aggregate_in_two_steps", "can_have_two_steps"]
+__all__ = ["aggregate", "aggregate_in_two_steps", "can_have_two_steps", "has_two_steps_by_itself"]
 
 _SECOND = {  # what brings together what a function gave of parts
     AggregateFunction.COUNT: AggregateFunction.SUM,
@@ -35,6 +37,9 @@ _SECOND = {  # what brings together what a function gave of parts
     AggregateFunction.FIRST: AggregateFunction.FIRST,
     AggregateFunction.LAST: AggregateFunction.LAST,
 }
+
+
+_IN_ANY_ORDER = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX)
 
 
 def aggregate(
@@ -114,3 +119,36 @@ def can_have_two_steps(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]
     if any(isinstance(one, Aggregation) and one.partial for one in above):
         return False
     return all(one.function in _SECOND for _, one in body.aggregates)
+
+
+def has_two_steps_by_itself(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]) -> bool:
+    """Tell whether an aggregate gets two steps though nobody asked for them: where they help, and nobody notices.
+
+    They help behind a Python function right behind a source: without them the function may have to go by the keys, too.
+    Beside a call of Python the first step costs nothing to speak of. Nobody notices where results are the same in any
+    order of the tuples, to the last bit.
+
+    Args:
+        spec: the aggregate in one step.
+        operators: declared before it.
+    """
+    if not spec.keys or f"{spec.name}.partial" in operators or not can_have_two_steps(spec, operators):
+        return False
+    body, gives = spec.body, spec.output_schema
+    if not isinstance(body, Aggregation) or gives is None:
+        return False
+    exact = all(
+        one.function in _IN_ANY_ORDER
+        and not (one.function is AggregateFunction.SUM and gives.field(output).type is DataType.FLOAT64)
+        for output, one in body.aggregates
+    )
+    return exact and _is_behind_python(spec, operators)
+
+
+def _is_behind_python(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]) -> bool:
+    """Tell whether an operator takes what a Python function gives, and all between a source and it runs anywhere."""
+    above = [operators[name] for name in spec.upstream]
+    python = len(above) == 1 and runs_anywhere(above[0]) and above[0].lane.needs_python
+    while len(above) == 1 and runs_anywhere(above[0]):
+        above = [operators[name] for name in above[0].upstream]
+    return python and len(above) == 1 and above[0].kind is OperatorKind.SOURCE

@@ -1,4 +1,4 @@
-"""The edges of a graph: who consumes whom, and an order in which every operator follows its inputs."""
+"""The edges of a graph: who consumes whom, what may run anywhere, and an order in which each follows its inputs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of
 
-__all__ = ["Graph", "consumers", "topological_order"]
+__all__ = ["Graph", "consumers", "runs_anywhere", "topological_order"]
+
+_FUNCTIONS = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE)
 
 
 class Graph(Protocol):
@@ -25,6 +27,11 @@ class Graph(Protocol):
     def operators(self) -> Mapping[str, OperatorSpec]:
         """The operators by name, in declared order."""
         ...
+
+
+def runs_anywhere(spec: OperatorSpec) -> bool:
+    """Tell whether any replica may run an operator on any tuple: a function without state that gives one stream."""
+    return spec.kind in _FUNCTIONS and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
 
 
 def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:

@@ -19,6 +19,7 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 __all__ = ["Known", "SteadyAverage"]
 
 FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
+NAMED = 0.5  # of what can't be divided: the least that the most frequent key has of the tuples to be called its cause
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
 
@@ -90,10 +91,13 @@ class _Region:
     given: float = 0.0
     overhead: float = 0.0  # CPUs of a pipeline outside operators, mean
     count: int = 0
+    hot_key: str = ""  # as it was seen last: whoever counts it makes the mean
+    hot_share: float = 0.0
 
     def add(self, observed: RegionObservation, weight: float) -> None:
         """Take one period; the averages are those of ExponentialAverage, with one count for all."""
         self.count += 1
+        self.hot_key, self.hot_share = observed.hot_key, observed.hot_share
         share = max(weight, 1 / self.count)
         pipelines = observed.pipelines
         cpus = [sum(p.cpu) for p in pipelines]
@@ -233,7 +237,7 @@ class Known:
             busiest = max(known.replicas) / mean if mean > 0 else 1.0
             few = max(1.0, FEW / math.sqrt(known.count))  # the busiest of young averages is busy by noise
             skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
-        hot = 0.0
+        hot = known.hot_share if replicas == 1 else 0.0  # nobody has seen yet what it is of the load
         if skew > 1.0 and known.planned.region.kind is RegionKind.DATA_PARALLEL:
             even = known.planned.ring.loads()[known.replicas.index(max(known.replicas))] / PARTITIONS
             hot = max(0.0, skew / replicas - even) / (1.0 - even)  # beside its part of what can be divided
@@ -244,6 +248,7 @@ class Known:
             known.given / known.taken,
             skew,
             hot,
+            key=known.hot_key if known.hot_share >= NAMED * hot else "",
             waits=tuple(sleeping / known.taken for sleeping in known.waits),
         )
         if not known.limit.count or known.planned.region.token_bound:

@@ -33,7 +33,9 @@ class RegionModel:
         skew: load of the busiest replica relative to the mean, where there are several: hot keys, or a slow node. Taken
             to stay as it is; if it doesn't, because one key is too hot, growing fails its trial.
         hot: share of the load that can't be divided if all of the skew is due to one key: the busiest of n replicas
-            has that and an n-th of the rest. It bounds how many replicas are tried at all.
+            has that and an n-th of the rest. It bounds how many replicas are tried at all. With one replica, which has
+            no skew, what the most frequent key has of the tuples.
+        key: that key, as text, if it has much of what can't be divided; empty: nobody knows.
         efficiency: what it carried as a bottleneck, relative to what its useful time says; below 1, its threads wait.
         waits: of each operator, s that its thread sleeps inside it, for an answer from outside; empty: none.
 
@@ -50,6 +52,7 @@ class RegionModel:
     hot: float = 0.0
     efficiency: float = 1.0
     waits: tuple[float, ...] = ()
+    key: str = ""
 
     @property
     def useful(self) -> tuple[float, ...]:
@@ -83,6 +86,8 @@ class RegionModel:
         longest = self.longest(cuts)
         if longest <= 0:
             return float("inf")
+        if self.hot > 0 and (self.key or self.skew <= 1.0):  # it is known that no replica takes that from its owner
+            return self.efficiency / (self.hot + (1.0 - self.hot) / replicas) / longest
         return self.efficiency * replicas / (self.skew if replicas > 1 else 1.0) / longest
 
 

@@ -97,6 +97,8 @@ class RegionObservation:
         offered: of a source, tuples/s that it would make if nothing held it back, where known.
         blocked: share of the period in which it waited for room downstream, 0..1.
         fill: share of its input queues that is full, 0..1; those of a bottleneck are.
+        hot_key: the key that most of its tuples have, as text; empty: no key has many.
+        hot_share: share of its tuples that have it, 0..1.
     """
 
     region: str
@@ -105,6 +107,8 @@ class RegionObservation:
     offered: float | None = None
     blocked: float = 0.0
     fill: float = 0.0
+    hot_key: str = ""
+    hot_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,6 @@ def _averaged(seen: RegionObservation, numbers: Any) -> RegionObservation:
         parts = (p.cpu, p.costs, p.taken, p.waiting, p.waits)
         cpu, costs, taken, waiting, waits = (tuple(next(numbers) for _ in part) for part in parts)
         pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers), waiting, waits))
-    return RegionObservation(
-        seen.region, throughput, tuple(pipelines), None if seen.offered is None else offered, blocked, fill
-    )
+    offered = None if seen.offered is None else offered
+    made = tuple(pipelines)
+    return RegionObservation(seen.region, throughput, made, offered, blocked, fill, seen.hot_key, seen.hot_share)

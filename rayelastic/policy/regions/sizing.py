@@ -123,12 +123,16 @@ class Sizing:
         """What keeps short regions from gaining by more replicas, in words; empty if nothing does."""
         shares = {p.region.name: self.models[p.region.name].hot for p in self.short()}
         told = [
-            f"what can't be divided, as one key, has {share:.0%} of the load of {name}: more than "
+            f"{self._undivided(name)} has {share:.0%} of the load of {name}: more than "
             f"{counted(_useful(share), 'replica')} would hardly help{self._way_out(name)}"
             for name, share in shares.items()
             if _useful(share) < self.thresholds.max_replicas
         ]
         return "; ".join(told)
+
+    def _undivided(self, region: str) -> str:
+        key = self.models[region].key
+        return f"key {key}" if key else "what can't be divided, as one key,"
 
     def _way_out(self, region: str) -> str:
         aggregate = self.can.in_steps.get(region)

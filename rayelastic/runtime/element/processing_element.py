@@ -137,6 +137,7 @@ class ProcessingElement:
             latencies={name: tuple(marks) for name in self._hosted.sinks if (marks := natives[name].latency)},
             widths={name: width.active for name, width in self._hosted.widths.items()},
             bad_rows={name: source.left_out.count for name, source in self._hosted.sources.items()},
+            hot_keys=self._routing.hot_keys(),
         )
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:

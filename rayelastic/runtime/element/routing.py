@@ -17,18 +17,24 @@ from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.reach.dialling import address_of, native_link
 from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.saved.chunks import shown_key
+from rayelastic.runtime.saved.shapes import columns_of
+from rayelastic.runtime.values.hot_key import LEAST, HotKey, merged
+from rayelastic.runtime.values.status import bounded
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping, Sequence
 
+    from rayelastic.graph.records.schema import Schema
     from rayelastic.plan.exec_plan import PlanLink
-    from rayelastic.plan.routing import GatherPlan
+    from rayelastic.plan.routing import GatherPlan, RouterPlan
     from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import PESpec
 
 LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
 LINK_WINDOW_BYTES = 256 << 10  # of these: what is under way has to arrive before a key can move, so it is little
+MOST_KEY = 60  # characters that are told of a key
 COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may have to wait for room downstream first
 
 
@@ -54,6 +60,7 @@ class Routing:
         self._operators = {operator.name: operator for operator in spec.operators}
         self._scheduler: _native.Scheduler | None = None
         self._numbers: dict[str, int] = {}  # of routers in the scheduler
+        self._shown: dict[str, tuple[bytes, bool, str]] = {}  # by edge, its hot key and what is told of it
         self._gathers = {
             plan.edge.name: _native.Gather(
                 f"{plan.edge.name} in",
@@ -218,6 +225,16 @@ class Routing:
         with self._lock:
             return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
 
+    def hot_keys(self) -> dict[str, HotKey]:
+        """Returns {region: the key that has most of its tuples} of the regions that tuples go to by keys from here."""
+        found: dict[str, list[HotKey]] = {}
+        for plan in self._spec.routing.routers:
+            if (seen := self._routers[plan.edge.name].hottest()) is not None:
+                key, null, share, looks = seen
+                one = HotKey(self._key(plan, key, null), share, looks) if share >= LEAST else HotKey("", 0.0, looks)
+                found.setdefault(plan.region, []).append(one)
+        return {region: merged(several) for region, several in found.items()}
+
     def flow(self) -> dict[str, tuple[int, int]]:
         """What replicas here hand over in turn to gathers here, as if it were by links; both counts start at 1."""
         ends = {
@@ -250,9 +267,23 @@ class Routing:
             self._peers[link.name] = peer
         return kept
 
-    def _source_schema(self, edge: Edge) -> _native.Schema:
+    def _key(self, plan: RouterPlan, key: bytes, null: bool) -> str:
+        """What is told of a key; of the last one it is known."""
+        known = self._shown.get(plan.edge.name)
+        if known is None or known[:2] != (key, null):
+            try:
+                text = shown_key(key, columns_of(self._sent(plan.edge), plan.keys), null=null)
+            except UnicodeDecodeError:  # whoever made this text didn't look at it
+                text = repr(key)
+            known = self._shown[plan.edge.name] = key, null, bounded(text, MOST_KEY)
+        return known[2]
+
+    def _sent(self, edge: Edge) -> Schema:
         source = self._operators[edge.source]
-        return native_schema(source.outputs[output_number(source, port_of(edge.stream, OUT))].schema)
+        return source.outputs[output_number(source, port_of(edge.stream, OUT))].schema
+
+    def _source_schema(self, edge: Edge) -> _native.Schema:
+        return native_schema(self._sent(edge))
 
     def _target_schema(self, edge: Edge) -> _native.Schema:
         target = self._operators[edge.target]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rayelastic import _native
     from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.runtime.values.hot_key import HotKey
     from rayelastic.runtime.values.specs import PESpec
 
 __all__ = ["ElementSampling"]
@@ -50,6 +51,7 @@ class ElementSampling:
         latencies: Mapping[str, tuple[int, ...]],
         widths: Mapping[str, int],
         bad_rows: Mapping[str, int],
+        hot_keys: Mapping[str, HotKey],
     ) -> PESample:
         """Makes a sample.
 
@@ -62,6 +64,7 @@ class ElementSampling:
             latencies: {sink: its marks by how long they were under way}.
             widths: channels in use, of stages.
             bad_rows: {source: rows that it left out because they aren't of its schema}.
+            hot_keys: {region: its most frequent key}.
         """
         counted = np.frombuffer(native.table, dtype=np.float64).reshape(-1, len(COUNTERS) + LOST)
         mine = counted[self._ids]
@@ -88,6 +91,7 @@ class ElementSampling:
             threads_stuck=native.stuck,
             rss_bytes=resident_bytes(),
             cpu_seconds=native.engine_cpu_seconds + float(counted[:, COUNTERS.index("cpu_seconds")].sum()),
+            hot_keys=hot_keys,
         )
 
     def _note(self, more: dict[int, dict[str, Any]], name: str, **fields: Any) -> None:

@@ -17,6 +17,7 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.status import OperatorSample, PESample
 
 __all__ = ["observe_regions"]
@@ -67,12 +68,15 @@ def observe_regions(
     stretches = {pe: _stretch(here, sources) for pe, here in gone.items()}
     factors = {pe: _factor(before.get(pe), sample) for pe, sample in after.items()}
     periods = [s.seconds - (before[pe].seconds if pe in before else 0.0) for pe, s in after.items()]
+    hot = hot_keys_of(sample.hot_keys for sample in after.values())
     settled = all(pe in before and _same_shape(before[pe], sample) for pe, sample in after.items())
     return PlanObservation(
         time=at,
         period=max(periods, default=0.0),
         plan=plan,
-        regions=tuple(_region(planned, gone, factors, stretches) for planned in plan.regions),
+        regions=tuple(
+            _region(planned, gone, factors, stretches, hot.get(planned.region.name)) for planned in plan.regions
+        ),
         nodes=tuple(nodes),
         settled=settled,
         adapted=adapted,
@@ -139,6 +143,7 @@ def _region(
     gone: Mapping[str, Mapping[str, _Gone]],
     factors: Mapping[str, float],
     stretches: Mapping[str, float],
+    hot: HotKey | None,
 ) -> RegionObservation:
     source = planned.region.kind is RegionKind.SOURCE
     pes = planned.pipelines[0].pes
@@ -151,6 +156,8 @@ def _region(
         pipelines=tuple(_pipeline(planned.region, pipeline, gone, factors) for pipeline in planned.pipelines),
         blocked=min(1.0, held_back if source else max(one.blocked for one in first)),
         fill=max(one.fill for one in first),
+        hot_key=hot.key if hot is not None else "",
+        hot_share=hot.share if hot is not None else 0.0,
     )
 
 

@@ -185,6 +185,23 @@ def _key_cells(entry: Entry, keys: Sequence[Column]) -> list[Cell]:
     return cells
 
 
+def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
+    """A key as one would write it in Python; of several fields a tuple.
+
+    Args:
+        key: its bytes, as native tables have them.
+        keys: the key fields.
+        null: whether it is the key of one field that is null.
+
+    >>> shown_key(b"home", [("page", "u", False)], null=False)
+    "'home'"
+    """
+    cells = _key_cells(Entry(key, null, b"", b""), keys)
+    columns = [_listed(column_of([cell], text), text) for cell, (_, text, _) in zip(cells, keys, strict=True)]
+    values = tuple(value for (value,) in columns)
+    return repr(values[0] if len(values) == 1 else values)
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 

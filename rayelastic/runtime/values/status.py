@@ -14,6 +14,7 @@ from typing import Any
 
 from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
+from rayelastic.runtime.values.hot_key import HotKey
 
 
 class State(enum.Enum):
@@ -104,8 +105,8 @@ class OperatorSample:
         lane: how it runs; empty if unknown.
         state_keys: keys that it keeps state of.
         state_bytes: memory of that state, without what Python values hold.
-        latency: of a sink: marks that sources put into their streams ten times a second, by how long they were under
-            way: shorter than 2^i microseconds and not counted before; the last ones took longer. Empty for others.
+        latency: of a sink: marks that sources put into their streams ten times a second, by the time they were under
+            way: shorter than 2^i microseconds and not counted before; the last took longer. Empty for others.
         channels: in use, of a stage that deals tuples out to several; 0 of others.
         answered_by_python: tuples that its machine code refused, a number beyond 64 bits on the way for example, and
             that went on with what the Python function gives.
@@ -175,6 +176,7 @@ class PESample:
         threads_stuck: of the scheduler threads, those that stay in user code.
         rss_bytes: memory of its process.
         cpu_seconds: CPU time of its threads, in operators and outside.
+        hot_keys: {region: its most frequent key}, of those in front of which it has a router.
     """
 
     pe: str
@@ -187,6 +189,7 @@ class PESample:
     threads_stuck: int = 0
     rss_bytes: int = 0
     cpu_seconds: float = 0.0
+    hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

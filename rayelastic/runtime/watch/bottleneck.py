@@ -7,7 +7,7 @@ all the time is full, however many threads there are. Must not know how the coun
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ import numpy as np
 from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.plan_text import counted
 from rayelastic.plan.regions import RegionKind
+from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.region_adaptation import REGIONS
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
 
+TOLD = 0.3  # of a region's tuples: from which share on its most frequent key is a reason to be told
 AT = {name: column for column, name in enumerate(COUNTERS)}
 
 
@@ -122,11 +124,12 @@ def find_bottleneck(
     upstream = (
         f"operators upstream wait for room {blocked:.0%} of the time" if blocked > 0 else "nothing waits for it yet"
     )
-    if (skewed := _skewed(inner, limits)) is not None:
+    hot = hot_keys_of(pe.hot_keys for pe in after.pes)
+    if (skewed := _skewed(inner, limits, plan, hot)) is not None:
         return skewed
     stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.waiting, default=None)
     if stalled is not None and stalled.sample.lane != "python":
-        return _stall(stalled, upstream, plan, adaptations)
+        return _stall(stalled, upstream, plan, adaptations, hot)
     token = _token(before, after)
     python = max((use for use in inner if use.sample.lane == "python"), key=lambda use: use.inside, default=None)
     if python is not None and token >= limits.token and python.inside >= limits.full and not _stalls(python, limits):
@@ -136,11 +139,11 @@ def find_bottleneck(
         rule = "one Python function at a time in a process; a compiled lane, or a PE of its own, would free the others"
         return Bottleneck(python.sample.name, python.pe, Cause.TOKEN, reason, rule)
     if stalled is not None:
-        return _stall(stalled, upstream, plan, adaptations)
+        return _stall(stalled, upstream, plan, adaptations, hot)
     busiest = max(inner, key=lambda use: use.inside, default=None)
     if busiest is not None and (busiest.inside >= limits.full or blocked >= limits.full):
         reason = f"it runs {busiest.inside:.0%} of the time, of what one thread has; {upstream}"
-        return Bottleneck(busiest.sample.name, busiest.pe, Cause.DEAR, reason, _rule(busiest, plan, adaptations))
+        return Bottleneck(busiest.sample.name, busiest.pe, Cause.DEAR, reason, _rule(busiest, plan, adaptations, hot))
     sources = [use for use in uses if use.sample.name not in targets]
     source = max(sources, key=lambda use: use.inside, default=uses[0] if uses else None)
     name, pe = (source.sample.name, source.pe) if source is not None else ("", "")
@@ -200,7 +203,7 @@ def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
                 yield waited / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
 
 
-def _skewed(uses: Sequence[_Use], limits: Thresholds) -> Bottleneck | None:
+def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mapping[str, HotKey]) -> Bottleneck | None:
     """The replica that gets more than its share, if it is full."""
     by_name: dict[str, list[_Use]] = {}
     for use in uses:
@@ -212,6 +215,8 @@ def _skewed(uses: Sequence[_Use], limits: Thresholds) -> Bottleneck | None:
         if len(replicas) > 1 and busy and most.taken > limits.skew * mean:
             share = most.taken / (mean * len(replicas))
             reason = f"{share:.0%} of its tuples go to {most.pe}, one of {len(replicas)} replicas"
+            if (key := hot.get(plan.region_of(name).region.name)) is not None:
+                reason += f"; {key} of all of them"
             rule = "a key belongs to one replica (J11, J16): more replicas don't divide a key that is hot by itself; "
             rule += "an aggregate with two_steps=True does"
             return Bottleneck(name, most.pe, Cause.SKEWED_KEY, reason, rule)
@@ -223,11 +228,15 @@ def _stalls(use: _Use, limits: Thresholds) -> bool:
 
 
 def _stall(
-    use: _Use, upstream: str, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]
+    use: _Use,
+    upstream: str,
+    plan: ExecPlan,
+    adaptations: Sequence[Adaptation | RegionAdaptation],
+    hot: Mapping[str, HotKey],
 ) -> Bottleneck:
     reason = f"its function waits {use.waiting:.0%} of the time and computes {use.cpu:.0%}"
     planned = plan.region_of(use.sample.name)
-    held = f"; {_held(planned, adaptations)}" if planned.region.kind.is_replicable else ""
+    held = f"; {_held(planned, adaptations, hot)}" if planned.region.kind.is_replicable else ""
     return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reason, f"back-pressure: {upstream}{held}")
 
 
@@ -242,7 +251,7 @@ def _token(before: JobMetrics, after: JobMetrics) -> float:
     return max(waits, default=0.0)
 
 
-def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
+def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]) -> str:
     """What keeps a region from getting more replicas."""
     region = planned.region
     if region.kind is RegionKind.PIPELINE:
@@ -250,6 +259,8 @@ def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptati
             f"its region {region.name} has no keys: it can be split into pipelines, but one operator not into replicas"
         )
     runs = f"its region {region.name} runs as {counted(planned.replicas, 'replica')}"
+    if (key := hot.get(region.name)) is not None and key.share >= TOLD:
+        runs += f", and {key} of its tuples"
     if not region.kind.is_replicable:
         return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
@@ -258,9 +269,14 @@ def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptati
     return f"{runs}, the last word on them: {last.decision.reason}"
 
 
-def _rule(use: _Use, plan: ExecPlan, adaptations: Sequence[Adaptation | RegionAdaptation]) -> str:
+def _rule(
+    use: _Use,
+    plan: ExecPlan,
+    adaptations: Sequence[Adaptation | RegionAdaptation],
+    hot: Mapping[str, HotKey],
+) -> str:
     """What keeps a dear operator from being helped."""
-    held = _held(plan.region_of(use.sample.name), adaptations)
+    held = _held(plan.region_of(use.sample.name), adaptations, hot)
     last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
     if last is None:
         return f"{held}; threads and queues are set by JobConfig, nobody adapts them"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from rayelastic.runtime.values.hot_key import hot_keys_of
 from rayelastic.runtime.values.status import FAILED, RegionCounters, latency_bound
 
 if TYPE_CHECKING:
@@ -141,6 +142,11 @@ _ALL = (
     _counter("region_moved_bytes", "Bytes of state that went to another replica.", _REGION),
     _counter("region_held_seconds", "Time that moving keys waited for their state, batch by batch, seconds.", _REGION),
     _gauge("region_longest_hold_seconds", "The longest that moving keys have waited so far, seconds.", _REGION),
+    _gauge(
+        "region_hottest_key_share",
+        "Share of its tuples that the most frequent key has, of a sample, 0 to 1; 0: no key has a tenth.",
+        _REGION,
+    ),
     _gauge("region_partitions_to_move", "Partitions of keys that the change under way has yet to move.", _REGION),
     _counter("job_checkpoints", "Complete checkpoints.", (JOB,)),
     _counter("job_checkpoints_abandoned", "Checkpoints that couldn't be completed; the job went on.", (JOB,)),
@@ -228,10 +234,13 @@ class MetricsReader:
         yield Reading("rayelastic_job_seconds", (now.name,), now.seconds)
         if plan is not None:
             yield Reading("rayelastic_job_epoch", (now.name,), plan.epoch)
+            hot = hot_keys_of(pe.hot_keys for pe in now.pes)
             for planned in plan.regions:
                 labels = (now.name, planned.region.name)
                 yield Reading("rayelastic_region_replicas", labels, planned.replicas)
                 yield Reading("rayelastic_region_pipelines", labels, len(planned.pipelines))
+                share = hot[planned.region.name].share if planned.region.name in hot else 0.0
+                yield Reading("rayelastic_region_hottest_key_share", labels, share)
                 counters = now.regions.get(planned.region.name, RegionCounters())
                 for name, counter in _OF_REGION.items():
                     yield Reading(name, labels, getattr(counters, counter))

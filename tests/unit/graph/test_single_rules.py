@@ -215,6 +215,35 @@ def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("declare", "lane", "expected"),
+    [
+        (lambda s: s.key_by("k").aggregate("it", n=aggregates.count(), most=aggregates.max("n")), "python", True),
+        (lambda s: s.key_by("k").aggregate("it", n=aggregates.count()), "compiled", False),
+        (lambda s: s.key_by("k").aggregate("it", two_steps=False, n=aggregates.count()), "python", False),
+        (lambda s: s.key_by("k").aggregate("it", n=aggregates.sum("n")), "python", True),
+        (lambda s: s.key_by("k").aggregate("it", n=aggregates.sum("x")), "python", False),
+        (lambda s: s.key_by("k").aggregate("it", n=aggregates.last("n")), "python", False),
+        (lambda s: s.key_by("k").aggregate("it", "update", n=aggregates.count()), "python", False),
+        (lambda s: s.aggregate("it", n=aggregates.count()), "python", False),
+    ],
+)
+def test_two_steps_by_themselves(declare: Any, lane: Any, expected: bool) -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    source = topology.source("rows", sources.rows([], schema={"k": str, "n": int, "x": float}))
+    declare(source.map("function", lambda t: t, lane=lane))
+    assert ("it.partial" in topology.operators) is expected
+
+
+def test_no_two_steps_by_themselves_where_the_first_could_have_no_replicas() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    left, right = (topology.source(name, sources.rows([], schema={"k": str})) for name in ("left", "right"))
+    made = left.union(right).map("function", lambda t: t, lane="python")
+    made.key_by("k").aggregate("it", n=aggregates.count())
+    left.key_by("k").aggregate("behind", n=aggregates.count())  # a source, in Python or not, is no function
+    assert not {"it.partial", "behind.partial"} & topology.operators.keys()
+
+
+@pytest.mark.parametrize(
     ("kind", "held"),
     [
         (pa.list_(pa.int64()), DataType.LIST),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
@@ -29,14 +31,18 @@ PROCESSES = 20
 class Performed:
     """The policy of running jobs; what it asks for is checked by the performer's own rules."""
 
-    def __init__(self, plan: ExecPlan, target: float = 0.8) -> None:
+    def __init__(self, plan: ExecPlan, key_share: float = 0.0) -> None:
         elastic = [p.region.name for p in plan.regions if p.region.kind.is_replicable]
         self.policy = OrganicAdaptation(
-            thresholds=OrganicThresholds.of_running_jobs(target),
+            thresholds=OrganicThresholds.of_running_jobs(0.8),
             actuation=Actuation.of_running_jobs(elastic, PROCESSES),
         )
+        self.key_share = key_share  # that routers see of a key
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
+        if self.key_share:
+            keyed = (replace(one, hot_key="'home'", hot_share=self.key_share) for one in seen.regions[1:])
+            seen = replace(seen, regions=(seen.regions[0], *keyed))
         decision = self.policy.step(seen)
         if decision.changes:
             check_performable(plan_change(seen.plan, decision.plan))
@@ -52,10 +58,11 @@ def simulated(
     cpus: float = 4,
     constants: ClusterConstants | None = None,
     seed: int = 0,
+    key_share: float = 0.0,
 ) -> ClusterSimulation:
     plant = ClusterPlant(job, [SimulatedNode(f"n{i}", cpus) for i in range(nodes)], constants or ClusterConstants())
     return ClusterSimulation(
-        plant, Performed(job.plan()), lambda time: {"r0": load}, period=PERIOD, noise=NOISE, seed=seed,
+        plant, Performed(job.plan(), key_share), lambda time: {"r0": load}, period=PERIOD, noise=NOISE, seed=seed,
         offered_known=False,
     )  # fmt: skip
 
@@ -110,6 +117,22 @@ def test_a_hot_key_stops_the_growth_and_is_told(law: float) -> None:
     assert max(step.plan.region("r1").replicas for step in simulation.trace) <= 8
     assert not any(step.decision.changes for step in simulation.trace[50:])
     assert "of the load of r1: more than" in simulation.trace[-1].decision.reason
+
+
+def test_a_hot_key_that_is_seen_bounds_the_replicas_before_any_is_tried_and_is_named() -> None:
+    """By Zipf's law of exponent 3 the first key has 83 % of the tuples: two replicas help, and hardly a third one."""
+    region = SimulatedRegion((SimulatedOperator("o", 20 * MICRO),), skew=3.0)
+    job = ClusterJob.chain("hot", 1e-7, region)
+    replicas = []
+    for share in (0.83, 0.0):
+        simulation = simulated(job, 300e3, nodes=16, key_share=share)
+        simulation.run(100)
+        tried = [step for step in simulation.trace if step.decision.verdict is Verdict.TRY]
+        replicas.append(tried[0].decision.plan.region("r1").replicas)
+        assert ("key 'home' has" in simulation.trace[-1].decision.reason) is (share > 0)
+        assert not any(step.decision.changes for step in simulation.trace[50:])
+    assert replicas[0] == 2
+    assert replicas[1] > 2, "nobody knows before it is tried"
 
 
 @pytest.mark.parametrize("law", [2.0, 3.0])
@@ -188,7 +211,12 @@ def test_a_job_shrinks_to_the_most_that_was_needed_lately() -> None:
         return 200e3 if time < 60 else (100e3 if time < 72 else 20e3)
 
     simulation = ClusterSimulation(
-        plant, Performed(job.plan()), lambda time: {"r0": load(time)}, period=2.0, seed=1, offered_known=False
+        plant,
+        Performed(job.plan()),
+        lambda time: {"r0": load(time)},
+        period=2.0,
+        seed=1,
+        offered_known=False,
     )
     simulation.run(100)
     after = [step.plan.region("r1").replicas for step in simulation.trace if step.time > 70]

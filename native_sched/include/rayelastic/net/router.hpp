@@ -21,6 +21,7 @@
 //   A router that sends everywhere looks at no key either: each record goes to every target that owns a partition, or has owned one since it was
 //     attached. While any partition is held all its records wait: so what a replica was sent is told by its place between the marks, and one
 //     that gets its first keys gets, with their state, what the others know, and from then on what they get.
+//   A router that goes by keys looks at some of its records to tell which key has the most (hot_keys.hpp); nothing is decided by it here.
 //   Commands of an older epoch than one that was carried out are refused: they come from a coordinator that was replaced.
 #pragma once
 
@@ -36,6 +37,7 @@
 #include <thread>
 #include <vector>
 
+#include "rayelastic/net/hot_keys.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/key_extractor.hpp"
@@ -85,6 +87,7 @@ class Router {
   std::uint64_t detach(std::uint16_t target, std::uint64_t epoch);
   [[nodiscard]] Answer wait(std::uint64_t ticket, std::chrono::nanoseconds patience);
   [[nodiscard]] RouterCounters counters() const;
+  [[nodiscard]] std::optional<HotKey> hottest() const;  // as it was not long ago; none where records don't go by keys
   void interrupt() noexcept;
 
   // --- whoever runs it
@@ -123,6 +126,7 @@ class Router {
   [[nodiscard]] Answer begin_hold(const Command& command, rel_context* context);
   [[nodiscard]] Answer change_route(const Command& command, rel_context* context);
   [[nodiscard]] bool release(rel_context* context);
+  void look_at_keys(const Run& run);
   [[nodiscard]] bool scatter(const Run& run, rel_context* context);
   [[nodiscard]] bool send(Target& target, std::uint16_t number, rel_context* context);
   [[nodiscard]] bool deal(const Run& run, rel_context* context);
@@ -150,6 +154,7 @@ class Router {
   std::size_t held_partitions_ = 0;
   std::uint16_t sole_ = kHeld;  // where everything goes; kHeld: to several
   std::vector<StringView> keys_;
+  HotKeys hot_keys_;
   std::optional<Mark> watermark_;  // the last one: it mustn't overtake records that are held, and a new target wants it too
   bool watermark_due_ = false;
   std::size_t turn_ = 0;           // which target gets the next Time mark
@@ -175,6 +180,7 @@ class Router {
   std::vector<std::shared_ptr<Link>> links_;  // all that there ever were, for interrupt()
   std::vector<std::thread> farewells_;        // of links that leave: a goodbye waits for an answer
   RouterCounters counters_;
+  std::optional<HotKey> hottest_;
 };
 
 // An operator that runs it: one output port for each local target, a sink if there is none.

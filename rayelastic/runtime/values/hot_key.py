@@ -1,0 +1,64 @@
+"""The key that has the most tuples of a region, as routers in front of it see it in a sample.
+
+Must not know how keys are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["LEAST", "HotKey", "hot_keys_of", "merged"]
+
+LEAST = 0.1  # of the tuples: from which share on a key is told at all
+
+
+@dataclass(frozen=True, slots=True)
+class HotKey:
+    """The most frequent key of a stream, lately.
+
+    Args:
+        key: as text; empty: no key has a tenth of the tuples.
+        share: of the tuples that have it, at least, 0 to 1; 0 without a key.
+        looks: tuples that were looked at since the start.
+
+    >>> print(HotKey("'home'", 0.61, 1000))
+    key 'home' has 61%
+    """
+
+    key: str
+    share: float
+    looks: int
+
+    def __str__(self) -> str:
+        return f"key {self.key} has {self.share:.0%}"
+
+
+def hot_keys_of(seen: Iterable[Mapping[str, HotKey]]) -> dict[str, HotKey]:
+    """Brings together what several routers in front of a region have seen.
+
+    Args:
+        seen: {region: its most frequent key} by each element of a job.
+
+    Returns:
+        {region: its most frequent key}, of those where one has a tenth of the tuples.
+
+    >>> hot_keys_of([{"r1": HotKey("7", 0.6, 300)}, {"r1": HotKey("8", 0.5, 100)}])
+    {'r1': HotKey(key='7', share=0.45, looks=400)}
+    """
+    by_region: dict[str, list[HotKey]] = {}
+    for told in seen:
+        for region, one in told.items():
+            by_region.setdefault(region, []).append(one)
+    hottest = {region: merged(found) for region, found in by_region.items()}
+    return {region: one for region, one in hottest.items() if one.share >= LEAST}
+
+
+def merged(found: Sequence[HotKey]) -> HotKey:
+    """Returns the most frequent key of several streams together; what none of them tells of a key isn't counted."""
+    looks = sum(one.looks for one in found)
+    shares: dict[str, float] = {}
+    for one in found:
+        shares[one.key] = shares.get(one.key, 0.0) + one.share * one.looks / max(looks, 1)
+    key = max(shares, key=lambda name: shares[name])
+    return HotKey(key, shares[key], looks)
