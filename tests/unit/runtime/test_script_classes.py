@@ -87,7 +87,7 @@ def test_values_of_such_classes_are_pickled_by_name(script: dict[str, Any]) -> N
 def test_a_name_that_is_taken_stays_what_it_is(script: dict[str, Any]) -> None:
     sys.modules["__main__"].ScriptItem = "another"  # type: ignore[attr-defined]
     name_script_classes([script["ScriptItem"]])
-    assert sys.modules["__main__"].ScriptItem == "another"  # type: ignore[attr-defined]
+    assert sys.modules["__main__"].ScriptItem == "another"
 
 
 def test_data_of_any_size_takes_no_time(script: dict[str, Any]) -> None:
