@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.graph.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.records.shown import shown
+from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.port.secure_socket import check_encryption
+from rayelastic.runtime.saved.first_values import check_first_values
 from rayelastic.runtime.saved.restoring import check_restorable, checked, newest
 from rayelastic.runtime.values.specs import JobSpec
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.plan.checkpoint import Checkpoint
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.topology import Topology
 
@@ -46,7 +47,8 @@ def prepare(
 
     Raises:
         DeclarationError: the topology, a source, a sink or the configuration is wrong.
-        StateError: the snapshot is damaged, or the topology can't go on from it.
+        StateError: the snapshot is damaged, or the topology can't go on from it; checkpoints are asked for, and an
+            operator begins with what can't be pickled.
     """
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
@@ -55,6 +57,8 @@ def prepare(
     if config.tls is not None:
         server_context(config.tls)
     topology.validate(shipped=False)
+    if isinstance(config.checkpoint, Checkpoint):
+        check_first_values(topology.operators.values())
     saved, epoch = None, 0
     if restore is not None:
         saved, manifest = newest(checked(restore), name or topology.name)

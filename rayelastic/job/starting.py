@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from rayelastic.errors import StateError
 from rayelastic.job.control import LocalControl
 from rayelastic.job.job import Job
 from rayelastic.job.preparing import prepare
@@ -12,6 +14,7 @@ from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
 from rayelastic.plan.config import Regions
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.saved.first_values import check_first_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from rayelastic.topology import Topology
 
 __all__ = ["attach", "run", "start", "submit"]
+
+_log = logging.getLogger(__name__)
 
 
 def start(
@@ -109,10 +114,16 @@ def submit(
         restore: as for `run`, where every node can read it.
 
     Raises:
-        DeclarationError: the topology is wrong; nothing was started.
+        DeclarationError: the topology is wrong, or an operator begins with what can't be pickled and `checkpoint=` is
+            a rel.Checkpoint; nothing was started. Without a word on checkpoints there are none then, with a warning.
         RayUnreachableError: there is no Ray at the address.
     """
     spec = prepare(topology, config, name=name, restore=restore, regions=Regions.ELASTIC)
+    if spec.config.checkpoint is None:
+        try:
+            check_first_values(spec.operators.values())
+        except StateError as error:
+            _log.warning("job '%s' goes on without checkpoints: %s", spec.name, error)
     job = Job(spec.name, start_coordinator(spec, address=address), topology)
     try:
         job._start()

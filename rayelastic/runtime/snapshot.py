@@ -25,13 +25,15 @@ from rayelastic.graph.edges.locations import is_uri
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.manifest import Manifest, Part
+from rayelastic.runtime.saved.packing import packed, unpacked
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 __all__ = ["FORMAT", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_folder"]
 
-FORMAT = 2  # of the manifest; a reader takes no other
+FORMAT = 3  # of manifest and files
+READ = (2, FORMAT)  # a reader takes no others; in 2 no file was packed
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 4 << 20  # of one file of state
 CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint
@@ -163,6 +165,11 @@ class SnapshotFolder:
             raise self._error(f"can't be written: {error}", "Give a folder that may be written, and has room") from None
         return hashlib.sha256(data).hexdigest()
 
+    def write_state(self, name: str, data: bytes) -> tuple[str, int]:
+        """Writes an export, packed; gives the SHA-256 of the file in hex, and its bytes."""
+        stored = packed(data)
+        return self.write(name, stored), len(stored)
+
     def take(self, name: str, other: SnapshotFolder) -> bool:
         """Has a file of another snapshot be one of this one, too; False: that can't be done, or it isn't there.
 
@@ -260,9 +267,9 @@ class SnapshotFolder:
         key = self._snapshot.key
         if key is not None and not hmac.compare_digest(_sign(key, body) or "", str(signature)):
             raise self._error("isn't signed with this key", "Give the key that it was written with")
-        if held.get("format") != FORMAT:
+        if held.get("format") not in READ:
             raise self._error(
-                f"has format {held.get('format')!r}, this version reads {FORMAT}",
+                f"has format {held.get('format')!r}, this version reads {' and '.join(map(str, READ))}",
                 "Restore it with the version that wrote it",
             )
         try:
@@ -292,6 +299,10 @@ class SnapshotFolder:
             if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), digest):
                 raise self._damaged(name)
             yield data
+
+    def states(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
+        """The exports in files that `write_state` wrote; raises StateError as `chunks` does."""
+        return map(unpacked, self.chunks(files))
 
     def _read(self, name: str) -> bytes:
         try:

@@ -1,4 +1,4 @@
-"""Users' own aggregates, aggregates in two steps and JSON sinks on Ray: behind kills, and started a second time."""
+"""Own aggregates, aggregates in two steps, JSON sinks, objects of scripts on Ray: behind kills, and started again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import ray
 
 import rayelastic as rel
 from rayelastic.runtime.values.status import State
+from tests.cluster import script_values
 from tests.cluster.own_aggregates import KEY, PES, declared, expected, left
 
 pytestmark = pytest.mark.cluster
@@ -76,3 +77,27 @@ def test_a_process_that_compiles_nothing_goes_on_from_a_snapshot(ray_cluster: st
     told = json.loads((tmp_path / "told.json").read_text())
     assert not told["compiled"]
     assert told["left"] == expected()
+
+
+def test_objects_of_a_script_s_own_classes_survive_a_kill(ray_cluster: str, tmp_path: Path) -> None:
+    address = ray.get_runtime_context().gcs_address
+    script = subprocess.run(
+        [sys.executable, str(ROOT / "tests/cluster/script_values.py"), address, str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert script.returncode == 0, script.stderr[-3000:]
+    found = [tuple(row) for row in json.loads((tmp_path / "out.json").read_text())]
+    sums: dict[int, list[int]] = {key: [] for key in range(script_values.KEYS)}
+    for n in range(script_values.ROWS):
+        sums[n % script_values.KEYS].append(n)
+    expected = [
+        (key, n - script_values.KEYS if number else -1, sum(given[: number + 1]))
+        for key, given in sums.items()
+        for number, n in enumerate(given)
+    ]
+    assert sorted(found) == sorted(expected)

@@ -182,10 +182,10 @@ def test_what_has_not_changed_is_not_written_again(touching: tuple[Losing, list[
     sizes = [sum(file.stat().st_size for file in folder.glob("*.state")) for folder in folders]
     made.lose(gates[-1])
     check_touched(made.job.wait(PATIENCE)["out"])
-    assert min(written[:2]) > KEYS * 256, "the first two have all"
+    assert KEYS * 256 / 10 > min(written[:2]) > KEYS, "the first two have all, packed: they are nearly all zeros"
     assert max(written[2:]) < written[0] / 2, "the others have what was touched since"
-    assert (len(folders), sizes[0]) == (2, sizes[1]), "but each is whole, without the one before"
-    assert min(sizes) >= written[0]
+    assert len(folders) == 2
+    assert min(sizes) > 0.99 * written[0], "but each is whole, without the one before"
     assert min(in_common[2:]) >= 2, "with files of the one before the last"
 
 

@@ -14,6 +14,7 @@ from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.saving.holding import Holding
 from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
+from rayelastic.runtime.element.saving.script_classes import name_script_classes
 from rayelastic.runtime.element.state_exchange import StateExchange
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators, shared_operators
@@ -79,6 +80,7 @@ class Running:
             cpus=cpus_by_node() if config.pin_threads else [],
         )
         _native.tell_crashes()
+        name_script_classes(spec.operators)
         hosted.build()
         skipped = saved.restore(hosted.natives)
         natives, skips = hosted.natives, hosted.seek(skipped, saved.inputs)

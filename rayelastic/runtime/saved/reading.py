@@ -55,7 +55,7 @@ class SavedStates(Mapping[str, "pa.Table"]):
         try:
             held = self._manifest.shapes.get(operator)
             shape = required(None if held is None else Shape.from_json(held), operator, self.forms[operator])
-            chunks = SnapshotFolder(self._snapshot).chunks(self._manifest.files.get(operator, ()))
+            chunks = SnapshotFolder(self._snapshot).states(self._manifest.files.get(operator, ()))
             if (tuples := TUPLES.get(shape.kind)) is not None:
                 return tuples(chunks, shape)
             trusted = self._manifest.signed

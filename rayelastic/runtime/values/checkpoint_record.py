@@ -18,8 +18,8 @@ class CheckpointRecord:
         at: seconds since the start of the job, when it ended; under whichever coordinator.
         seconds: that it took.
         paused: of that, seconds for which sources were held.
-        bytes: of state that was written; what hasn't changed since the last one isn't written again, and what sinks
-            keep of their rows isn't counted.
+        bytes: of state that was written, compressed; what hasn't changed since the last one isn't written again, and
+            what sinks keep of their rows isn't counted.
         slowest: the operator whose state was there last: the mark came late to it, or there was much to write.
         slowest_seconds: from the start of the checkpoint until its state was written.
         held: the operator that stood still longest while its state was written; empty: all were copied while they

@@ -98,8 +98,9 @@ class OperatorCopies:
                 segment, data = chunk
                 files = segments.setdefault(segment, Written(copy.number)).files
                 name = f"{self._prefix}-{segment:06}-{len(files):03}.state"
-                files.append((name, folder.write(name, data)))
-                size += len(data)
+                digest, stored = folder.write_state(name, data)
+                files.append((name, digest))
+                size += stored
         except _native.StateError as error:
             check()  # or it was given up under our hands
             raise unsavable(self._spec, str(error)) from None

@@ -110,8 +110,9 @@ def save_operator(
     try:
         for chunk, data in enumerate(export_chunks(state)):
             name = f"{prefix}-{chunk:06}.state"
-            files.append((name, folder.write(name, data)))
-            size += len(data)
+            digest, stored = folder.write_state(name, data)
+            files.append((name, digest))
+            size += stored
     except _native.StateError as error:
         raise unsavable(spec, str(error)) from None
     return files, size
@@ -197,7 +198,7 @@ class SavedState:
                 if self._spec.manifest is not None:  # a local disk may have no others
                     owner = self._spec.predecessors.get(spec.name, self._spec.pe)
                     files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
-                state, chunks = natives[spec.name].state, SnapshotFolder(snapshot).chunks(files)
+                state, chunks = natives[spec.name].state, SnapshotFolder(snapshot).states(files)
                 if state is not None and (widened := Widening.of(saved.shapes.get(spec.name), spec)) is not None:
                     chunks = _widened(chunks, widened, state.layout)
                 _restore(spec, chunks, state)
