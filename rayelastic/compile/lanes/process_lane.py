@@ -151,9 +151,7 @@ class ProcessFunction:
         self._due: list[tuple[int, int, int, Kept]] = []
         self._numbers = itertools.count()
         self._changes = 0
-        self._set_after_end = collections.Counter[
-            int
-        ]()  # timers that those of a key have set, by the id of what it has
+        self._set_after_end: collections.Counter[int] = collections.Counter()  # by timers, by the id of what a key has
         self._reached = _NEVER  # the watermark
         self._out = Out(self, self._times)
 
