@@ -9,6 +9,7 @@ heap of what is due is made anew whenever keys have come or gone with it.
 
 from __future__ import annotations
 
+import collections
 import copy
 import heapq
 import itertools
@@ -24,7 +25,7 @@ from rayelastic.graph.records.time_values import TimeValues
 
 __all__ = ["KeyTable", "Out", "ProcessFunction", "why_moment", "why_tuple"]
 
-MOST_AFTER_END = 100_000  # timers of a key that come once the input has ended: more go on for ever
+MOST_AFTER_END = 100_000  # timers that those of a key set once the input has ended: more go on for ever
 _AT_END, _AT_TIME, _POKED = -1, -2, -3  # what the engine calls for, in place of a port
 _TUPLE, _TIMER = 0, 1  # the order of what is due at the same time
 _NEVER = -sys.maxsize
@@ -154,6 +155,7 @@ class ProcessFunction:
         self._due: list[tuple[int, int, int, Kept]] = []
         self._numbers = itertools.count()
         self._changes = 0
+        self._set_after_end: collections.Counter[int] = collections.Counter()  # by timers, by the id of what a key has
         self._reached = _NEVER  # the watermark
         self._out = Out(self, self._times)
 
@@ -247,21 +249,24 @@ class ProcessFunction:
                 kept.timers.discard(ticks)
                 out._at(kept, ticks, ticks + 1)
                 assert self._on_time is not None
+                left = len(kept.timers)
                 self._on_time(out.time, kept.state, out)
+                if out.ended and len(kept.timers) > left:
+                    self._look_for_an_end(kept, len(kept.timers) - left)
+
+    def _look_for_an_end(self, kept: Kept, added: int) -> None:
+        self._set_after_end[id(kept)] += added
+        if self._set_after_end[id(kept)] > MOST_AFTER_END:
+            raise RuntimeError(
+                f"timers of key {kept.key!r} set further ones for ever, and the input has ended: "
+                "look at out.ended before you set one"
+            )
 
     def _end(self) -> None:
         """The input has ended: by event time all timers come, those set meanwhile too; then each key ends."""
         self._out.ended = True
         if not self._by_clock:
-            counts: dict[int, int] = {}
             while self._due:
-                kept = self._due[0][3]
-                counts[id(kept)] = counts.get(id(kept), 0) + 1
-                if counts[id(kept)] > MOST_AFTER_END + len(kept.waiting):
-                    raise RuntimeError(
-                        f"timers of key {kept.key!r} set further ones for ever, and the input has ended: "
-                        "look at out.ended before you set one"
-                    )
                 self._run(self._due[0][0])
         if self._on_end is None:
             return

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.data_type import DataType, parsed_format
-from rayelastic.graph.records.sealing import Seal, seal_of_this_process
+from rayelastic.graph.records.sealing import WITHIN_PROCESS, Seal, seal_of_this_process
 
 __all__ = [
     "JSON",
@@ -279,6 +279,12 @@ JSON = Form("+j", DataType.JSON)
 def object_form() -> Form:
     """Any object of Python's."""
     return Form("+o", DataType.OBJECT, (), seal_of_this_process())
+
+
+def within_process(form: Form) -> Form:
+    """The form of values that never leave their process, whose objects need no seal."""
+    parts = ((name, within_process(part), optional) for name, part, optional in form.parts)
+    return Form(form, form.kind, parts, WITHIN_PROCESS if isinstance(form.of, Seal) else form.of)
 
 
 def members_of(form: Form) -> tuple[str | int, ...]:

@@ -13,13 +13,13 @@ import keyword
 import typing
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.conversion import columns_of
 from rayelastic.graph.records.data_type import HOLDS, Column, DataType, numpy_format_of, parsed_format
-from rayelastic.graph.records.forms import Form, known_of, plain_form
+from rayelastic.graph.records.forms import Form, known_of, plain_form, within_process
 from rayelastic.graph.records.names import is_field_name
 
 __all__ = ["DataType", "Field", "Schema", "laid_out"]
@@ -159,6 +159,19 @@ class Schema:
     def known(self) -> tuple[Any, ...]:
         """What the native codec knows of each field's values beside their form."""
         return tuple(known_of(plain_form(f.format), generated_type) for f in self.fields)
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether there are objects of Python's in it."""
+        return any(plain_form(f.format).holds_objects for f in self.fields)
+
+    def within_process(self) -> Schema:
+        """The same for tuples that never leave their process: objects are pickled without their seal."""
+        forms = (within_process(plain_form(f.format)) for f in self.fields)
+        fields = (
+            replace(f, format=form) if form.holds_objects else f for f, form in zip(self.fields, forms, strict=True)
+        )
+        return replace(self, fields=tuple(fields))
 
     def to_numpy(self) -> Any:
         """Make the NumPy structured dtype of the same bytes: text as 16 raw bytes, validity bytes in the padding."""

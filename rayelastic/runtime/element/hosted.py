@@ -24,6 +24,7 @@ from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
 from rayelastic.runtime.operators.sinks import sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
+from rayelastic.runtime.private_streams import private_streams, with_private_streams
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class HostedOperators:
 
     def __init__(self, spec: PESpec) -> None:
         self._spec = spec
+        self._operators = with_private_streams(spec.operators, private_streams(spec.operators, spec.leaving))
         self._classes: dict[str, PortsFunction] = {}
         self.sources: dict[str, SourceOperator] = {}
         self.sinks: dict[str, SinkOperator] = {}
@@ -86,7 +88,7 @@ class HostedOperators:
         settings = self._spec.config.checkpoint
         keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
         past = Past(outputs, store, by_epoch, keep, own=self._spec.manifest is not None, run=self._spec.job_id)
-        for number, operator in enumerate(self._spec.operators):
+        for number, operator in enumerate(self._operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(operator)
             elif operator.kind is OperatorKind.SINK:
@@ -114,7 +116,7 @@ class HostedOperators:
 
     def build(self) -> None:
         """Makes the native operators."""
-        self.natives = {operator.name: self._made(operator) for operator in self._spec.operators}
+        self.natives = {operator.name: self._made(operator) for operator in self._operators}
 
     def seek(self, positions: Mapping[str, int], inputs: Mapping[str, Input]) -> dict[str, int]:
         """Has the sources begin at their positions, or as near in front of them as they can. Before they start.

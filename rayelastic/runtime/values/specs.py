@@ -61,6 +61,12 @@ class PESpec:
     by_epoch: bool = False
     node: str = ""
 
+    @property
+    def leaving(self) -> frozenset[str]:
+        """The streams that go to another processing element, or may go there, by links and routers."""
+        links = (*self.links_out, *self.routing.links_out)
+        return frozenset((*(link.stream for link in links), *(edge.stream for edge in self.routing.routed)))
+
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:

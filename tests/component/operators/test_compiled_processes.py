@@ -235,6 +235,22 @@ def test_what_fails_is_told() -> None:
     assert "look at out.ended before you set one" in str(failing(Beats, [Row(1, 5, 0)]))
 
 
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_any_number_of_timers_may_be_left_at_the_end(lane: str) -> None:
+    """Those that are there are no sign of some that set each other for ever."""
+
+    class Many:
+        def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
+            for at in range(t.at + 1, t.at + 100_010):
+                out.timer(at)
+
+        def on_time(self, time: int, state: Seen, out: rel.Out) -> None:
+            if time % 10_000 == 0:
+                out.give(Told(1, "came", time, 0))
+
+    assert len(rel.run(topology_of(rel.rows([Row(1, 5, 1)]), 0, program=Many, lane=lane))["out"]) == 10
+
+
 def body_of(program: Any, **options: Any) -> Any:
     topology = topology_of(rel.rows([Row(1, 5, 1)]), 0, program=program, lane="auto", **options)
     return topology.operators["told"].body

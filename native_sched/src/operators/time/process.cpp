@@ -14,7 +14,7 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::uint32_t kMostAfterEnd = 100'000;  // timers of a key that come once the input has ended: more go on for ever
+constexpr std::uint32_t kMostAfterEnd = 100'000;  // timers that those of a key set once the input has ended: more go on for ever
 
 using Outcome = ProcessCalls::Outcome;
 
@@ -114,11 +114,13 @@ struct Process final : TimedState {
     ProcessKey* const key = kept(timer.of);
     if (key != nullptr) table.will_change(timer.of);
     if (key == nullptr || !key->timers.remove(timer.at)) return Outcome::Ok;  // taken back, or of an earlier life of the slot
-    if (ended && ++key->after_end > kMostAfterEnd) {
-      calls.fail("RuntimeError: timers of a key set further ones for ever, and the input has ended: look at out.ended before you set one");
-      return Outcome::Failed;
-    }
-    return called(calls, methods.on_time, moment_of(timer.of, timer.at), timer.of, timer.at, timer.at + 1);
+    const std::size_t left = key->timers.size();
+    const Outcome outcome = called(calls, methods.on_time, moment_of(timer.of, timer.at), timer.of, timer.at, timer.at + 1);
+    if (!ended || outcome != Outcome::Ok || kept(timer.of) == nullptr || key->timers.size() <= left) return outcome;
+    key->after_end += static_cast<std::uint32_t>(key->timers.size() - left);
+    if (key->after_end <= kMostAfterEnd) return outcome;
+    calls.fail("RuntimeError: timers of a key set further ones for ever, and the input has ended: look at out.ended before you set one");
+    return Outcome::Failed;
   }
 
   // What a timer will need is on its way to the cache before it is due: its key's slot, then the times of its timers.

@@ -23,7 +23,7 @@ namespace rayelastic {
 struct ProcessKey {
   std::uint64_t is_kept = 1;  // what TimedState looks at
   TimerSet timers;
-  std::uint32_t after_end = 0;  // timers that came once the input had ended
+  std::uint32_t after_end = 0;  // timers that were set by timers once the input had ended
 
   [[nodiscard]] std::byte* state() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] const std::byte* state() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }

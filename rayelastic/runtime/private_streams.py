@@ -1,0 +1,87 @@
+"""Streams with objects of Python's that never leave their process: from one function in Python to others beside it.
+
+Objects are pickled there, too, so that no two operators have the same one, but without the seal of the job: its MAC is
+for bytes that come from elsewhere. A stream is private if all who take it are functions in Python of the same element,
+connected with it and with nobody else; so no link, no router, no state and no checkpoint ever has its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.compile import OperatorCode
+from rayelastic.compile.code.operator_code import View
+from rayelastic.graph.edges.sources import CallableSource, GenerateSource, RowsSource
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+
+if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+__all__ = ["private_streams", "with_private_streams"]
+
+
+def private_streams(operators: Sequence[OperatorSpec], leaving: Collection[str] = ()) -> frozenset[str]:
+    """Find the streams with objects that never leave their process.
+
+    Args:
+        operators: of a processing element.
+        leaving: streams that go, or may go, to another one as well.
+    """
+    takers: dict[str, list[OperatorSpec]] = {}
+    for spec in operators:
+        for stream, _ in (*spec.edges, *spec.loop_edges):
+            takers.setdefault(stream, []).append(spec)
+    given = (spec.streams[0] for spec in operators if _gives(spec))
+    return frozenset(
+        stream for stream in given if stream in takers and stream not in leaving and all(map(_takes, takers[stream]))
+    )
+
+
+def with_private_streams(operators: Sequence[OperatorSpec], private: frozenset[str]) -> tuple[OperatorSpec, ...]:
+    """Return operators whose private streams carry objects without their seal.
+
+    Args:
+        operators: of a processing element.
+        private: the streams.
+    """
+    return tuple(_with_private(spec, private) for spec in operators)
+
+
+def _with_private(spec: OperatorSpec, private: frozenset[str]) -> OperatorSpec:
+    takes = any(stream in private for stream, _ in spec.edges)
+    gives = any(stream in private for stream in spec.streams)
+    code = spec.body
+    if isinstance(code, OperatorCode):
+        source = code.input_schema.within_process() if takes else code.input_schema
+        target = code.output_schema.within_process() if gives else code.output_schema
+        return replace(spec, body=replace(code, input_schema=source, output_schema=target))
+    if not gives:
+        return spec
+    return replace(spec, outputs=tuple(replace(port, schema=port.schema.within_process()) for port in spec.outputs))
+
+
+def _gives(spec: OperatorSpec) -> bool:
+    """Tell whether an operator makes bytes of what Python gives it, for one stream with objects."""
+    if len(spec.outputs) != 1 or not spec.outputs[0].schema.holds_objects:
+        return False
+    return isinstance(spec.body, CallableSource | GenerateSource | RowsSource) or _is_called_by_tuples(spec)
+
+
+def _takes(spec: OperatorSpec) -> bool:
+    """Tell whether an operator gives the tuples of one stream to Python, and hands their bytes to nobody."""
+    return len(spec.edges) == 1 and not spec.loop_edges and _is_called_by_tuples(spec)
+
+
+def _is_called_by_tuples(spec: OperatorSpec) -> bool:
+    code = spec.body
+    return (
+        isinstance(code, OperatorCode)
+        and code.lane is Lane.PYTHON
+        and code.view is View.TUPLES
+        and code.concurrent is None
+        and spec.kind in (OperatorKind.MAP, OperatorKind.FLAT_MAP)
+        and spec.on_error is OnError.FAIL
+    )
