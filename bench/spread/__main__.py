@@ -1,10 +1,10 @@
 """What jobs with all defaults make of three nodes, against the best plan by hand: a table, and JSON in bench/results.
 
-    python -m bench.spread [a b c d e f] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
+    python -m bench.spread [a b c d e f g] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
     python -m bench.spread graphs [--count 500]
     python -m bench.spread flapping
 
-`a` to `f`: works on a Ray whose nodes have addresses of their own (Linux namespaces, needs root); `--here` on a Ray of
+`a` to `g`: works on a Ray whose nodes have addresses of their own (Linux namespaces, needs root); `--here` on a Ray of
 this machine alone. Each goes by itself under load, then in a lull, until it is one process again; then the same with
 plans by hand. `graphs`: random graphs on the live actuation, simulated with 5 % noise. `flapping`: alternating loads,
 simulated.
@@ -83,6 +83,8 @@ def tell(found: dict[str, Any]) -> None:
         f"{f'after {back:.1f} s' if back is not None else 'NOT'}; rows {'exact' if itself['exact'] else 'WRONG'}"
     )
     met = share >= LEAST_SHARE and (grown is None or grown <= MOST_GROWTH)
+    if itself["hot"]:
+        print(f"   said: {itself['hot']}")
     print(
         f"   {itself['rate']:,.0f} tuples/s, {share:.0%} of the best by hand, {hand[best]:,.0f} with {best}: "
         f"{'met' if met and back is not None and itself['exact'] else 'NOT MET'}",

@@ -56,6 +56,8 @@ def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
         began = time.monotonic()
         while len(job.plan().pes) > 1 and time.monotonic() - began < PATIENCE:
             job.pause(LOOK)
+        told = [str(one) for one in job.adaptations(every_pass=True) if one.pe == "regions"]
+        found["hot"] = next((line.split(": ", 1)[1] for line in told if "key " in line), "")
         found["back_to_one"] = time.monotonic() - began if len(job.plan().pes) == 1 else None
         changes = [str(one) for one in job.adaptations() if one.pe == "regions"]
         signals.set("enough")

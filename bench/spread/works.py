@@ -9,7 +9,7 @@ import itertools
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,12 +228,42 @@ def hot(signals: Signals) -> rel.Topology:
     return topology
 
 
-def counted_by_key(found: list[Any], made: int) -> bool:
+def hot_rows(made: int) -> Iterator[Row]:
+    """Those that the source made."""
+
     class Done(Signals):
         def turns(self) -> Iterator[int]:
             return iter(range(made))
 
-    return {t.key: t.n for t in found} == Counter(t.key for t in hot_keys(Done(Path())))
+    return hot_keys(Done(Path()))
+
+
+def counted_by_key(found: list[Any], made: int) -> bool:
+    return {t.key: t.n for t in found} == Counter(t.key for t in hot_rows(made))
+
+
+def ask_by_key(t: Row, s: Any) -> Row:
+    threading.Event().wait(ANSWER)
+    s.times += 1
+    return t
+
+
+def undivided(signals: Signals) -> rel.Topology:
+    topology = rel.Topology("undivided")
+    stream = topology.source("rows", rel.callable(lambda: hot_keys(signals), Row)).key_by("key")
+    stream.map("ask", ask_by_key, state=Seen, schema=Row, lane="python").sink("out", rel.list())
+    return topology
+
+
+def in_order_by_key(found: list[Row], made: int) -> bool:
+    return rows_by_key(found) == rows_by_key(hot_rows(made))
+
+
+def rows_by_key(found: Iterable[Row]) -> dict[int, list[int]]:
+    numbers: dict[int, list[int]] = {}
+    for t in found:
+        numbers.setdefault(t.key, []).append(t.n)
+    return numbers
 
 
 WORKS = {
@@ -248,4 +278,5 @@ WORKS = {
         "ask",
         counted_by_key,
     ),
+    "g": Work("a keyed Python function that waits 2 ms, with a hot key (Zipf 2)", undivided, "ask", in_order_by_key),
 }

@@ -125,7 +125,7 @@ def has_two_steps_by_itself(spec: OperatorSpec, operators: Mapping[str, Operator
     """Tell whether an aggregate gets two steps though nobody asked for them: where they help, and nobody notices.
 
     They help behind a Python function right behind a source: without them the function may have to go by the keys, too.
-    Beside a call of Python the first step costs nothing to speak of. Nobody notices where results are the same in any
+    Beside a call of Python the first step costs little. Nobody notices where results are the same in any
     order of the tuples, to the last bit.
 
     Args:

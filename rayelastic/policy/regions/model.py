@@ -42,6 +42,9 @@ class RegionModel:
     >>> model = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a", "b")), (3e-6, 1e-6), overhead=1e-6)
     >>> round(model.capacity(((), 1))), round(model.capacity((("b",), 2)))
     (200000, 500000)
+    >>> hot = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a",)), (1e-6,), overhead=0.0, hot=0.5)
+    >>> [round(hot.capacity(((), replicas))) for replicas in (1, 2, 16)]
+    [1000000, 1333333, 1882353]
     """
 
     region: Region

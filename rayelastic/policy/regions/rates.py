@@ -193,7 +193,7 @@ class RateAdaptation:
             what += f", {self._latency.text()}"
         if not proposal.actions:
             return self._hold(seen, f"{what}; no node has room", proposal.request)
-        what = self._earlier.text(proposal.shapes) + what if grows else what
+        what = f"{self._earlier.text(proposal.shapes)}{what}{sizing.named}" if grows else what
         cost = max(self._costs[action.kind] for action in proposal.actions)
         gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
         words = ", ".join(action.text() for action in proposal.actions)
@@ -381,7 +381,7 @@ class RateAdaptation:
         if self._latency is not None:
             what += f", {self._latency.text()}"
         if self._grow:
-            return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts"
+            return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts{sizing.named}"
         if less:
             return f"{what}; less would do for {', '.join(less)}, if it lasts"
         if together := why_together(sizing, seen.nodes):

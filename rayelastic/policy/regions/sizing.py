@@ -24,6 +24,7 @@ __all__ = ["Sizing", "threads"]
 
 TRIES = 2  # rejected shapes after which a region counts as one that doesn't get better
 SURPLUS = 0.12  # of what can't be divided, that the busiest replica has besides: all that more replicas can take away
+MUCH = 0.3  # of a region's load: from which share on the key that has it is told
 NEGLIGIBLE = 1e-3  # relative, and CPUs
 
 
@@ -129,6 +130,13 @@ class Sizing:
             if _useful(share) < self.thresholds.max_replicas
         ]
         return "; ".join(told)
+
+    @property
+    def named(self) -> str:
+        """The keys that have much of the load of short regions, in words behind others; empty if there are none."""
+        models = [(p.region.name, self.models[p.region.name]) for p in self.short()]
+        told = [f"; key {model.key} has {model.hot:.0%} of the load of {name}" for name, model in models]
+        return "".join(words for words, (_, model) in zip(told, models, strict=True) if model.key and model.hot >= MUCH)
 
     def _undivided(self, region: str) -> str:
         key = self.models[region].key

@@ -240,7 +240,9 @@ def test_no_two_steps_by_themselves_where_the_first_could_have_no_replicas() -> 
     made = left.union(right).map("function", lambda t: t, lane="python")
     made.key_by("k").aggregate("it", n=aggregates.count())
     left.key_by("k").aggregate("behind", n=aggregates.count())  # a source, in Python or not, is no function
-    assert not {"it.partial", "behind.partial"} & topology.operators.keys()
+    later = left.aggregate("all", "update", n=aggregates.count()).map("late", lambda t: t, lane="python")
+    later.key_by("n").aggregate("third", n_of=aggregates.count())  # what has state stands between it and the source
+    assert not {"it.partial", "behind.partial", "third.partial"} & topology.operators.keys()
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ def test_a_hot_key_that_is_seen_bounds_the_replicas_before_any_is_tried_and_is_n
         simulation = simulated(job, 300e3, nodes=16, key_share=share)
         simulation.run(100)
         tried = [step for step in simulation.trace if step.decision.verdict is Verdict.TRY]
+        assert ("; key 'home' has 83% of the load of r1; " in tried[0].decision.reason) is (share > 0)
         replicas.append(tried[0].decision.plan.region("r1").replicas)
         assert ("key 'home' has" in simulation.trace[-1].decision.reason) is (share > 0)
         assert not any(step.decision.changes for step in simulation.trace[50:])
