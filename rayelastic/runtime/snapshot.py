@@ -25,7 +25,7 @@ from rayelastic.graph.edges.locations import is_uri
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.manifest import Manifest, Part
-from rayelastic.runtime.saved.packing import packed, unpacked
+from rayelastic.runtime.packing import packed, unpacked
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -63,11 +63,9 @@ class Remembering:
 
 def remembered(rows: int, key: int) -> dict[str, Any]:
     """What a key has after so many rows of the stream."""
-    kept = fresh()
-    first = key * pow(STEP, -1, KEYS) % KEYS
-    for n in range(first, rows, KEYS):
-        remember(Row(key, n), kept)
-    return kept
+    given = range(key * pow(STEP, -1, KEYS) % KEYS, rows, KEYS)
+    total = len(given) * (given[0] + given[-1]) // 2 if given else 0
+    return {"rows": len(given), "last": list(given[-LAST:]), "sums": {"all": total}}
 
 
 class Running:
@@ -112,7 +110,7 @@ def mapping(tmp_path: Path) -> Iterator[Running]:
 
 
 def test_values_are_saved_as_they_were_at_the_mark_while_they_are_changed(mapping: Running) -> None:
-    for number in range(1, 4):
+    for number in range(1, 3):
         mapping.await_rows(number * 2 * KEYS)
         saved, _ = mapping.take()
         rows = saved.positions["numbers"]
@@ -156,7 +154,7 @@ def passing_by(tmp_path: Path) -> Iterator[Running]:
 
 
 def test_what_is_forgotten_behind_the_mark_is_saved(passing_by: Running) -> None:
-    for number in range(1, 6):
+    for number in range(1, 4):
         passing_by.await_rows((number + 2) * LIFE // 2)
         saved, _ = passing_by.take()
         rows = saved.positions["numbers"]

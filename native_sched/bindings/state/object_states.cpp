@@ -124,7 +124,10 @@ std::shared_ptr<StateCopy> ObjectStates::begin_copy() {
 }
 
 void ObjectStates::will_change(PyObject* value) {
-  if (!table_.is_copied()) return;
+  if (!table_.is_copied()) {
+    copying_.reset();
+    return;
+  }
   const Turn turn(turns_);
   copying_->keep(value);
 }

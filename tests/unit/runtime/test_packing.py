@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayelastic.errors import DamagedError
-from rayelastic.runtime.saved.packing import MAGIC, packed, unpacked
+from rayelastic.runtime.packing import MAGIC, packed, unpacked
 
 EXPORT = b"RELKEYS1" + bytes(5000) + b"a text that comes again" * 100
 

@@ -1,8 +1,8 @@
 """Exported state in files: compressed by LZ4 where that makes it smaller, else as it is.
 
-A packed file begins with a magic of its own, which no export has, and the size of what is in it. Its digest is of what the
-file has, so nothing is unpacked that isn't what was written; in unsigned snapshots anybody may have written that: it can't
-ask for more memory than LZ4 can have put into it.
+A packed file begins with a magic of its own, which no export has, and the size of what is in it. Its digest is of what
+the file has, so nothing is unpacked that isn't what was written; in unsigned snapshots anybody may have written that,
+and asks for no more memory than LZ4 can have put into it.
 """
 
 from __future__ import annotations
