@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
+from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
 from rayelastic.policy.element.guided.exploration.tries import exploration, kept
 from rayelastic.policy.element.guided.known import Known
