@@ -195,7 +195,7 @@ class FaultyHandle(InProcessHandle):
 
 
 class Paced(Events):
-    """Events that can be given again, which come in bursts where nobody has seen them yet, until there is no need to."""
+    """Events that can be given again, which come in bursts where nobody has seen them yet, until they may come fast."""
 
     def __init__(self, keys: int, rows: int) -> None:
         self.fast = threading.Event()

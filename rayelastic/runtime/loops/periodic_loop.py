@@ -1,4 +1,4 @@
-"""A thread that looks and decides once a period, until it is stopped: what the loops of elements and coordinators share.
+"""A thread that looks and decides once a period, until it is stopped: what loops of elements and coordinators share.
 
 Knows nothing of what is decided.
 """
