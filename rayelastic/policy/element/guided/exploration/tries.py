@@ -47,7 +47,7 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         for one in _other_ways(known, bounds, estimate):
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
     candidates = _candidates(known, bounds, thresholds)
-    beliefs = _worth(known, bounds, estimate, thresholds, [*known.measured, *candidates])
+    beliefs = _worth(known, bounds, estimate, thresholds, list(dict.fromkeys([*known.measured, *candidates])))
     first, second = _two_best(beliefs[one].mean for one in known.measured)
 
     def gain_of(one: Configuration) -> float:
@@ -120,8 +120,8 @@ def _useful(bounds: Bounds, estimate: Estimate) -> int:
     return max(bounds.minimum, min(bounds.maximum, math.ceil(CROWD * estimate.most(bounds.cpus))))
 
 
-def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> set[Configuration]:
-    """Return what was measured, what differs from the best by a little, and other cuts of the graph."""
+def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> list[Configuration]:
+    """Return what was measured, what differs from the best by a little, and other cuts, in an order of their own."""
     estimate, best, movable, fixed = bounds.estimate, known.best, bounds.movable, bounds.fixed
     assert estimate is not None
     little = max(1, int(thresholds.little * best.threads))
@@ -143,4 +143,5 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> s
         if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
     }
     found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
-    return (found | known.measured.keys()) - set(known.refused)
+    allowed = (found | known.measured.keys()) - set(known.refused)
+    return sorted(allowed, key=lambda one: (one.threads, sorted(one.queued)))
