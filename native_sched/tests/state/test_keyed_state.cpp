@@ -85,23 +85,18 @@ TEST(single_keys_are_canonical) {
 }
 
 TEST(keys_of_numbers_are_their_bytes) {
-  const Type types[] = {Type::Bool,  Type::Int8,   Type::Int16,   Type::UInt16,  Type::Float16,
-                        Type::Int32, Type::UInt32, Type::Float32, Type::Float64, Type::Int64, Type::UInt64, Type::Decimal128};
-  const unsigned char bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-  const std::vector<std::string> names = {"n"};
-  for (const Type type : types) {
+  const char bytes[] = "0123456789abcdef";
+  for (const Type type :
+       {Type::Int8, Type::Int16, Type::Float16, Type::UInt32, Type::Float32, Type::Int64, Type::Float64, Type::Decimal128}) {
     for (const bool nullable : {false, true}) {
       const auto schema = schema_of({field("before", Type::Int64), field("n", type, nullable)});
-      const Field& number = *schema->find("n");
-      std::vector<std::byte> records(schema->record_size() * 3);
-      for (const std::size_t record : {0, 2}) {
-        std::memcpy(records.data() + record * schema->record_size() + number.offset, bytes, size_of(type));
-        if (nullable) records[record * schema->record_size() + schema->validity_offset()] = std::byte{1};
-      }
-      StringView keys[3];
-      KeyExtractor(schema, names).extract(records.data(), 3, keys);
-      const StringView expected(reinterpret_cast<const char*>(bytes), static_cast<std::uint32_t>(size_of(type)));
-      CHECK(keys[0] == expected && keys[2] == expected && hash_of(keys[0]) == hash_of(expected));
+      std::vector<std::byte> records(schema->record_size() * 2);  // the second is null, where it can be
+      std::memcpy(records.data() + schema->find("n")->offset, bytes, size_of(type));
+      if (nullable) records[schema->validity_offset()] = std::byte{1};
+      const std::vector<std::string> names = {"n"};
+      StringView keys[2];
+      KeyExtractor(schema, names).extract(records.data(), 2, keys);
+      CHECK(keys[0] == StringView(bytes, static_cast<std::uint32_t>(size_of(type))));
       CHECK_EQ(is_null_key(keys[1]), nullable);
     }
   }

@@ -17,7 +17,7 @@ def elastic() -> list[Quality]:
 def reaches_the_bounds(ones: list[Quality]) -> bool:
     shares = [one.share for one in ones]
     near = sum(share >= NEAR for share in shares) / len(shares)
-    return near >= 0.7 and statistics.median(shares) >= 0.97 and min(shares) >= 0.88
+    return near >= 0.9 and statistics.median(shares) >= 0.98 and min(shares) >= 0.93
 
 
 def test_elasticity_comes_near_the_best(elastic: list[Quality]) -> None:

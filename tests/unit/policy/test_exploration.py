@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Explanation, Profile
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
+from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
 from rayelastic.policy.element.guided.exploration.tries import exploration, kept
 from rayelastic.policy.element.guided.known import Known
@@ -21,9 +22,9 @@ OPERATORS = frozenset(NAMES[1:])
 NONE, BEST, ALL = Configuration(1, frozenset()), Configuration(1, frozenset("c")), Configuration(2, OPERATORS)
 
 
-def bounds(used: float | None) -> Bounds:
+def bounds(used: float | None, rate: float = 1e4) -> Bounds:
     samples = {"source": 0.0, "a": 250.0, "b": 250.0, "c": 250.0, "d": 250.0}
-    profile = Profile(samples, dict.fromkeys(NAMES, 1e4), 1000.0, busy=1.5, reference=1e4)
+    profile = Profile(samples, dict.fromkeys(NAMES, rate), 1000.0, busy=1.5, reference=rate)
     estimate = Estimate(profile, OperatorGraph(NAMES), Explanation(0.001, 0.0))
     return Bounds(1, 2, 2.0, OPERATORS, frozenset(), busy=1.0, estimate=estimate, used=used)
 
@@ -40,8 +41,8 @@ def tried(found: Known, used: float | None = 1.5) -> Trial | None:
 
 @pytest.mark.parametrize(
     ("gain", "used", "explorations"),
-    [(1.95, 1.5, 0), (1.5, None, 0), (1.5, 1.5, SearchThresholds().explorations)],
-    ids=["nearly what costs allow", "nobody knows what is used", "enough is enough"],
+    [(2.01, 1.5, 0), (1.5, None, 0), (1.5, 1.5, SearchThresholds().explorations)],
+    ids=["what costs allow", "nobody knows what is used", "enough is enough"],
 )
 def test_nothing_is_explored(gain: float, used: float | None, explorations: int) -> None:
     assert tried(known(gain, explorations=explorations), used) is None
@@ -57,11 +58,32 @@ def test_where_much_is_missing_other_ways_come_first() -> None:
 
 
 def test_what_is_tried_may_be_better_and_is_explained() -> None:
-    trial = tried(known(1.75))
+    trial = tried(known(1.88))
     assert trial is not None
     assert trial.purpose is Purpose.EXPLORATION
     assert trial.configuration != BEST
     assert "to be expected" in trial.why
+
+
+@pytest.mark.parametrize(("rate", "explored"), [(1e4, True), (1e8, False)], ids=["dear", "cheaper than a hop"])
+def test_without_queues_only_operators_that_cost_more_than_hops_are_looked_into(rate: float, explored: bool) -> None:
+    found = Known(NONE, 1, NONE, {NONE: Series([0.0] * 5), BEST: Series([-0.2] * 2)}, {BEST}, (), True, 0, False, 0.05)
+    assert (exploration(found, bounds(1.5, rate), SearchThresholds()) is not None) == explored
+
+
+def test_of_many_queues_much_fewer_are_tried() -> None:
+    found = Known(ALL, 2, ALL, {ALL: Series([0.0] * 5)}, (), (), True, 0, False, 0.05)
+    trial = tried(found)
+    assert trial is not None
+    assert len(trial.configuration.queued) == 1
+
+
+def test_what_is_best_by_one_sample_is_measured_again_even_when_enough_was_tried() -> None:
+    measured = {NONE: Series([0.0] * 5), BEST: Series([0.5])}
+    found = Known(BEST, 1, BEST, measured, (), (), True, 0, False, 0.05, SearchThresholds().explorations)
+    trial = tried(found)
+    assert trial is not None
+    assert (trial.configuration, trial.purpose) == (BEST, Purpose.EXPLORATION)
 
 
 def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:

@@ -231,3 +231,17 @@ def test_reset_forgets() -> None:
 def test_variants() -> None:
     assert isinstance(MultiLevelElasticity("paper")._controller, PaperMultiLevelElasticity)
     assert isinstance(MultiLevelElasticity()._controller, GuidedMultiLevelElasticity)
+
+
+def test_what_was_lucky_when_it_was_settled_at_is_no_load_that_changed() -> None:
+    controller = GuidedMultiLevelElasticity()
+
+    def step(throughput: float) -> Decision:
+        return controller.step(
+            Observation(time=1, period=1, throughput=throughput, thread_count=1, maximum_threads=1, cpu_count=1)
+        )
+
+    decisions = [step(throughput) for throughput in [112.0] * 3 + [100.0] * 20]
+    rules = [decision.rule for decision in decisions]
+    assert "cumulative sums" in rules  # it is another level of the same load
+    assert "cumulative sums (M14)" not in rules

@@ -206,8 +206,10 @@ class GuidedMultiLevelElasticity:
         tuples = observation.throughput * observation.period
         if self._cost.changed(now, observation.samples, tuples, self._thresholds.load):
             return self._begin(observation, now, "a tuple costs much more or less than before", "C001-2")
-        search, bounds = self._search, self._bounds(observation)
         seen = f"{short(observation.throughput)} tuples/s with {shown(now)}"
+        if self._cost.leaning:  # one sample of another load is no gain and no loss
+            return Decision.keep(observation, f"{seen}: a tuple may cost much more or less than before", "C001-2")
+        search, bounds = self._search, self._bounds(observation)
         if search.trial is not None and now != search.trial.configuration:
             search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
         elif search.trial is None and now != search.best:

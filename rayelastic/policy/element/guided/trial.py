@@ -77,8 +77,8 @@ class SearchThresholds:
     confirmed: int = 3
     explorations: int = 18
     periods: int = 33
-    reached: float = 0.95
-    far: float = 0.85
+    reached: float = 1.0
+    far: float = 0.92
     worth: float = 0.003
     price: float = 0.005
     slight: float = 0.01

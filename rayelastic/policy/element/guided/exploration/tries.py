@@ -23,6 +23,9 @@ AROUND = 8  # queues that are put in or taken away one by one, of each
 EXPLANATIONS = 3  # of what was measured, beside the usual one
 HOPE = 0.3  # of what a try is to be worth otherwise, where costs allow much more
 FEWER = 0.7  # of the threads, which may do as well
+COARSE = 0.7  # share of the best estimate that fewer queues should give to be tried
+COARSER = 1.5  # times as many queues as those are too many, perhaps
+CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the dearest pieces
 DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
 
@@ -44,7 +47,7 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         for one in _other_ways(known, bounds, estimate):
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
     candidates = _candidates(known, bounds, thresholds)
-    beliefs = _worth(known, bounds, estimate, thresholds, [*known.measured, *candidates])
+    beliefs = _worth(known, bounds, estimate, thresholds, list(dict.fromkeys([*known.measured, *candidates])))
     first, second = _two_best(beliefs[one].mean for one in known.measured)
 
     def gain_of(one: Configuration) -> float:
@@ -101,23 +104,33 @@ def _two_best(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Configuration]:
-    """Return queues in front of all that is dear, and of everything, as far as nothing like that was tried."""
-    threads = min(bounds.maximum, max(known.best.threads, math.ceil(bounds.cpus)))
-    ways = (estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed)
+    """Return queues in front of all that is dear, of everything, and of much less, as far as that wasn't tried."""
+    best, most = known.best, _useful(bounds, estimate)
+    threads = min(most, max(best.threads, math.ceil(bounds.cpus)))
+    coarse = estimate.place(best.threads, bounds.cpus, bounds.movable, bounds.fixed, nearly=COARSE)
+    ways = [estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
+    if COARSER * len(coarse) <= len(best.queued):
+        ways.append(coarse)
     tried = {one.queued for one in (*known.measured, *known.refused)}
     return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
 
 
-def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> set[Configuration]:
-    """Return what was measured, what differs from the best by a little, and other cuts of the graph."""
+def _useful(bounds: Bounds, estimate: Estimate) -> int:
+    """Return how many threads may be of use: not many more than what an operator that one thread runs leaves to do."""
+    return max(bounds.minimum, min(bounds.maximum, math.ceil(CROWD * estimate.most(bounds.cpus))))
+
+
+def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> list[Configuration]:
+    """Return what was measured, what differs from the best by a little, and other cuts, in an order of their own."""
     estimate, best, movable, fixed = bounds.estimate, known.best, bounds.movable, bounds.fixed
     assert estimate is not None
     little = max(1, int(thresholds.little * best.threads))
     middle = round(math.sqrt(best.threads * bounds.maximum))
     fewer = math.ceil(FEWER * best.threads)
-    levels = {best.threads, fewer, best.threads - little, best.threads + little, middle, bounds.maximum}
+    most = max(best.threads, _useful(bounds, estimate))
+    levels = {best.threads, fewer, best.threads - little, best.threads + little, min(middle, most), most}
     queued = {best.queued, *(estimate.finer(best.queued, movable, more) for more in MORE)}
-    for threads in (best.threads, bounds.maximum):
+    for threads in (best.threads, most):
         queued.update(estimate.cuts(threads, bounds.cpus, movable, fixed))
     queued.update(best.queued - {name} for name in estimate.dearest(best.queued & movable)[-AROUND:])
     queued.update(best.queued | {name} for name in estimate.dearest(movable - best.queued)[:AROUND])
@@ -130,4 +143,5 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> s
         if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
     }
     found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
-    return (found | known.measured.keys()) - set(known.refused)
+    allowed = (found | known.measured.keys()) - set(known.refused)
+    return sorted(allowed, key=lambda one: (one.threads, sorted(one.queued)))
