@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic import _native
 from rayelastic.errors import DamagedError, StateError
-from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.forms import members_of, plain_form
-from rayelastic.graph.records.from_arrow import reader_of
-from rayelastic.graph.records.schema import generated_type, laid_out
+from rayelastic.graph.records.forms import plain_form
+from rayelastic.graph.records.schema import laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.saved.columns import Cell, column_of, listed, turned
 from rayelastic.runtime.saved.shapes import Shape, StateKindOf
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADER",
-    "Cell",
     "Entry",
     "Reader",
-    "column_of",
     "entries",
     "exported_record",
     "keys_in",
@@ -41,20 +38,17 @@ __all__ = [
     "pairs_of",
     "record_bytes",
     "record_cells",
+    "shown_key",
     "table_of",
-    "turned",
 ]
 
 HEADER = struct.Struct("<8sQQQ")  # magic, layout, keys, bytes that follow
 _KEY = struct.Struct("<IB")  # bytes, 1 if null
 _LENGTH = struct.Struct("<I")
 _LONG = struct.Struct("<Q")
-_NUMBER = struct.Struct("<i")  # of a member of an enum
 _TOUCH_BYTES = 8  # when a key was touched last, where it has a time to live
 _INLINE = 12  # bytes of a text that are in its record
 _EVERYTHING = ((0, (1 << 64) - 1),)
-
-Cell = bytes | None  # a value as it is in a record, a text as its own bytes; None: null
 
 
 class Entry(NamedTuple):
@@ -197,7 +191,7 @@ def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
     "'home'"
     """
     cells = _key_cells(Entry(key, null, b"", b""), keys)
-    columns = [_listed(column_of([cell], text), text) for cell, (_, text, _) in zip(cells, keys, strict=True)]
+    columns = [listed(column_of([cell], text), text) for cell, (_, text, _) in zip(cells, keys, strict=True)]
     values = tuple(value for (value,) in columns)
     return repr(values[0] if len(values) == 1 else values)
 
@@ -259,41 +253,6 @@ def _check_trusted(trusted: bool) -> None:
             "it holds pickled Python values, which are read from signed snapshots only",
             way_out="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
         )
-
-
-def turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
-    """Rows of so many values as columns."""
-    return [[row[column] for row in rows] for column in range(width)]
-
-
-def column_of(cells: Sequence[Cell], text: str) -> pa.Array:
-    """The values of a field of that type, as an Arrow array."""
-    import numpy as np
-    import pyarrow as pa
-
-    form = plain_form(text)
-    kind, of = form.kind, form.arrow
-    if kind is DataType.ENUM:
-        members = members_of(form)
-        return pa.array([None if cell is None else members[_NUMBER.unpack(cell)[0]] for cell in cells], of)
-    if kind is DataType.UUID:
-        return pa.ExtensionArray.from_storage(of, pa.array(list(cells), of.storage_type))
-    if kind is DataType.STRING:
-        return pa.array([None if cell is None else cell.decode() for cell in cells], of)
-    if kind is DataType.BINARY:
-        return pa.array(list(cells), of)
-    if kind is DataType.BOOL:
-        return pa.array([None if cell is None else cell != b"\0" for cell in cells], of)
-    valid = np.packbits(np.array([cell is not None for cell in cells], bool), bitorder="little").tobytes()
-    data = b"".join(bytes(kind.size) if cell is None else cell for cell in cells)
-    return pa.Array.from_buffers(of, len(cells), [pa.py_buffer(valid), pa.py_buffer(data)])
-
-
-def _listed(column: Any, text: str) -> list[Any]:
-    """The values of a column, of enums whose class is known their members."""
-    reader = reader_of(plain_form(text), generated_type)
-    values: list[Any] = column.to_pylist()
-    return values if reader is None else [reader(value) for value in values]
 
 
 def _unpickled(data: bytes) -> Any:
@@ -389,14 +348,14 @@ def pairs_of(chunks: Sequence[bytes], shape: Shape) -> Iterator[tuple[Any, Any]]
     if shape.kind in (StateKindOf.VALUE, StateKindOf.TIMERS):
         found = [entry for chunk in chunks for entry in entries(chunk, shape)]
         cells = turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
-        columns = [_listed(column_of(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
+        columns = [listed(column_of(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
         objects = (_unpickled(entry.payload) for entry in found)
         values = [one.state if shape.kind is StateKindOf.TIMERS else one for one in objects]
     else:
         table = table_of(chunks, shape, trusted=True)
         shown = [one for one in shape.values if shape.kind is StateKindOf.RECORD or one[0] not in keys]
         texts = [text for _, text, _ in (*shape.keys, *shown)]
-        listed = [_listed(column, text) for column, text in zip(table.columns, texts, strict=True)]
+        listed = [listed(column, text) for column, text in zip(table.columns, texts, strict=True)]
         columns, schema = listed[: len(keys)], laid_out("State", shown)
         rows = zip(*listed[len(keys) :], strict=True)
         values = [schema.tuple_type(*row) for row in rows]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic.errors import DamagedError
 from rayelastic.graph.records.schema import laid_out
-from rayelastic.runtime.saved.chunks import Cell, Reader, column_of, exported_record, opened, record_cells, turned
+from rayelastic.runtime.saved.chunks import Reader, exported_record, opened, record_cells
+from rayelastic.runtime.saved.columns import Cell, column_of, turned
 from rayelastic.runtime.saved.shapes import CROSS
 
 if TYPE_CHECKING:

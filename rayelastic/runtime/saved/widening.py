@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.graph.records.data_type import numpy_format_of, parsed_format
-from rayelastic.runtime.saved.chunks import HEADER, Cell, Entry, entries, record_bytes, record_cells
+from rayelastic.runtime.saved.chunks import HEADER, Entry, entries, record_bytes, record_cells
+from rayelastic.runtime.saved.columns import Cell
 from rayelastic.runtime.saved.shapes import Shape, StateKindOf, shape_of
 
 if TYPE_CHECKING:
