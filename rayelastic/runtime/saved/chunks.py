@@ -17,7 +17,7 @@ from rayelastic.errors import DamagedError, StateError
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.saved.columns import Cell, column_of, listed, turned
+from rayelastic.runtime.saved.columns import Cell, column_of, turned, values_of
 from rayelastic.runtime.saved.shapes import Shape, StateKindOf
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
     "'home'"
     """
     cells = _key_cells(Entry(key, null, b"", b""), keys)
-    columns = [listed(column_of([cell], text), text) for cell, (_, text, _) in zip(cells, keys, strict=True)]
+    columns = [values_of(column_of([cell], text), text) for cell, (_, text, _) in zip(cells, keys, strict=True)]
     values = tuple(value for (value,) in columns)
     return repr(values[0] if len(values) == 1 else values)
 
@@ -348,14 +348,14 @@ def pairs_of(chunks: Sequence[bytes], shape: Shape) -> Iterator[tuple[Any, Any]]
     if shape.kind in (StateKindOf.VALUE, StateKindOf.TIMERS):
         found = [entry for chunk in chunks for entry in entries(chunk, shape)]
         cells = turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
-        columns = [listed(column_of(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
+        columns = [values_of(column_of(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
         objects = (_unpickled(entry.payload) for entry in found)
         values = [one.state if shape.kind is StateKindOf.TIMERS else one for one in objects]
     else:
         table = table_of(chunks, shape, trusted=True)
         shown = [one for one in shape.values if shape.kind is StateKindOf.RECORD or one[0] not in keys]
         texts = [text for _, text, _ in (*shape.keys, *shown)]
-        listed = [listed(column, text) for column, text in zip(table.columns, texts, strict=True)]
+        listed = [values_of(column, text) for column, text in zip(table.columns, texts, strict=True)]
         columns, schema = listed[: len(keys)], laid_out("State", shown)
         rows = zip(*listed[len(keys) :], strict=True)
         values = [schema.tuple_type(*row) for row in rows]

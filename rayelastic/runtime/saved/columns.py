@@ -14,7 +14,7 @@ from rayelastic.graph.records.schema import generated_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Cell", "column_of", "listed", "turned"]
+__all__ = ["Cell", "column_of", "turned", "values_of"]
 
 _NUMBER = struct.Struct("<i")  # of a member of an enum
 
@@ -49,7 +49,7 @@ def column_of(cells: Sequence[Cell], text: str) -> pa.Array:
     return pa.Array.from_buffers(of, len(cells), [pa.py_buffer(valid), pa.py_buffer(data)])
 
 
-def listed(column: Any, text: str) -> list[Any]:
+def values_of(column: Any, text: str) -> list[Any]:
     """The values of a column, of enums whose class is known their members."""
     reader = reader_of(plain_form(text), generated_type)
     values: list[Any] = column.to_pylist()
