@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import random
 import threading
 import time
@@ -276,17 +277,15 @@ class FaultyJob:
             self._follow()
 
     def changes_still(self) -> None:
-        """Replicas come and go as if nothing had gone wrong, unless the job ends meanwhile.
-
-        Raises:
-            RayelasticError: they don't.
-        """
+        """Replicas come and go as if nothing had gone wrong, once the job has gone back from what had; or it ends."""
         for replicas in (1, 3, 1):
-            try:
-                self.job.rescale("r1", replicas)
-            except RayelasticError:
-                if not self.job.status.state.is_final:
-                    raise
+            self._until(functools.partial(self._changed, replicas))
+
+    def _changed(self, replicas: int) -> bool:
+        with contextlib.suppress(RayelasticError):
+            self.job.rescale("r1", replicas)
+            return True
+        return self.job.status.state.is_final
 
     def close(self) -> None:
         """Ends the job, and what dead coordinators had under way."""

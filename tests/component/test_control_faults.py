@@ -11,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import rayelastic as rel
+from rayelastic.errors import ChangeError
+from rayelastic.job import prepare
+from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.status import State
 from tests.component.faulty_control import PATIENCE, FaultyJob, Paced, World
-from tests.component.rescaling import check
+from tests.component.rescaling import Feed, check, topology_of
 
 CHANGES = 6
 RATES = (0.03, 0.1)  # of calls that go wrong
@@ -47,3 +52,22 @@ def survives(seed: int, folder: Path) -> None:
 )
 def test_nothing_is_lost_or_doubled_whatever_becomes_of_calls(seed: int, tmp_path: Path) -> None:
     survives(seed, tmp_path)
+
+
+def test_replicas_stay_while_a_job_goes_back(tmp_path: Path) -> None:
+    """Between two attempts some of its new elements don't run yet: whoever asks then is told to ask again."""
+    feed = Feed(KEYS)
+    config = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(tmp_path))
+    coordinator = Coordinator(prepare(topology_of(feed, "compiled"), config), InProcessHost())
+    coordinator.start()
+    try:
+        coordinator._life.recovers()
+        with pytest.raises(ChangeError, match="the job goes back: its plan stays") as told:
+            coordinator.rescale("r1", 2)
+        assert "Try again when it runs" in str(told.value)
+        coordinator._life.runs()
+        assert coordinator.rescale("r1", 2).region("r1").replicas == 2
+    finally:
+        feed.enough.set()
+        coordinator.cancel(drain=False)
+        coordinator.close()

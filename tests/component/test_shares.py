@@ -37,8 +37,9 @@ def test_shares_that_are_asked_for_come_into_force_while_the_job_runs() -> None:
         for shares in ((250, 21), (21, 250), ()):
             plan = job.change(job.plan().with_shares("r1", shares))
             assert plan.region("r1").shares == shares
+            flows(job, tuples=2000)  # what was under way before
             before = taken(job)
-            flows(job, tuples=2000)
+            flows(job, tuples=20_000)
             more, fewer = (taken(job)[pe] - before[pe] for pe in ("pe0", "pe1"))
             share = more / (more + fewer)
             assert share == pytest.approx((shares[0] if shares else 136) / PARTITIONS, abs=0.15)

@@ -20,6 +20,7 @@ __all__ = ["Known", "SteadyAverage"]
 
 FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
 NAMED = 0.5  # of what can't be divided: the least that the most frequent key has of the tuples to be called its cause
+SMALLEST_SHARE = 1e-3  # of its time in which a source works; less can't be told from noise
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
 
@@ -196,19 +197,22 @@ class Known:
 
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
-        # Where nobody knows what a source could make: what it would if it never waited, as far as that is believed.
-        # The rest of one that nearly always waits is noise, and no change of load.
-        offered = observed.throughput / max(1.0 - observed.blocked, 1.0 / self._t.guessed_growth)
+        none = ExponentialAverage(self._t.weight)
+        made = self._made.get(name, none).add(observed.throughput)
+        # Where nobody knows what a source could make: what it would if it never waited, as far as that is believed. The
+        # rest of one that nearly always waits is noise, and no change of load.
+        guess = min(
+            observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE), self._t.guessed_growth * made.value
+        )
         if observed.offered is None:
             self._guessed.add(name)
         average = self._offered.setdefault(name, SteadyAverage(self._t))
-        average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
+        average.add(guess if observed.offered is None else max(observed.offered, observed.throughput))
         if average.changed:
             self.load_changed = True
-            self._made.pop(name, None)
+            made = none.add(observed.throughput)
             self._blocked.pop(name, None)
-        none = ExponentialAverage(self._t.weight)
-        self._made[name] = self._made.get(name, none).add(observed.throughput)
+        self._made[name] = made
         self._blocked[name] = self._blocked.get(name, none).add(observed.blocked)
 
     def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:

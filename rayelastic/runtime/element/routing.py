@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic._native import RouterAnswer
-from rayelastic.errors import LinkError
+from rayelastic.errors import LinkError, StateError
 from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.reach.dialling import address_of, native_link
@@ -255,7 +255,8 @@ class Routing:
         return self._routers[edge].attach(target, kept, epoch)
 
     def _answer(self, edge: str, ticket: int) -> RouterAnswer:
-        assert self._scheduler is not None
+        if self._scheduler is None:
+            raise StateError(f"the router of {edge} doesn't run yet")
         self._scheduler.poke(self._numbers[edge])
         return self._routers[edge].wait(ticket, COMMAND_TIMEOUT)
 

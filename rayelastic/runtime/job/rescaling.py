@@ -104,7 +104,7 @@ class Rescaling:
         """Carries out another plan, and returns the one in force then.
 
         Raises:
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+            ChangeError: it couldn't be done, and has been undone; the job goes on as it was, or goes back.
         """
         with self._changing:
             return self._change(wanted)
@@ -137,6 +137,8 @@ class Rescaling:
     # -- how it is done -------------------------------------------------------------------------------------------
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
+        if self._life.is_recovering:  # of its new elements some don't run yet
+            raise ChangeError("the job goes back: its plan stays", way_out="Try again when it runs")
         change = plan_change(self._plan.now, wanted)
         self._cluster.hold_levels(True)
         try:
