@@ -22,6 +22,7 @@ from rayelastic.runtime.values.status import State
 
 pytestmark = pytest.mark.cluster
 
+BACKED_OFF = 100.0  # seconds for a job that has gone back in vain, again and again, to give up
 PATIENCE = 60.0
 
 
@@ -56,7 +57,7 @@ def test_a_crash_in_native_code_names_its_operator(ray_cluster: None, capfd: pyt
         return int(t.value)
 
     with pytest.raises((PELostError, JobFailedError), match="'pe0'.*names the operator"):
-        rel.submit(numbers("crash", crash)).wait(PATIENCE)
+        rel.submit(numbers("crash", crash)).wait(BACKED_OFF)
 
 
 def test_the_text_of_an_exception_is_bounded(ray_cluster: None) -> None:
