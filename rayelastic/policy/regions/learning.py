@@ -197,22 +197,18 @@ class Known:
 
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
-        none = ExponentialAverage(self._t.weight)
-        made = self._made.get(name, none).add(observed.throughput)
-        # Where nobody knows what a source could make: what it would if it never waited, as far as that is believed. The
-        # rest of one that nearly always waits is noise, and no change of load.
-        guess = min(
-            observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE), self._t.guessed_growth * made.value
-        )
+        # Where nobody knows what a source could make: what it would if it never waited.
+        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE)
         if observed.offered is None:
             self._guessed.add(name)
         average = self._offered.setdefault(name, SteadyAverage(self._t))
-        average.add(guess if observed.offered is None else max(observed.offered, observed.throughput))
+        average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
         if average.changed:
             self.load_changed = True
-            made = none.add(observed.throughput)
+            self._made.pop(name, None)
             self._blocked.pop(name, None)
-        self._made[name] = made
+        none = ExponentialAverage(self._t.weight)
+        self._made[name] = self._made.get(name, none).add(observed.throughput)
         self._blocked[name] = self._blocked.get(name, none).add(observed.blocked)
 
     def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:

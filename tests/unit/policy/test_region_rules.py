@@ -65,16 +65,3 @@ def test_young_averages_are_skewed_only_if_much() -> None:
 
 def test_a_plan_of_which_nothing_is_said_is_close_together() -> None:
     assert ExecPlan("empty", ()).placement == Placement(cpus=0.25, spread=False)
-
-
-def test_what_is_left_of_a_source_that_nearly_always_waits_is_noise_and_no_change_of_load() -> None:
-    """Sixfold by the time that it doesn't wait; the same by what it makes, and by what it is believed to be offered."""
-    plan = ExecPlan("waits", (RegionPlan(Region("r0", RegionKind.SOURCE, ("s",)), (Pipeline(("s",), ("pe0",)),)),))
-    pipeline = PipelineObservation(("s",), (0.1,), (1.0,), (1e3,), 1e3)
-    known, thresholds, doubts = Known(OrganicThresholds()), OrganicThresholds(), []
-    for period, blocked in enumerate((0.99, 0.94, 0.985, 0.92, 0.99)):
-        waits = RegionObservation("r0", 1e3, (pipeline,), blocked=blocked)
-        known.learn(PlanObservation(float(period), 1.0, plan, (waits,)))
-        doubts.append(known.doubtful or known.load_changed)
-    assert not any(doubts)
-    assert known.offered == {"r0": 1e3 * thresholds.guessed_growth}

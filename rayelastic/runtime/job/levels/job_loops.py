@@ -24,16 +24,18 @@ class JobLoops:
     def __init__(self, regions: RegionLoop | None, budgets: BudgetLoop | None) -> None:
         self._regions = regions
         self._budgets = budgets
+        self._started = False
         self._all: tuple[RegionLoop | BudgetLoop, ...] = tuple(loop for loop in (regions, budgets) if loop is not None)
 
     def start(self) -> None:
         """Starts their threads."""
+        self._started = True
         for loop in self._all:
             loop.start()
 
     def grows(self) -> None:
-        """There is another element: now there may be hosts to share out."""
-        if self._budgets is not None:
+        """There is another element: now there may be hosts to share out, if the job runs already."""
+        if self._started and self._budgets is not None:
             self._budgets.start()
 
     def pause(self, paused: bool) -> None:
