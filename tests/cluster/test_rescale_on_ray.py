@@ -14,8 +14,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.runtime.values.adaptation import Adaptation
+from rayelastic.topologies.word_count import Line, Word, words
 from tests.component.test_cpu_budgets import numbers
-from topologies.word_count import Line, Word, words
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -85,10 +85,10 @@ def test_two_elements_share_their_host_as_their_coordinator_says(ray_cluster: st
         assert done.decision.reason.startswith("its part of the host is ")
         while None in (budgets := [pe.budget for pe in job.status.pes]):  # it is asked for every two seconds
             job.pause(0.2)
-        first, second = (budget for budget in budgets if budget is not None)
-        assert first.of == second.of
-        assert first.cpus + second.cpus >= first.of
-        assert not first.one_process
+        shares = [budget for budget in budgets if budget is not None]  # two or more: it may have grown by itself
+        assert len({share.of for share in shares}) == 1
+        assert sum(share.cpus for share in shares) >= shares[0].of
+        assert not any(share.one_process for share in shares)
     finally:
         job.cancel(drain=False)
         job.close()
