@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.peers.ported import lanes_of
 from bench.peers.systems import ROOT, SYSTEMS, NotInstallableError, System
 from bench.peers.work import Work, works
 from bench.provenance import stamp
@@ -178,6 +179,8 @@ def report(work: Work, items: int, measured: list[Measured]) -> None:
             str(one.code_lines),
         ]
         print(f"{name:<12}" + "".join(f"{cell:>14}" for cell in cells))
+    if work.name.startswith(f"{PORTED}_"):
+        print(f"\nlanes of rayelastic: {lanes_of(work.name, str(work.input(RESULTS / 'input', SMALL)))}")
     rows = {run["rows"] for one in measured for run in one.runs}
     print(f"\nrows in the result: {', '.join(str(count) for count in sorted(rows, key=str))}")
 

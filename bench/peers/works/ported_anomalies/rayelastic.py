@@ -1,22 +1,19 @@
 """The port, examples/ported/anomalies.py."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import rayelastic as rel
+from bench.peers.ported import Build, running
 from examples.ported import anomalies
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def topology(path: str) -> Build:
     lines = Path(path).read_text().splitlines()
     rows = [anomalies.Metric(key, float(value)) for key, value in map(str.split, lines)]
+    return lambda: anomalies.build(rows)
 
-    def run() -> list[Any]:
-        out: list[Any] = rel.run(anomalies.build(rows))["out"]
-        return out
 
-    return run
+prepare = running(topology)
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,22 +1,19 @@
 """The port, examples/ported/baskets.py."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import rayelastic as rel
+from bench.peers.ported import Build, running
 from examples.ported import baskets
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def topology(path: str) -> Build:
     lines = Path(path).read_text().splitlines()
     rows = [baskets.Basket(line) for line in lines]
+    return lambda: baskets.build(rows)
 
-    def run() -> list[Any]:
-        out: list[Any] = rel.run(baskets.build(rows))["out"]
-        return out
 
-    return run
+prepare = running(topology)
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

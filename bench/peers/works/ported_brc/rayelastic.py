@@ -1,20 +1,16 @@
 """The port, examples/ported/brc.py."""
 
-from collections.abc import Callable
 from typing import Any
 
-import rayelastic as rel
+from bench.peers.ported import Build, running
 from examples.ported import brc
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
-    rows = path
+def topology(path: str) -> Build:
+    return lambda: brc.build(path)
 
-    def run() -> list[Any]:
-        out: list[Any] = rel.run(brc.build(rows))["out"]
-        return out
 
-    return run
+prepare = running(topology)
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,25 +1,22 @@
 """The port, examples/ported/complete_join.py."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import rayelastic as rel
+from bench.peers.ported import Build, running
 from examples.ported import complete_join
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def topology(path: str) -> Build:
     lines = Path(path).read_text().splitlines()
     users = [(int(user), text.split(";")) for user, text in (line.split(" ", 1) for line in lines)]
     names = [complete_join.Name(user, parts[0]) for user, parts in users]
     emails = [complete_join.Email(user, parts[1]) for user, parts in users]
     phones = [complete_join.Phone(user, parts[2]) for user, parts in users]
+    return lambda: complete_join.build(names, emails, phones)
 
-    def run() -> list[Any]:
-        out: list[Any] = rel.run(complete_join.build(names, emails, phones))["out"]
-        return out
 
-    return run
+prepare = running(topology)
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

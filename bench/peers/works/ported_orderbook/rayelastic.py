@@ -1,18 +1,16 @@
 """The port, examples/ported/orderbook.py."""
 
-from collections.abc import Callable
 from typing import Any
 
-import rayelastic as rel
+from bench.peers.ported import Build, running
 from examples.ported import orderbook
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
-    def run() -> list[Any]:
-        out: list[Any] = rel.run(orderbook.build(path))["out"]
-        return out
+def topology(path: str) -> Build:
+    return lambda: orderbook.build(path)
 
-    return run
+
+prepare = running(topology)
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,22 +1,19 @@
 """The port, examples/ported/wiki_stream.py."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import rayelastic as rel
+from bench.peers.ported import Build, running
 from examples.ported import wiki_stream
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def topology(path: str) -> Build:
     lines = Path(path).read_text().splitlines()
     rows = [wiki_stream.Event(line) for line in lines]
+    return lambda: wiki_stream.build(rows)
 
-    def run() -> list[Any]:
-        out: list[Any] = rel.run(wiki_stream.build(rows))["out"]
-        return out
 
-    return run
+prepare = running(topology)
 
 
 def result(raw: list[Any]) -> dict[int, Any]:
