@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -23,6 +23,7 @@ WAITING = 10.0
 NO_TESTS = 5  # pytest's status
 FAILED_TO_START = 70  # no status of pytest: the mutant can't even be imported
 CACHE = "XDG_CACHE_HOME"
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore")  # of pytest
 
 
 class Outcome(Enum):
@@ -79,20 +80,52 @@ class Chosen:
     """
 
     def __init__(
-        self, tests: Collection[str], whole: Collection[str], seconds: Mapping[str, float], budget: float
+        self, tests: Collection[str], whole: Sequence[str], seconds: Mapping[str, float], budget: float
     ) -> None:
-        self._tests, self._whole, self._seconds, self._budget = set(tests), set(whole), seconds, budget
+        self._tests, self._whole = set(tests), {file: place for place, file in enumerate(whole)}
+        self._seconds, self.budget = seconds, budget
+
+    def cost(self, item: Any) -> float:
+        """Seconds that a test takes; 0 where that isn't known."""
+        return self._seconds.get(item.nodeid, 0.0)
+
+    def among(self, items: Sequence[Any]) -> list[Any]:
+        """Which of all tests, in their order: the fastest first, those that nobody has timed by their files."""
+        wanted = [one for one in items if one.nodeid in self._tests or file_of(one) in self._whole]
+        wanted.sort(key=lambda item: (self.cost(item), self._whole.get(file_of(item), 0)))
+        return within_budget(wanted, list(map(self.cost, wanted)), self.budget)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        wanted = [one for one in items if one.nodeid in self._tests or one.nodeid.partition("::")[0] in self._whole]
-        wanted.sort(key=lambda item: self._seconds.get(item.nodeid, 0.0))
-        costs = [self._seconds.get(item.nodeid, 0.0) for item in wanted]
-        items[:] = within_budget(wanted, costs, self._budget)
+        items[:] = self.among(items)
 
     def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:  # noqa: ARG002
         """All has been said: what pytest tidies up after that, the end of the process does."""
         sys.stdout.flush()
         os._exit(int(exitstatus))
+
+
+def file_of(item: Any) -> str:
+    return str(item.nodeid).partition("::")[0]
+
+
+class Caches:
+    """Compiled code of a process.
+
+    Args:
+        folder: for what it compiles, which is nobody else's.
+        allowed: whether compiled code may be used that there is.
+    """
+
+    def __init__(self, folder: Path, *, allowed: bool) -> None:
+        self._folder, self._allowed = folder / "cache", allowed
+        self._compiled = Path(os.environ.get(CACHE) or Path.home() / ".cache") / "rayelastic"
+
+    def use(self) -> None:
+        """From now on, in this process."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._allowed and self._compiled.exists():
+            shutil.copytree(self._compiled, self._folder / self._compiled.name, copy_function=os.symlink)
+        os.environ[CACHE] = str(self._folder)
 
 
 def within_budget(items: Sequence[Any], seconds: Sequence[float], budget: float) -> list[Any]:
@@ -128,16 +161,23 @@ def run(
     if process == 0:
         child(files, plugin, folder, plant, caches)
     seen, started = psutil.Process(process), time.monotonic()
+    code = watched(process, lambda: time.monotonic() - started > WAITING * limit or cpu_time(seen) > limit)
+    if code == NO_TESTS:
+        raise LookupError(f"no tests in {', '.join(files)}")
+    if code is None:
+        return Outcome.STUCK
+    return Outcome.SURVIVED if code == 0 else Outcome.KILLED
+
+
+def watched(process: int, is_late: Callable[[], bool]) -> int | None:
+    """Waits for a child that leads a group; its status, None if it was late and has been ended with its group."""
     try:
         while True:
             done, status = os.waitpid(process, os.WNOHANG)
             if done:
-                code = os.waitstatus_to_exitcode(status)
-                if code == NO_TESTS:
-                    raise LookupError(f"no tests in {', '.join(files)}")
-                return Outcome.SURVIVED if code == 0 else Outcome.KILLED
-            if time.monotonic() - started > WAITING * limit or cpu_time(seen) > limit:
-                return Outcome.STUCK
+                return os.waitstatus_to_exitcode(status)
+            if is_late():
+                return None
             time.sleep(LOOK)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -158,21 +198,21 @@ def child(files: Sequence[str], plugin: Chosen, folder: Path, plant: Planted | N
     """What the forked process does; it never returns."""
     status = FAILED_TO_START
     try:
-        os.setpgid(0, 0)
-        output = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        shutil.rmtree(folder / "cache", ignore_errors=True)
-        compiled = Path(os.environ.get(CACHE) or Path.home() / ".cache") / "rayelastic"
-        if caches and compiled.exists():
-            shutil.copytree(compiled, folder / "cache" / compiled.name, copy_function=os.symlink)
-        os.environ[CACHE] = str(folder / "cache")
+        into_log(folder / "log")
+        Caches(folder, allowed=caches).use()
         if plant is not None:
             plant.load()
         import pytest
 
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
-        status = int(pytest.main([*options, *files], plugins=[plugin]))
+        status = int(pytest.main([*OPTIONS, f"--basetemp={folder / 'tests'}", *files], plugins=[plugin]))
     finally:
         sys.stdout.flush()
         os._exit(status)
+
+
+def into_log(log: Path) -> None:
+    """Makes this process a group of its own, whose output goes into a file."""
+    os.setpgid(0, 0)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)

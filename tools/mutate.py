@@ -1,7 +1,8 @@
 """Do tests notice a single wrong decision? `python -m tools.mutate [LAYER] [COUNT] [--seed S]`.
 
-Draws small faults (mutants.py), and runs each, in a process of its own (mutant_runs.py), against the tests that run
-its line, as `./dev coverage` found them (covered.py); where that says nothing, against those nearest to its file.
+Draws small faults (mutants.py), and runs each against the tests that run its line, as `./dev coverage` found them
+(covered.py), the fastest first; where that says nothing, against those nearest to its file. Most run in forks of one
+process that has collected the tests (mutant_session.py), others in a process of their own (mutant_runs.py).
 A fault that no test notices survives. known_mutants.toml has the reasons for survivors, and faults that change nothing
 that anybody could see, which are not drawn. What became of each is kept in build/mutants, so that a run can go on.
 """
@@ -27,8 +28,9 @@ from pathlib import Path
 from tools.covered import DATA, FOLDER, Covered
 from tools.imports import dotted
 from tools.mutant_runs import Chosen, Outcome, Planted, run, within_budget
+from tools.mutant_session import Collected, Wanted
 from tools.mutants import changes, planted
-from tools.nearest import DIRECT, NEAR, Nearest
+from tools.nearest import DIRECT, Nearest
 
 ROOT = Path(__file__).resolve().parent.parent
 KNOWN = Path(__file__).with_name("known_mutants.toml")
@@ -38,6 +40,8 @@ COUNT = 120  # mutants of a layer
 BUDGET = 30.0  # seconds of tests that a mutant is run against, by their times without it, the fastest tests first
 PATIENCE = 3.0  # times the time without it until a mutant counts as stuck
 LONGEST = 3600.0  # seconds of a file of tests without a mutant
+FILES = 4  # of tests that a process of its own runs a mutant against at first; then as many again, if none is known
+ANYWHERE = 99  # imports from a test to what it tests: the nearest first, as many as the budget lets run
 SPARE = 30.0  # seconds on top, for imports and for a machine that is busy
 WARM = ("pytest", "_pytest.doctest", "hypothesis", "hypothesis.strategies", "numpy", "psutil", "pytest_timeout")
 WARM_IN = {
@@ -140,6 +144,22 @@ class Mutation:
         self._nearest = Nearest(root)
         self._seconds = covered.seconds if covered is not None else {}
         self._passing: dict[Path, bool] = {}
+        self._collected: Collected | None = None
+
+    def collect(self, found: Sequence[Mutant]) -> None:
+        """Collects the tests of mutants of one layer, against which they then run in less time."""
+        self.close()
+        files: dict[str, None] = {}
+        for tests, whole in map(self.tests, found):
+            files.update(dict.fromkeys([*(test.partition("::")[0] for test in tests), *map(Path.as_posix, whole)]))
+        if files:
+            self._collected = Collected(list(files), self._folder, caches=all(map(may_use_caches, found)))
+
+    def close(self) -> None:
+        """Ends what it has collected."""
+        if self._collected is not None:
+            self._collected.close()
+            self._collected = None
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Whether its tests notice a mutant; without any nobody does.
@@ -153,25 +173,38 @@ class Mutation:
         tests, whole = self.tests(mutant)
         if not tests and not whole:
             return Outcome.SURVIVED
-        costs = [self._seconds[test] for test in tests]
-        chosen = within_budget(tests, costs, self._budget)
-        limit = SPARE + PATIENCE * (self._budget if whole else sum(costs[: len(chosen)]))
-        files = dict.fromkeys([*map(Path.as_posix, whole), *(test.partition("::")[0] for test in chosen)])
-        plant = Planted(module, path, planted(path.read_text(), str(path), mutant.number))
-        # What is different in the compiler, the names of compiled code don't say.
-        caches = mutant.path.parts[1] != "compile"
-        plugin = Chosen(chosen, list(map(Path.as_posix, whole)), self._seconds, self._budget)
-        return run(list(files), plugin, self._folder, limit, plant, caches=caches)
+        chosen = Chosen(tests, list(map(Path.as_posix, whole)), self._seconds, self._budget)
+        if self._collected is not None:
+            outcome = self._collected.outcome(Wanted(module, path, mutant.number, chosen))
+            if outcome is not None:
+                return outcome
+        return self._apart(mutant, tests, whole)
+
+    def _apart(self, mutant: Mutant, tests: Sequence[str], whole: Sequence[Path]) -> Outcome:
+        """What becomes of a mutant in a process of its own: first against the tests of few files, then all."""
+        path = self._root / mutant.path
+        plant = Planted(dotted(mutant.path), path, planted(path.read_text(), str(path), mutant.number))
+        outcome = Outcome.SURVIVED
+        for some, files in rounds(tests, [path.as_posix() for path in whole[: 2 * FILES] if self._passes(path)]):
+            costs = [self._seconds[test] for test in some]
+            chosen = within_budget(some, costs, self._budget)
+            limit = SPARE + PATIENCE * (self._budget if files else sum(costs[: len(chosen)]))
+            every = dict.fromkeys([*files, *(test.partition("::")[0] for test in chosen)])
+            plugin = Chosen(chosen, files, self._seconds, self._budget)
+            outcome = run(list(every), plugin, self._folder, limit, plant, caches=may_use_caches(mutant))
+            if outcome is not Outcome.SURVIVED:
+                break
+        return outcome
 
     def tests(self, mutant: Mutant) -> tuple[list[str], list[Path]]:
-        """What a mutant is run against: tests known to pass, the fastest first; files of others that do."""
+        """What a mutant is run against: tests known to pass, the fastest first; files of others, the nearest first."""
         covering = self._covered.tests(mutant.path, mutant.line) if self._covered is not None else []
-        near = self._nearest.of_files([mutant.path], DIRECT if covering else NEAR)
+        near = self._nearest.of_files([mutant.path], DIRECT if covering else ANYWHERE)
         whole = [path for path in near if not self._is_known(path)]
         known = {path.as_posix() for path in near} - {path.as_posix() for path in whole}
         tests = covering or [test for test in self._seconds if test.partition("::")[0] in known]
         tests.sort(key=lambda test: self._seconds[test])
-        return tests, [path for path in whole if self._passes(path)]
+        return tests, whole
 
     def _is_known(self, test: Path) -> bool:
         return self._covered is not None and self._covered.is_known(test)
@@ -185,6 +218,25 @@ class Mutation:
             if outcome is not Outcome.SURVIVED:
                 print(f"{test} is left out, as it fails without a mutant", flush=True)
         return self._passing[test]
+
+
+def rounds(tests: Sequence[str], whole: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Some of the tests and files in few files, then the rest: most mutants are killed by the first."""
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:FILES]
+    first = [test for test in tests if test.partition("::")[0] in files]
+    if first:
+        yield first, []
+    later = [test for test in tests if test.partition("::")[0] not in files]
+    if not first and whole:
+        yield [], whole[:FILES]
+    whole = whole if first else whole[FILES:]
+    if later or whole:
+        yield later, whole
+
+
+def may_use_caches(mutant: Mutant) -> bool:
+    """What is different in the compiler, the names of compiled code don't say."""
+    return mutant.path.parts[1] != "compile"
 
 
 class Results:
@@ -212,6 +264,7 @@ class Results:
 
 
 def tested(mutation: Mutation, found: Sequence[Mutant], results: Results) -> Iterator[tuple[Mutant, Outcome]]:
+    mutation.collect([one for one in found if not results.killed(one)])
     for number, mutant in enumerate(found, start=1):
         if known := results.killed(mutant):
             yield mutant, known
@@ -284,6 +337,8 @@ def main(arguments: Sequence[str]) -> int:
                     done.append((layer, mutant, outcome))
         except KeyboardInterrupt:
             print("stopped; --go-on goes on", flush=True)
+        finally:
+            mutation.close()
     print(summary(done, listed(KNOWN, "survivor")), flush=True)
     return 0
 

@@ -8,6 +8,7 @@
 change (the figure is the mean of the rates); `regions` plays jobs on four nodes.
 
 Seeded, so that a run differs from the usual one by its constant alone: one that changes no decision isn't felt.
+`--fixed` plays the numbers that nobody can set, the constants of modules (fixed.py), in place of the thresholds.
 Results are kept in build/sensitivity.json, from which `--table` writes them with what each constant is; `--only TEXT`
 takes those whose names have it, and those that are known already aren't played again without `--again`.
 """
@@ -15,6 +16,7 @@ takes those whose names have it, and those that are known already aren't played 
 from __future__ import annotations
 
 import argparse
+import functools
 import inspect
 import json
 import statistics
@@ -30,6 +32,7 @@ from bench.plant.cluster.random_jobs import random_job
 from bench.plant.cluster.run import ClusterSimulation
 from bench.plant.constants import ENGINE, LAPTOP
 from bench.plant.events.graphs import random_graph
+from bench.plant.fixed import FixedConstant, fixed_constants, having
 from bench.plant.load_script import LoadPhase, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import play
@@ -258,6 +261,17 @@ def _job(number: int, thresholds: OrganicThresholds) -> Played:
     return Played(statistics.mean(shares), statistics.mean(step.threads for step in trace), said)
 
 
+def with_changed(name: str, runs: Callable[[Any], list[Played]], usual: Any, value: float) -> list[Played]:
+    """Plays with another value of a threshold."""
+    return runs(changed(usual, name, value))
+
+
+def with_fixed(constant: FixedConstant, runs: Callable[[Any], list[Played]], usual: Any, value: float) -> list[Played]:
+    """Plays with another value of a constant of a module."""
+    with having(constant, value):
+        return runs(usual)
+
+
 def felt(name: str, usual: float, value: float, before: Sequence[Played], after: Sequence[Played]) -> Felt:
     """Compare what was played with the usual value and with another one."""
     gains = [new.value / old.value - 1 for old, new in zip(before, after, strict=True)]
@@ -280,12 +294,24 @@ def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> st
         lines = [line.rsplit("|", 2)[0] + "|" for line in lines]
     for name, usual in constants(thresholds):
         if found := known.get(f"{kind} {name}"):
-            others = "; ".join(
-                f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
-            )
-            verdict = max((one.verdict for one in found), key=("not felt", "little", "matters").index)
-            lines.append(f"| `{name}` | {usual:g} | {verdict} | {others} |{said[name]}")
+            lines.append(f"| `{name}` | {usual:g} | {row(found)} |{said[name]}")
     return "\n".join(lines)
+
+
+def fixed_table(kind: str, known: Mapping[str, Sequence[Felt]]) -> str:
+    """The same of the constants of modules."""
+    lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
+    played = [(one, found) for one in fixed_constants() if (found := known.get(f"{kind} {one.label}"))]
+    rows = [f"| `{one.label}` | {one.value:g} | {row(found)} | {one.meaning} |" for one, found in played]
+    return "\n".join([*lines, *rows])
+
+
+def row(found: Sequence[Felt]) -> str:
+    """The verdict on a constant, and the mean and the worst difference of each other value."""
+    others = "; ".join(
+        f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
+    )
+    return f"{max((one.verdict for one in found), key=('not felt', 'little', 'matters').index)} | {others}"
 
 
 def kept() -> dict[str, list[Felt]]:
@@ -307,27 +333,38 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=12, help="random jobs (12)")
     parser.add_argument("--seed", type=int, default=1, help="of graphs, jobs and noise (1)")
     parser.add_argument("--only", default="", help="only constants whose names have this")
+    parser.add_argument("--fixed", action="store_true", help="constants of modules in place of thresholds")
     parser.add_argument("--again", action="store_true", help="also those that are known already")
     parser.add_argument("--table", action="store_true", help="play nothing; write what is known as Markdown")
     options = parser.parse_args(arguments)
     usual: Any = OrganicThresholds() if options.kind == "regions" else GuidedThresholds()
     known = kept()
     if options.table:
-        print(table(options.kind, known, usual))
+        print(fixed_table(options.kind, known) if options.fixed else table(options.kind, known, usual))
         return 0
     if options.kind == "regions":
         runs = regions(options.jobs, options.seed)
     else:
         kind = element if options.kind == "element" else loads
         runs = kind(options.graphs, options.cores, options.seed)
+    # {name: (the usual value, others, how to play with another one)}
+    every: dict[str, tuple[float, Sequence[float], Callable[[float], list[Played]]]] = {}
+    if options.fixed:
+        package = "rayelastic.policy.regions" if options.kind == "regions" else "rayelastic.policy.element.guided"
+        for constant in fixed_constants():
+            if constant.module.startswith(package):
+                play_with = functools.partial(with_fixed, constant, runs, usual)
+                every[constant.label] = constant.value, constant.others, play_with
+    else:
+        for name, value in constants(usual):
+            every[name] = value, tried(name, value), functools.partial(with_changed, name, runs, usual)
     wanted = [
-        (name, value)
-        for name, value in constants(usual)
-        if options.only in name and (options.again or f"{options.kind} {name}" not in known)
+        name for name in every if options.only in name and (options.again or f"{options.kind} {name}" not in known)
     ]
     before = runs(usual) if wanted else []
-    for name, value in wanted:
-        found = [felt(name, value, other, before, runs(changed(usual, name, other))) for other in tried(name, value)]
+    for name in wanted:
+        value, others, played = every[name]
+        found = [felt(name, value, other, before, played(other)) for other in others]
         known[f"{options.kind} {name}"] = found
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({name: [asdict(one) for one in felts] for name, felts in known.items()}))

@@ -8,11 +8,35 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = "def largest(a, b):\n    return a if a > b else b\n\n\ndef untested(a, b):\n    return a is b\n"
-TEST = "from bench.tiny import largest\n\n\ndef test_largest():\n    assert largest(1, 2) == 2\n"
+SOURCE = """def largest(a, b):
+    return a if a > b else b
+
+
+def untested(a, b):
+    return a is b
+
+
+def most():
+    return 1
+
+
+MOST = most()
+"""
+TEST = """from bench.tiny import MOST, largest, most
+
+
+def test_largest():
+    assert largest(1, 2) == 2
+
+
+def test_most():
+    assert MOST == 1
+    assert most()
+"""
 PROGRAM = """
 import ast
 from pathlib import Path
+from tools import mutate
 from tools.covered import Covered
 from tools.mutants import changes
 from tools.mutate import Mutant, Mutation, warm_up
@@ -20,23 +44,38 @@ from tools.mutate import Mutant, Mutation, warm_up
 root, place = Path.cwd(), Path("bench/tiny.py")
 (root / "made").mkdir()
 warm_up([])
-for covered in (None, Covered(root, root / "covered")):
-    mutation = Mutation(root, root / "made", covered=covered)
-    for number, one in enumerate(changes(ast.parse((root / place).read_text()))):
-        mutant = Mutant(place, number, one.line, one.function, one.before, one.after)
-        print(one.after, mutation.outcome(mutant).value, sep=": ")
+found = [
+    Mutant(place, number, one.line, one.function, one.before, one.after)
+    for number, one in enumerate(changes(ast.parse((root / place).read_text())))
+]
+covered = Covered(root, root / "covered")
+for mutation in (Mutation(root, root / "made"), Mutation(root, root / "made", covered=covered)):
+    for mutant in found:
+        print(mutant.after, mutation.outcome(mutant).value, sep=": ")
 print(covered.tests(place, 2), covered.tests(place, 6))
+apart = mutate.run
+mutate.run = lambda *_, **__: print("apart") or mutate.Outcome.STUCK
+mutation.collect(found)
+for mutant in found:
+    print(mutant.after, mutation.outcome(mutant).value, sep=": ")
+mutation.close()
+mutate.run = apart
 (root / "tests/unit/test_tiny.py").write_text("def test_fails():\\n    assert not 1\\n")
-print(mutation.outcome(mutant).value)
+print(mutation.outcome(found[2]).value)
 """
-EXPECTED = """\
+EACH = """\
 a >= b: survived
 a < b: killed
 a is not b: survived
+2: killed
+"""
+EXPECTED = f"""\
+{EACH}{EACH}['tests/unit/test_tiny.py::test_largest'] []
 a >= b: survived
 a < b: killed
 a is not b: survived
-['tests/unit/test_tiny.py::test_largest'] []
+apart
+2: stuck
 tests/unit/test_tiny.py is left out, as it fails without a mutant
 survived
 """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools.mutant_runs import Outcome, within_budget
-from tools.mutate import KNOWN, ROOT, Mutant, Results, drawn, equivalents, listed, mutants, summary
+from tools.mutant_session import differing
+from tools.mutate import FILES, KNOWN, ROOT, Mutant, Results, drawn, equivalents, listed, mutants, rounds, summary
 
 SOURCE = "def f(a, b):\n    return a if a < b else b\n\n\ndef g(a):\n    return a is None\n"
 
@@ -75,6 +76,39 @@ def test_none_is_both_equivalent_and_a_survivor() -> None:
 def test_fast_tests_fit_the_budget_and_one_runs_in_any_case() -> None:
     assert within_budget(["a", "b", "c"], [1.0, 2.0, 3.0], 3.5) == ["a", "b"]
     assert within_budget(["a", "b"], [9.0, 10.0], 3.5) == ["a"]
+
+
+def test_few_files_come_first_and_nothing_is_left_out() -> None:
+    tests = [f"{number}::{name}" for name in "ab" for number in range(FILES + 1)]
+    first, later = rounds(tests, ["whole"])
+    assert first == ([test for test in tests if not test.startswith(f"{FILES}:")], [])
+    assert later == ([f"{FILES}::a", f"{FILES}::b"], ["whole"])
+    assert list(rounds([], ["whole"])) == [([], ["whole"])]
+    assert list(rounds(["0::a"], [])) == [(["0::a"], [])]
+
+
+CODE = "def f(a):\n    return [a + 1]\n\nclass C:\n    most = 3\n    def g(self):\n        return lambda: 5\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ("a + 1", "a + 1", []),
+        ("a + 1", "a - 1", ["f"]),
+        ("lambda: 5", "lambda: 6", ["C.g"]),
+        ("most = 3", "most = 4", None),
+        ("most = 3", "most = 3.0", None),
+        ("class C:", "del f\nclass C:", None),
+        ("f(a):", "f(a=3):", None),
+        ("lambda: 5", "5", ["C.g"]),
+    ],
+)
+def test_functions_differ_or_what_runs_when_a_module_is_imported(
+    before: str, after: str, names: list[str] | None
+) -> None:
+    one, other = (compile(code, "", "exec") for code in (CODE, CODE.replace(before, after)))
+    found = differing(one, other)
+    assert (None if found is None else [code.co_qualname for code, _ in found]) == names
 
 
 def test_the_summary_names_who_survived_and_why() -> None:
