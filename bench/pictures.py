@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import rayelastic as rel
-from topologies import dns_traffic, packet_analysis, pcap, radio_imaging
+from rayelastic.topologies import dns_traffic, packet_analysis, pcap, radio_imaging
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SIZE, DPI = (6.0, 2.6), 80

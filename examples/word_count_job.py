@@ -16,7 +16,7 @@ import sys
 
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError
-from topologies import word_count
+from rayelastic.topologies import word_count
 
 
 def main() -> int:

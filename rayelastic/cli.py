@@ -171,7 +171,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         known, _ = parser.parse_known_args([argument for argument in arguments if argument not in ("-h", "--help")])
         taker, application = takers[words[0]], getattr(known, "application", None)
         if taker is not demo or application is not None:
-            file = TopologyFile(known.topology if application is None else f"topologies.{application}")
+            file = TopologyFile(known.topology if application is None else f"rayelastic.topologies.{application}")
             file.add_options(taker)
             taker.set_defaults(file=file, **(APPLICATIONS[application].options if application is not None else {}))
     return parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""`rayelastic demo`: the applications of `topologies/`, and a look at one of them while it runs.
+"""`rayelastic demo`: the applications of `rayelastic.topologies`, and a look at one of them while it runs.
 
 In a terminal the picture of `rayelastic top`; elsewhere plain lines, one a period, with each adaptation and its reason.
 Knows the applications by name alone.
@@ -30,7 +30,7 @@ class Application:
     """One of the applications.
 
     Args:
-        name: of its module in `topologies`.
+        name: of its module in `rayelastic.topologies`.
         text: what it does, in a line.
         options: parameters of its `build` in a demo: enough input for some seconds.
     """

@@ -5,7 +5,6 @@ Looks and reports; starts nothing and changes nothing but a file that it writes 
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import os
@@ -16,11 +15,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import version
 from pathlib import Path
 
 from rayelastic.compile.config import cache_directory
 from rayelastic.errors import JavaNotFoundError
+from rayelastic.on_ray.connect import is_within, range_of
 from rayelastic.on_ray.java import find_java, wheel_home
 from rayelastic.on_ray.probe import TOKEN_ADVICE, find_cluster, probe
 from rayelastic.plan.plan_text import counted
@@ -159,27 +159,11 @@ def _package(subject: str, name: str, way_out: str) -> Finding:
     if importlib.util.find_spec(name) is None:
         return Finding(subject, False, "not installed", way_out)
     installed = version(name)
-    wanted = _wanted(name)
-    good = not wanted or _fits(installed, wanted)
+    wanted = range_of(name)
+    good = is_within(installed, wanted)
     return Finding(
         subject, good, f"{installed}" + ("" if good else f", but {wanted} is asked for"), "" if good else way_out
     )
-
-
-def _wanted(name: str) -> str:
-    """The range of versions of a requirement, such as '>=2.60,<2.61'; empty if unknown."""
-    with contextlib.suppress(PackageNotFoundError):
-        for requirement in requires("rayelastic") or ():
-            head = requirement.partition(";")[0].strip()
-            if head.partition("[")[0].rstrip("<>=!~.,0123456789 ") == name:
-                return head[len(name) :].partition("]")[2] or head[len(name) :]
-    return ""
-
-
-def _fits(installed: str, wanted: str) -> bool:
-    from packaging.specifiers import SpecifierSet
-
-    return installed in SpecifierSet(wanted)
 
 
 def _compiler() -> Finding:

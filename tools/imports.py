@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+BESIDE = {"topologies": "rayelastic"}  # folders that lie beside the package that they are part of, by a link
+
 
 class Where(enum.Enum):
     """Where an import stands."""
@@ -42,8 +44,11 @@ def dotted(path: Path) -> str:
 
     >>> dotted(Path("rayelastic/plan/__init__.py")), dotted(Path("rayelastic/plan/routing.py"))
     ('rayelastic.plan', 'rayelastic.plan.routing')
+    >>> dotted(Path("topologies/vwap.py"))
+    'rayelastic.topologies.vwap'
     """
     parts = path.with_suffix("").parts
+    parts = (BESIDE[parts[0]], *parts) if parts[0] in BESIDE else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

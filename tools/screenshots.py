@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 import rayelastic as rel
-from topologies import packet_analysis, vwap
+from rayelastic.topologies import packet_analysis, vwap
 
 WIDTHS = (1280, 390)  # pixels
 HEIGHT = 900

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ ABOUT_SOURCES = (  # they look at the tree that isn't there
     "tests/component/test_guide.py::test_what_papers_names_is_there",
     "tests/component/test_mutate.py",
 )
-INSTALLED = ("rayelastic", "topologies", "native_sched")
+INSTALLED = ("rayelastic", "native_sched")
 EMULATED_TIMEOUT = 1800  # seconds for a native test, which takes ten times as long in qemu
 TOO_SLOW_TO_EMULATE = ("^test_model$", "^test_soak$")  # they look for interleavings by the hundred thousand
 
@@ -161,8 +162,7 @@ def run_tests(version: str, python: Path, wheel: Path, chosen: Sequence[str]) ->
         _run([str(python), "-m", "venv", str(environment)])
         install = [f"{environment}/bin/pip", "install", "-q", *PIP_OPTIONS, "--only-binary=:all:"]
         _run([*install, f"{wheel}[{TEST_EXTRAS}]", *test_tools()])
-        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        for name in tracked.rstrip("\0").split("\0"):
+        for name in tracked_files():
             if name.partition("/")[0] not in INSTALLED and (ROOT / name).is_file():
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, tree / name)
@@ -205,6 +205,39 @@ def native_tests(programs: Path, machine: str) -> None:
     say(f"native tests for {machine}{' in qemu' if options else ''}: {summary}")
 
 
+def build_sdist(programs: Path, output: Path) -> None:
+    """Builds the sdist.
+
+    Raises:
+        SetupError: something would be in it that isn't in the repository.
+    """
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        _run([f"{programs}/python", "-m", "build", "-q", "--sdist", "--no-isolation", "-o", folder, str(ROOT)])
+        (sdist,) = Path(folder).iterdir()
+        with tarfile.open(sdist) as archive:
+            names = [member.name for member in archive if not member.isdir()]
+        if strange := strangers(names, tracked_files()):
+            raise SetupError(f"{sdist.name} has what isn't in the repository: {', '.join(strange[:5])}")
+        shutil.copy(sdist, output)
+
+
+def strangers(names: Sequence[str], tracked: Sequence[str]) -> list[str]:
+    """The files of an sdist that git doesn't know; what the build adds to say what it is doesn't count.
+
+    Args:
+        names: of its files, below the folder that an sdist has.
+        tracked: what git knows; what is reached by a link there is known by its own path.
+    """
+    paths = {os.path.relpath(os.path.realpath(ROOT / name.partition("/")[2]), os.path.realpath(ROOT)) for name in names}
+    return sorted(paths - {"PKG-INFO", *tracked})
+
+
+def tracked_files() -> list[str]:
+    """What git knows, as paths below the project's folder."""
+    told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return told.rstrip("\0").split("\0")
+
+
 def _run(command: Sequence[str], variables: Mapping[str, str] | None = None, cwd: Path = FOLDER) -> str:
     done = subprocess.run(
         command, env={**os.environ, **(variables or {})}, cwd=cwd, capture_output=True, text=True, check=False
@@ -245,7 +278,7 @@ def main(arguments: Sequence[str]) -> int:
                     run_tests(version, python, wheel, given.tests)
         for machine in given.machine if given.tests is not None else ():
             native_tests(programs, machine)
-        _run([f"{programs}/python", "-m", "build", "-q", "--sdist", "--no-isolation", "-o", str(output), str(ROOT)])
+        build_sdist(programs, output)
         say(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")
     except SetupError as error:
         say(f"./dev wheels: {error}")

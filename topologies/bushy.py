@@ -1,6 +1,6 @@
 """Bushy benchmark: a tree that doubles at each level and joins again, 82 operators (Middleware'19 Fig. 8(d), Fig. 12).
 
-rayelastic run topologies.bushy --flops 1 --payload 16384
+rayelastic run rayelastic.topologies.bushy --flops 1 --payload 16384
 
 All operators cost the same, or the costs are skewed.
 """
@@ -8,8 +8,8 @@ All operators cost the same, or the costs are skewed.
 from __future__ import annotations
 
 import rayelastic as rel
-from topologies import shapes
-from topologies.multiplications import costs_of, declare, report
+from rayelastic.topologies import shapes
+from rayelastic.topologies.multiplications import costs_of, declare, report
 
 __all__ = ["build", "report"]
 

@@ -1,6 +1,6 @@
 """Data-parallel benchmark: tuples are dealt out to workers, one sink takes them (Middleware'19 Fig. 8(b), PLDI'17 5.2).
 
-rayelastic run topologies.data_parallel --width 100 --flops 10000
+rayelastic run rayelastic.topologies.data_parallel --width 100 --flops 10000
 
 All workers cost the same, or the costs are skewed.
 """
@@ -8,8 +8,8 @@ All workers cost the same, or the costs are skewed.
 from __future__ import annotations
 
 import rayelastic as rel
-from topologies import shapes
-from topologies.multiplications import costs_of, declare, report
+from rayelastic.topologies import shapes
+from rayelastic.topologies.multiplications import costs_of, declare, report
 
 __all__ = ["build", "report"]
 

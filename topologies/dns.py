@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from topologies.pcap import LINK_COOKED, LINK_ETHERNET, LINK_NULL
+from rayelastic.topologies.pcap import LINK_COOKED, LINK_ETHERNET, LINK_NULL
 
 IPV4, IPV6, VLAN, PROVIDER_VLAN = 0x0800, 0x86DD, 0x8100, 0x88A8  # EtherTypes
 TCP, UDP, HOP_BY_HOP, ROUTING, DESTINATION_OPTIONS = 6, 17, 0, 43, 60  # protocol numbers

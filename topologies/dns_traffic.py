@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from topologies.pcap import MICROSECONDS, Packet
+from rayelastic.topologies.pcap import MICROSECONDS, Packet
 
 START = 1_760_000_000 * MICROSECONDS
 SYLLABLES = (

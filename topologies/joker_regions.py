@@ -4,7 +4,7 @@
 one and two operators each; `selectivity`: multiplications of 1024, 256, 1024 and 2048, with 4, 0.25 and 0.5 tuples out
 between them; `comparison`: seven operators of different kinds of state, whose selectivities are times a factor.
 
-    rayelastic run topologies.joker_regions --flow chain_4 --multiplications 1024
+    rayelastic run rayelastic.topologies.joker_regions --flow chain_4 --multiplications 1024
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from topologies.multiplications import FACTOR, report
+from rayelastic.topologies.multiplications import FACTOR, report
 
 __all__ = ["build", "report"]
 

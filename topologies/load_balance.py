@@ -3,7 +3,7 @@
 What a tuple costs is in the tuple. Simple: all alike. Bursty: cheap and dear ones take turns. Bursty cost: cheap, then
 dear, then cheap again. Bursty rate: pauses in which nothing comes.
 
-    rayelastic run topologies.load_balance --load bursty_cost
+    rayelastic run rayelastic.topologies.load_balance --load bursty_cost
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from topologies.multiplications import FACTOR, joined, report
+from rayelastic.topologies.multiplications import FACTOR, joined, report
 
 __all__ = ["build", "report"]
 

@@ -4,7 +4,7 @@ Lines of syslog are parsed; those of sshd that tell of a failed authentication b
 remote host the last failures make a window; if they came in a short time (cut off), an attempt to break in comes out,
 with how long it took (diff), as in Joker's Fig. 20. Lines of other forms are counted apart.
 
-    rayelastic run topologies.login_failures --input /var/log/auth.log
+    rayelastic run rayelastic.topologies.login_failures --input /var/log/auth.log
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mixed benchmark: a source deals tuples out to pipelines, one sink takes them (Middleware'19 Fig. 8(c); PLDI'17 5.2).
 
-rayelastic run topologies.mixed --paths 10 --operators 100
+rayelastic run rayelastic.topologies.mixed --paths 10 --operators 100
 
 All operators cost the same, or the costs are skewed.
 """
@@ -8,8 +8,8 @@ All operators cost the same, or the costs are skewed.
 from __future__ import annotations
 
 import rayelastic as rel
-from topologies import shapes
-from topologies.multiplications import costs_of, declare, report
+from rayelastic.topologies import shapes
+from rayelastic.topologies.multiplications import costs_of, declare, report
 
 __all__ = ["build", "report"]
 

@@ -5,8 +5,8 @@ analyses, dealt out to channels by hand in the papers' graphs: names that look g
 detection), data carried in names (tunnelling detection), senders that suddenly send much more (volumetric analysis).
 What is found is the same for every number of operators.
 
-    rayelastic run topologies.packet_analysis --input capture.pcap
-    rayelastic run topologies.packet_analysis --operators 2305 --repeat 20
+    rayelastic run rayelastic.topologies.packet_analysis --input capture.pcap
+    rayelastic run rayelastic.topologies.packet_analysis --operators 2305 --repeat 20
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import rayelastic as rel
-from topologies import dns, dns_traffic
-from topologies.pcap import LINK_ETHERNET, MICROSECONDS, Capture, Packet, read
-from topologies.threats import Thresholds, bursts_of, carried, generated_of, names, tunnels_of
+from rayelastic.topologies import dns, dns_traffic
+from rayelastic.topologies.pcap import LINK_ETHERNET, MICROSECONDS, Capture, Packet, read
+from rayelastic.topologies.threats import Thresholds, bursts_of, carried, generated_of, names, tunnels_of
 
 OUTPUT = "results/packet_analysis"
 

@@ -1,6 +1,6 @@
 """Pipeline benchmark: operators one behind the other (Middleware'19 Fig. 8(a); PLDI'17 5.2).
 
-rayelastic run topologies.pipeline --operators 100 --flops 100 --payload 1024
+rayelastic run rayelastic.topologies.pipeline --operators 100 --flops 100 --payload 1024
 
 All operators cost the same, or the costs are skewed.
 """
@@ -8,8 +8,8 @@ All operators cost the same, or the costs are skewed.
 from __future__ import annotations
 
 import rayelastic as rel
-from topologies import shapes
-from topologies.multiplications import costs_of, declare, report
+from rayelastic.topologies import shapes
+from rayelastic.topologies.multiplications import costs_of, declare, report
 
 __all__ = ["build", "report"]
 

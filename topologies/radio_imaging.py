@@ -4,7 +4,7 @@ Samples are scaled to wavelengths for each frequency, indexed to a sector and a 
 function that depends on w (w projection, the paper's [23]); four operators convolve, each into a grid of its own, as
 gridding commutes. The grids are added up, and a Fourier transform makes the picture. The paper makes up its data, too.
 
-    rayelastic run topologies.radio_imaging --samples 100000
+    rayelastic run rayelastic.topologies.radio_imaging --samples 100000
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from topologies import dns
+from rayelastic.topologies import dns
 
 RARE = (10, 16)  # DNS types that browsers hardly ever ask for: NULL and TXT
 UNREGISTERED = 65_000  # DNS types from here on belong to nobody

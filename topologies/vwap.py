@@ -4,8 +4,8 @@ For each symbol the average price of its last trades, weighted by volume, whenev
 latest average of its symbol, as of its own time. A quote that asks less than that is a bargain: the further below
 and the more is offered, the better. The papers' graph of 52 operators deals the symbols out to 8 channels by hand.
 
-    rayelastic run topologies.vwap --input TradesAndQuotes.csv.gz
-    rayelastic run topologies.vwap --channels 8 --days 100
+    rayelastic run rayelastic.topologies.vwap --input TradesAndQuotes.csv.gz
+    rayelastic run rayelastic.topologies.vwap --channels 8 --days 100
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Changes come over HTTP, one JSON object a line; their words are counted in windows of 60 seconds, one each second, and
 each window's counts are sent to all who are connected. Without a URL, a server on this machine makes changes up.
 
-    rayelastic run topologies.wiki_word_count --port 8765
+    rayelastic run rayelastic.topologies.wiki_word_count --port 8765
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from topologies.change_stream import Change, changes, local_changes
-from topologies.web_socket import Publisher
+from rayelastic.topologies.change_stream import Change, changes, local_changes
+from rayelastic.topologies.web_socket import Publisher
 
 SECONDS, SLIDE = 60, 1  # of a window, Fig. 2
 NOTHING = json.dumps({"start": None, "words": 0, "histogram": {}})

@@ -20,7 +20,7 @@ from bench.figures.figure import Claim, Figure, Kind, Row
 from rayelastic.errors import JobCancelledError
 from rayelastic.job import Job
 from rayelastic.runtime.watch.machine_load import available_cpus
-from topologies import packet_analysis, pipeline, radio_imaging, vwap
+from rayelastic.topologies import packet_analysis, pipeline, radio_imaging, vwap
 
 SETTLING, WINDOW = 15.0, 4.0  # s
 ENDLESS = 1 << 40  # tuples

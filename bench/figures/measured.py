@@ -18,7 +18,7 @@ from bench.figures.real import RealGraph, alternated, found_beside
 from bench.plant.best_static import placements
 from bench.plant.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.runtime.watch.machine_load import available_cpus
-from topologies import shapes as shapes_of
+from rayelastic.topologies import shapes as shapes_of
 
 COSTS = {"cheap": 1, "medium": 100, "dear": 1000}  # multiplications per tuple
 PAYLOADS = (128, 16384)  # bytes

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import rayelastic as rel
 from bench.micro.row import Row, settings
-from topologies import pipeline
+from rayelastic.topologies import pipeline
 
 ALONE = rel.JobConfig(threads=1, threading="manual", elasticity="off")
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import rayelastic as rel
-from topologies import vwap
+from rayelastic.topologies import vwap
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

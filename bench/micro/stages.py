@@ -13,7 +13,7 @@ from typing import Any
 
 import rayelastic as rel
 from bench.micro.row import Row, settings
-from topologies.multiplications import multiply, numbered
+from rayelastic.topologies.multiplications import multiply, numbered
 
 Stage = Callable[[rel.Stream], rel.Stream]
 

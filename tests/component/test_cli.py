@@ -15,7 +15,7 @@ from rayelastic.cli import main
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.progress import progress_line, summary_line
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
-from topologies import word_count
+from rayelastic.topologies import word_count
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD_COUNT = str(word_count.__file__)

@@ -14,7 +14,7 @@ from rich.console import Console
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.demo import APPLICATIONS, show
-from topologies import vwap
+from rayelastic.topologies import vwap
 
 ROOT = Path(__file__).resolve().parents[2]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -29,9 +29,9 @@ def test_it_lists_the_applications(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_applications_are_there_with_their_page(name: str) -> None:
-    module = importlib.import_module(f"topologies.{name}")
+    module = importlib.import_module(f"rayelastic.topologies.{name}")
     assert set(APPLICATIONS[name].options) <= set(inspect.signature(module.build).parameters)
-    assert f"topologies.{name}" in (ROOT / "docs" / "applications.md").read_text()
+    assert f"rayelastic.topologies.{name}" in (ROOT / "docs" / "applications.md").read_text()
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50)])

@@ -6,8 +6,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.plan.regions import RegionKind
-from topologies import bushy, data_parallel, joker_regions, load_balance, mixed, pipeline, shapes
-from topologies.multiplications import FACTOR, Work, costs_of, multiply
+from rayelastic.topologies import bushy, data_parallel, joker_regions, load_balance, mixed, pipeline, shapes
+from rayelastic.topologies.multiplications import FACTOR, Work, costs_of, multiply
 
 TUPLES = 3000
 GRAPHS = {

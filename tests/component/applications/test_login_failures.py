@@ -13,8 +13,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
+from rayelastic.topologies import login_failures
 from tests.component.operators.running import CONFIGS
-from topologies import login_failures
 
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 FORM = re.compile(rf"({MONTHS}) ([ \d]\d|\d ) (\d\d):(\d\d):(\d\d) ([^ ]*) ?(.*)", re.DOTALL)
@@ -73,5 +73,5 @@ def test_logs_that_nobody_has_seen(tmp_path: Path, seed: int) -> None:
 
 def test_one_line_starts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = str(tmp_path / "out")
-    assert main(["run", "topologies.login_failures", "--lines", "5000", "--output", output, "--quiet"]) == 0
+    assert main(["run", "rayelastic.topologies.login_failures", "--lines", "5000", "--output", output, "--quiet"]) == 0
     assert "attempts of" in capsys.readouterr().out

@@ -16,7 +16,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.runtime.watch.machine_load import available_cpus
-from topologies import dns, dns_traffic, packet_analysis, pcap, threats
+from rayelastic.topologies import dns, dns_traffic, packet_analysis, pcap, threats
 
 SECOND = 1_000_000  # microseconds
 LIMITS = threats.Thresholds()
@@ -228,7 +228,7 @@ def test_a_bad_record_tells_where_and_what_is_left(tmp_path: Path, capsys: pytes
     at = 24 + 1000 * 116
     content[at + 8 : at + 12] = b"\xff" * 4
     file.write_bytes(content)
-    assert main(["run", "topologies.packet_analysis", "--input", str(file)]) == 2
+    assert main(["run", "rayelastic.topologies.packet_analysis", "--input", str(file)]) == 2
     said = capsys.readouterr().err
     assert f"'{file}' is damaged: packet 1,001, at byte 116,024, says that it has 4,294,967,295 bytes" in said
     assert f"1,000 packets are before it, {len(content) - at:,} bytes left" in said
@@ -240,7 +240,7 @@ def test_damaged_gzip_is_told(tmp_path: Path, damage: str, capsys: pytest.Captur
     pcap.write(file, [pcap.Packet(n, 100, bytes(100)) for n in range(9070)])
     packed = gzip.compress(file.read_bytes())
     file.write_bytes(packed[:-9] if damage == "cut" else packed[:500] + b"\xff" * 9 + packed[509:])
-    assert main(["run", "topologies.packet_analysis", "--input", str(file)]) == 2
+    assert main(["run", "rayelastic.topologies.packet_analysis", "--input", str(file)]) == 2
     assert f"'{file}' is damaged (gzip): " in capsys.readouterr().err
 
 
@@ -257,7 +257,7 @@ def test_what_is_no_capture_is_refused(
 ) -> None:
     file = tmp_path / "wrong"
     file.write_bytes(content)
-    assert main(["run", "topologies.packet_analysis", "--input", str(file)]) == 2
+    assert main(["run", "rayelastic.topologies.packet_analysis", "--input", str(file)]) == 2
     assert said in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rayelastic as rel
-from topologies import radio_imaging as radio
+from rayelastic.topologies import radio_imaging as radio
 
 SAMPLES, FREQUENCIES, CELLS = 4000, 2, 64
 

@@ -12,8 +12,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
+from rayelastic.topologies import vwap
 from tests.component.operators.running import CONFIGS
-from topologies import vwap
 
 TRADES = 15
 
@@ -83,7 +83,7 @@ def test_other_files_are_refused_by_row(
 ) -> None:
     path = tmp_path / "other.csv"
     path.write_bytes(b"#RIC" + b",x" * 29 + b"\n" + content + b"\n")
-    assert main(["run", "topologies.vwap", "--input", str(path), "--quiet"]) == 2
+    assert main(["run", "rayelastic.topologies.vwap", "--input", str(path), "--quiet"]) == 2
     said = capsys.readouterr().err
     assert f"operator 'events': '{path}' can't be read as trades and quotes" in said
     assert says in said
@@ -102,5 +102,5 @@ def test_days_that_nobody_has_seen(tmp_path: Path) -> None:
 
 
 def test_one_line_starts_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "topologies.vwap", "--output", str(tmp_path / "out"), "--quiet"]) == 0
+    assert main(["run", "rayelastic.topologies.vwap", "--output", str(tmp_path / "out"), "--quiet"]) == 0
     assert "bargains among" in capsys.readouterr().out

@@ -15,7 +15,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
-from topologies import change_stream, wiki_word_count
+from rayelastic.topologies import change_stream, wiki_word_count
 
 SECONDS, SLIDE, TOP = 10, 2, 5
 

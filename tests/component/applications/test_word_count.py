@@ -10,7 +10,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import rayelastic as rel
-from topologies import word_count
+from rayelastic.topologies import word_count
 
 SPACES = [" ", "  ", "\t", "\u00a0", "\u2003", "\u3000", "\x1c", "\x85"]
 WORDS = [
@@ -83,3 +83,10 @@ def test_default_input_is_counted_right(tmp_path: Path) -> None:
     output = tmp_path / "out"
     rel.run(word_count.build(output=str(output)))
     assert counted(output) == expected
+
+
+def test_its_declarations_are_shown_where_they_stand(text: Path) -> None:
+    """Its folder is in the package, whose own frames are left out."""
+    topology = word_count.build(input=str(text / "*.txt"), output="out")
+    places = {operator.location.rpartition(":")[0] for operator in topology.operators.values()}
+    assert places == {word_count.__file__}
