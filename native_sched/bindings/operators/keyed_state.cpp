@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -20,7 +21,17 @@ namespace {
 
 std::span<const std::byte> bytes_in(const nb::bytes& bytes) { return {static_cast<const std::byte*>(bytes.data()), bytes.size()}; }
 
-nb::bytes python_bytes(const std::vector<std::byte>& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+// Megabytes are copied without the GIL: an operator may wait for it.
+nb::bytes python_bytes(const std::vector<std::byte>& bytes) {
+  nb::bytes made = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes.size())));
+  if (!made.is_valid()) throw nb::python_error();
+  if (!bytes.empty()) {
+    char* const into = PyBytes_AS_STRING(made.ptr());
+    const nb::gil_scoped_release released;
+    std::memcpy(into, bytes.data(), bytes.size());
+  }
+  return made;
+}
 
 nb::bytes export_range(const KeyedStateObject& self, std::uint64_t low, std::uint64_t high) {
   std::vector<std::byte> exported;

@@ -13,7 +13,7 @@ constexpr int kPickleProtocol = 5;
 
 // For so long the reader keeps an operator from its lookups, and all others from the GIL: a fraction of the 5 ms after which Python itself
 // has its threads take turns. Behind it the reader makes way for whoever waits.
-constexpr std::chrono::microseconds kSlice{1000};
+constexpr std::chrono::microseconds kSlice{250};
 constexpr std::chrono::microseconds kRest{100};
 
 }  // namespace

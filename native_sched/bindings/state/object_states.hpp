@@ -62,8 +62,11 @@ class ObjectStates final : public StateTable {
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
   [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override;
   void reserve_more(std::size_t keys) override { table_.reserve_more(keys); }
+  [[nodiscard]] std::size_t longest_run() const noexcept override { return table_.is_copied() ? kCopiedRun : kUnbounded; }
 
  private:
+  static constexpr std::size_t kCopiedRun = 32;  // records, whose values are pickled before any of them goes on: some 0.2 ms
+
   const Pickler pickler_;
   KeyedState table_;
   PyObject* factory_;

@@ -24,6 +24,11 @@ class TimerSet {
       few_ = {};
       return many_->insert(at).second;
     }
+    if (few_.capacity() == 0) {
+      few_.reserve(kFirst);
+      few_.push_back(at);
+      return true;
+    }
     few_.insert(place, at);
     return true;
   }
@@ -52,8 +57,8 @@ class TimerSet {
 
   [[nodiscard]] std::size_t size() const noexcept { return many_ != nullptr ? many_->size() : few_.size(); }
 
-  // Where they are while they are few, for prefetching.
-  [[nodiscard]] const void* memory() const noexcept { return few_.data(); }
+  // Where the next one is while they are few, for prefetching.
+  [[nodiscard]] const void* next() const noexcept { return few_.data() + few_.size() - 1; }
 
   // In order.
   [[nodiscard]] std::vector<std::int64_t> times() const {
@@ -65,6 +70,7 @@ class TimerSet {
 
  private:
   static constexpr std::size_t kFew = 512;  // 4 KiB to be moved at most
+  static constexpr std::size_t kFirst = 3;  // as many as are in the smallest piece of memory that there is
 
   std::vector<std::int64_t> few_;
   std::unique_ptr<std::unordered_set<std::int64_t>> many_;

@@ -47,9 +47,12 @@ class TimerWheel {
         if (next_ == timers.size()) empty(0, slot);
         return true;
       }
-      const std::vector<Timer> nearer = std::exchange(timers, {});
+      aside_.swap(timers);
       taken_[level] &= ~(std::uint64_t{1} << slot);
-      for (const Timer& each : nearer) moved(each, put(std::max(key_of(each.at), now_), each));
+      for (const Timer& each : aside_) moved(each, put(std::max(key_of(each.at), now_), each));
+      aside_.clear();
+      if (aside_.capacity() <= kKept) aside_.swap(timers);
+      aside_ = {};
     }
   }
   [[nodiscard]] bool pop(std::int64_t until, Timer& timer) {
@@ -106,6 +109,7 @@ class TimerWheel {
   }
 
   std::array<std::array<std::vector<Timer>, kSlots>, kLevels> slots_;
+  std::vector<Timer> aside_;                       // those that move down
   std::array<std::uint64_t, kLevels> taken_ = {};  // a bit for each slot that has timers
   std::uint64_t now_ = 0;
   std::size_t next_ = 0;  // of the slot of `now_`, the first that wasn't taken yet

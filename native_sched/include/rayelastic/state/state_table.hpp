@@ -43,6 +43,10 @@ class StateTable {
   // operator runs.
   [[nodiscard]] virtual bool exports_aside() const noexcept { return false; }
 
+  // --- the operator
+  // Records that it may take at once now: a copy that is being read makes keys dear that it comes to first.
+  [[nodiscard]] virtual std::size_t longest_run() const noexcept { return kUnbounded; }
+
   // --- while the operator isn't running: it is held, or over, or hasn't started
 
   // Adds keys of the selection's hashes that are among the next max_places, from place `at` on (0 at first). Sets `at` to where to go on, 0

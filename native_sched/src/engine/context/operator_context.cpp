@@ -8,6 +8,7 @@
 #include "engine/context/port.hpp"
 #include "rayelastic/operator/recovery.hpp"
 #include "rayelastic/state/keyed_state.hpp"
+#include "rayelastic/state/state_table.hpp"
 
 namespace rayelastic {
 
@@ -42,6 +43,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
       keyed_((spec.flags & REL_KEYED) != 0),
       one_by_one_(keyed_ && spec.keyed->looks_for_changes()),
+      pickles_(needs_token_ && spec.store != nullptr),
       source_((spec.flags & REL_SOURCE) != 0),
       paced_(spec.output != nullptr && spec.demands.empty() && (spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0),
       skip_(spec.skip),
@@ -134,7 +136,9 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
   tuples_in_.add(run.count);
   const bool in_place = in_place_ && writable;
   // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
-  const std::size_t longest = one_by_one_ ? 1 : (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
+  std::size_t longest = one_by_one_ ? 1 : (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
+  if (pickles_) [[unlikely]]
+    longest = std::min(longest, spec_.store->longest_run());
   for (std::size_t done = 0;;) {
     const std::size_t count = std::min(longest, run.count - done);
     input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks, in_place ? run.home : nullptr};

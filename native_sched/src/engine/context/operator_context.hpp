@@ -219,6 +219,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool needs_token_;
   const bool keyed_;
   const bool one_by_one_;  // its records are processed one by one
+  const bool pickles_;     // its state may be Python values
   const bool source_;
   const bool paced_;  // it may give more than it takes, to be measured by pace_
   std::uint64_t skip_;

@@ -127,7 +127,7 @@ struct Process final : TimedState {
   static void fetch(const TimerWheel::Timer& timer, std::size_t level) noexcept {
     if (level > 1) return;
     if (level == 0) {
-      __builtin_prefetch(static_cast<const ProcessKey*>(timer.of)->timers.memory(), 1);
+      __builtin_prefetch(static_cast<const ProcessKey*>(timer.of)->timers.next(), 1);
       return;
     }
     const auto* const slot = static_cast<const std::byte*>(timer.of);

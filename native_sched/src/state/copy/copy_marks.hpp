@@ -6,8 +6,8 @@
 //   The operator takes single slots, before it changes them; the reader all that are left, at once, or single ones likewise, and it comes only
 //     once.
 //   Linearisation: the store that takes (kept, exported).
-//   Pairs: exported (release) with begin_keep's load (acquire): the reader has read a slot before the operator changes it. kept (release) with
-//     begin_export (acquire): what was kept aside is seen by who reads the others.
+//   Pairs: exported, or the reader's kept, (release) with begin_keep's load (acquire): the reader has read a slot before the operator changes
+//     it. The operator's kept (release) with begin_export, or the reader's begin_keep, (acquire): what was kept aside is seen by who reads the others.
 //   Whoever has the claim holds it for the work on a few slots, and waits for nobody.
 #pragma once
 

@@ -112,6 +112,7 @@ bool KeyedState::Copy::export_segment(StateWriter& writer, std::size_t max_bytes
   for (; piece_ < aside.size(); ++piece_) {
     if (!has_room(writer, max_bytes)) return false;
     writer.append_keys(aside[piece_]);
+    if (form_.rest) form_.rest();
   }
   aside = {};
   return true;

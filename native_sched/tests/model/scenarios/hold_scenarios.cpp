@@ -86,12 +86,22 @@ class Chain final : public Scenario {
   Operator operators_[kOperators];
 };
 
+enum class Reads { AtOnce, OneByOne };  // as KeyedState::Copy::export_group does, or export_singly
+
 // The operator changes slots, some of them twice; the reader comes once.
-template <unsigned kSlots, int kRounds>
+template <unsigned kSlots, int kRounds, Reads kReads = Reads::AtOnce>
 class Copy final : public Scenario {
  public:
   [[nodiscard]] int threads() const override { return 2; }
-  void run(int thread) override { thread == 0 ? operate() : read(); }
+  void run(int thread) override {
+    if (thread == 0) {
+      operate();
+    } else if (kReads == Reads::AtOnce) {
+      read();
+    } else {
+      read_one_by_one();
+    }
+  }
   void finish() override {
     for (unsigned at = 0; at < kSlots; ++at) {
       require(slots_[at] == kRounds, "a change is lost");
@@ -131,6 +141,22 @@ class Copy final : public Scenario {
     marks_.exported();
   }
 
+  // What was kept aside is read behind all slots: nobody keeps anything any more.
+  void read_one_by_one() {
+    for (unsigned at = 0; at < kSlots; ++at) {
+      if (!marks_.begin_keep(at)) continue;
+      Machine<Atom>::reads(&slots_[at], sizeof slots_[at]);
+      require(slots_[at] == 0, "what is read isn't what there was");
+      was_read_[at] = true;
+      marks_.kept(at);
+    }
+    for (unsigned at = 0; at < kSlots; ++at) {
+      if (was_read_[at]) continue;
+      Machine<Atom>::reads(&aside_[at], sizeof aside_[at]);
+      require(was_kept_[at], "what was kept aside isn't there");
+    }
+  }
+
   BasicCopyMarks<Atom> marks_;
   std::int64_t slots_[kSlots] = {};  // races are looked for in words of 8 bytes
   std::int64_t aside_[kSlots] = {};
@@ -158,6 +184,9 @@ std::vector<Case> copy_cases() {
       {"Copy", "a slot, changed twice", make<Copy<1, 2>>},
       {"Copy", "2 slots, changed twice", make<Copy<2, 2>>},
       {"Copy", "3 slots, changed twice", make<Copy<3, 2>>, true, {.preemptions = 4, .stale = 2}},
+      {"Copy", "a slot, read one by one", make<Copy<1, 2, Reads::OneByOne>>},
+      {"Copy", "2 slots, read one by one", make<Copy<2, 2, Reads::OneByOne>>},
+      {"Copy", "3 slots, read one by one", make<Copy<3, 2, Reads::OneByOne>>, true, {.preemptions = 4, .stale = 2}},
   };
 }
 
