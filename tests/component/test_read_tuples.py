@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 import rayelastic as rel
-from rayelastic import testing
 from rayelastic.errors import StateError
-from tests.component.test_read_windows import PATIENCE, ROWS, Row, saved
+from tests.component.behind_gate import behind_gate
+from tests.component.test_read_windows import ROWS, Row, saved
 
 SECRET = b"of this test alone"
 SMALL, LARGE = 3, 7
@@ -71,6 +72,43 @@ def test_a_delay_is_shown_with_the_time_that_is_left(tmp_path: Path) -> None:
     assert all(900 < left.total_seconds() <= 1000 for left in kept["due_in"].to_pylist())
 
 
+def merged(rows: Any) -> None:
+    even = rows.filter("even", lambda t: t.n % 2 == 0).event_time("even_time", "at", lateness=30)
+    odd = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at", lateness=20)
+    even.merge_by_time("merged", odd).sink("out", rel.list())
+
+
+def test_a_merge_is_shown_with_the_inputs_of_its_tuples(tmp_path: Path) -> None:
+    kept = saved(merged, tmp_path)["merged"].to_pylist()
+    watermark = kept[0]["at"] - 1
+    assert ROWS[-1].at - 35 <= watermark <= ROWS[-1].at - 30, "the least of both"
+    waiting = [row for row in ROWS if row.at > watermark]
+    assert [(row["key"], row["at"], row["n"]) for row in kept] == waiting
+    assert [row["input"] for row in kept] == ["in" if row.n % 2 == 0 else "in2" for row in waiting]
+
+
+def held_back(rows: Any) -> None:
+    rows.switch("off", rows.filter("tens", lambda t: t.n % 10 == 0), lambda t: t.n > 1000, start=False).sink(
+        "a", rel.list()
+    )
+    rows.switch("on", rows.filter("hundreds", lambda t: t.n % 100 == 0), lambda t: True).sink("b", rel.list())
+    rows.gate("full", rows.filter("none", lambda t: t.n < 0), most=3).sink("c", rel.list())
+    rows.gate("open", rows.filter("all", lambda t: True), most=7).sink("d", rel.list())
+
+
+def test_switches_and_gates_are_shown_with_what_they_are_set_to(tmp_path: Path) -> None:
+    states = saved(held_back, tmp_path, SECRET)
+    rows = [dict(zip(Row._fields, row, strict=True)) for row in ROWS]
+    assert states["off"].to_pylist() == [{"on": False, "waiting": rows}]
+    assert states["on"].to_pylist() == [{"on": True, "waiting": []}]
+    assert states["full"].to_pylist() == [{"may_pass": 0, "waiting": rows[3:]}]
+    assert states["open"].to_pylist() == [{"may_pass": 7, "waiting": []}]
+    assert states["off"].schema == states["on"].schema, "with tuples as without"
+    unsigned = rel.read_snapshot(tmp_path / "saved")
+    with pytest.raises(StateError, match="'off': it holds pickled Python values, which are read from"):
+        unsigned["off"]
+
+
 class Given(NamedTuple):
     number: int
 
@@ -94,20 +132,16 @@ class CountingByKey:
         yield Given(state["count"])
 
 
-@pytest.fixture
-def classes() -> Any:
-    """A job with two classes that has taken all rows."""
-    gate, topology = testing.Gate(), rel.Topology("classes")
-    rows = topology.source("rows", testing.script([*ROWS, gate], Row))
+def counted(rows: Any) -> None:
     rows.apply("object", Counting()).sink("a", rel.list())
     rows.key_by("key").apply("by_key", CountingByKey()).sink("b", rel.list())
-    job = rel.start(topology)
-    try:
-        assert gate.wait_reached(PATIENCE)
+
+
+@pytest.fixture
+def classes() -> Iterator[rel.Job]:
+    """A job with two classes that has taken all rows."""
+    with behind_gate(ROWS, counted) as job:
         yield job
-    finally:
-        gate.open()
-        job.close()
 
 
 def test_a_class_is_shown_with_its_attributes(classes: rel.Job, tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import rayelastic as rel
-from rayelastic import testing
 from rayelastic.errors import StateError
-
-PATIENCE = 60.0
+from tests.component.behind_gate import behind_gate
 
 
 class Row(NamedTuple):
@@ -23,17 +21,10 @@ class Row(NamedTuple):
 ROWS = [Row(None if n % 5 == 0 else f"key number {n % 3}", n, n) for n in range(100)]
 
 
-def saved(declare: Any, folder: Path) -> rel.SavedStates:
-    """What a job has when it has taken all rows, and its stream hasn't ended."""
-    gate, topology = testing.Gate(), rel.Topology("reads")
-    declare(topology.source("rows", testing.script([*ROWS, gate], Row)))
-    job = rel.start(topology)
-    try:
-        assert gate.wait_reached(PATIENCE)
-        return rel.read_snapshot(job.snapshot(folder / "saved"))
-    finally:
-        gate.open()
-        job.close()
+def saved(declare: Any, folder: Path, key: bytes | None = None) -> rel.SavedStates:
+    """What a job has when it has taken all rows, and its stream hasn't ended; signed with a key, if there is one."""
+    with behind_gate(ROWS, declare) as job:
+        return rel.read_snapshot(job.snapshot(rel.Snapshot(folder / "saved", key=key)))
 
 
 def by_time(rows: Any) -> None:
@@ -80,13 +71,5 @@ def test_tuples_that_a_join_keeps_are_shown_by_side(tmp_path: Path) -> None:
 
 
 def test_windows_of_a_running_job_are_not_looked_up_by_key() -> None:
-    gate, topology = testing.Gate(), rel.Topology("looks")
-    by_time(topology.source("rows", testing.script([*ROWS, gate], Row)))
-    job = rel.start(topology)
-    try:
-        assert gate.wait_reached(PATIENCE)
-        with pytest.raises(StateError, match="can't be looked at"):
-            job.state("panes").get("key number 1")
-    finally:
-        gate.open()
-        job.close()
+    with behind_gate(ROWS, by_time) as job, pytest.raises(StateError, match="can't be looked at"):
+        job.state("panes").get("key number 1")

@@ -13,8 +13,8 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.runtime.saved.chunks import record_bytes, record_cells
+from tests.component.behind_gate import PATIENCE, behind_gate
 
-PATIENCE = 60.0
 KEY = b"0123456789abcdef" * 2
 DAY = dt.datetime(2026, 3, 1)  # noqa: DTZ001  (as a stream without a zone has it)
 
@@ -82,9 +82,7 @@ class Process:
         state["times"] = state.get("times", 0) + 1
 
 
-def topology(gate: testing.Gate) -> rel.Topology:
-    made = rel.Topology("states")
-    rows = made.source("rows", testing.script([*ROWS, gate], Row))
+def keeping(rows: Any) -> None:
     keyed = rows.key_by("user", "part")
     outputs = [
         keyed.map("record", seen, state=Seen, schema={"n": int}, lane="compiled"),
@@ -101,19 +99,12 @@ def topology(gate: testing.Gate) -> rel.Topology:
     for number, output in enumerate(outputs):
         output.sink(f"out{number}", rel.count())
     rows.map("plain", lambda t: t.part, schema={"n": int}).sink("out", rel.count())
-    return made
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[rel.Job]:
-    gate = testing.Gate()
-    job = rel.start(topology(gate), rel.JobConfig(elasticity="off", pes=2))
-    try:
-        assert gate.wait_reached(PATIENCE)
+    with behind_gate(ROWS, keeping, rel.JobConfig(elasticity="off", pes=2)) as job:
         yield job
-    finally:
-        gate.open()
-        job.close()
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +157,7 @@ def test_the_state_of_a_running_job_is_what_python_would_have(
 @pytest.mark.parametrize("operator", EXPECTED)
 def test_a_snapshot_is_read_without_its_program(saved: rel.Snapshot, operator: str) -> None:
     read, expected = rel.read_snapshot(saved), EXPECTED[operator]
-    assert (read.job, read.positions) == ("states", {"rows": len(ROWS)})
+    assert (read.job, read.positions) == ("gated", {"rows": len(ROWS)})
     table = read[operator]
     keys = [field for field in ("user", "part", "at", "price", "hot") if field in table.column_names[:2]]
     names = {"record": 2, "all": 0}.get(operator, 1)

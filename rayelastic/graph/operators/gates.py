@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.composition import class_operator
@@ -18,13 +18,25 @@ from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["CONTROL", "gate", "switch"]
+__all__ = ["CONTROL", "Holding", "gate", "switch"]
 
 DATA, CONTROL = "data", "control"  # the input ports
 
 
+class Holding:
+    """What lets tuples wait: `snapshot` gives what it is set to, and the tuples.
+
+    Attributes:
+        setting: how what it is set to is called.
+    """
+
+    setting: ClassVar[str]
+
+
 @operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
-class _Switch:
+class _Switch(Holding):
+    setting = "on"
+
     def __init__(self, on: Callable[[Any], Any], start: bool, waits: bool) -> None:
         self._turns = on
         self._on = start
@@ -53,7 +65,9 @@ class _Switch:
 
 
 @operator(inputs={DATA: None, CONTROL: None}, outputs={"out": DATA}, lane="python")
-class _Gate:
+class _Gate(Holding):
+    setting = "may_pass"
+
     def __init__(self, most: int, passes: Callable[[Any], int] | None) -> None:
         self._may_pass = most
         self._passes = passes

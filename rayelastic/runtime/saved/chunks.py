@@ -10,6 +10,7 @@ import pickle
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic import _native
@@ -32,6 +33,8 @@ __all__ = [
     "Reader",
     "entries",
     "exported_record",
+    "given_by",
+    "kept_objects",
     "keys_in",
     "object_table",
     "opened",
@@ -236,14 +239,19 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
     return pa.table([*columns, values], [*names, title])
 
 
-def object_table(chunks: Iterable[bytes], *, trusted: bool) -> pa.Table:
-    """What the objects of a class keep, a row each: a column `value`, or `value_as_text`; see `table_of`."""
-    import pyarrow as pa
-
+def kept_objects(chunks: Iterable[bytes], *, trusted: bool) -> list[Any]:
+    """What the objects of a class keep, as Python values; see `table_of`."""
     kept = [reader.take(reader.numbers(_LONG)[0]) for reader, _ in (opened(chunk, b"RELWHOL1") for chunk in chunks)]
     if kept:
         _check_trusted(trusted)
-    title, values = _values([_unpickled(one) for one in kept])
+    return [_unpickled(one) for one in kept]
+
+
+def object_table(chunks: Iterable[bytes], *, trusted: bool) -> pa.Table:
+    """The same, a row each: a column `value`, or `value_as_text`."""
+    import pyarrow as pa
+
+    title, values = _values(kept_objects(chunks, trusted=trusted))
     return pa.table([values], [title])
 
 
@@ -283,11 +291,8 @@ def _plain(value: Any) -> Any:
 
 def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     """What aggregates, or windows that are open, would give now, by the very operator that keeps them."""
-    import pyarrow as pa
-
     takes, gives = laid_out("Takes", shape.takes), laid_out("Gives", shape.values)
     keys, made = [name for name, _, _ in shape.keys], list(shape.aggregates)
-    batches: list[pa.RecordBatch] = []
     if shape.window is None:
         final = _native.Operator.aggregate("state", native_schema(takes), native_schema(gives), keys, made)
     else:
@@ -303,18 +308,35 @@ def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
             state.import_(chunk)
     except _native.StateError as error:
         raise DamagedError(str(error), way_out="Use an earlier snapshot") from None
-    scheduler = _native.Scheduler()
     feeder = _native.ArrowFeeder(native_schema(takes))
-    source = scheduler.add(_native.Operator.arrow_source("nothing", native_schema(takes), feeder))
-    aggregate = scheduler.add(final)
-    sink = scheduler.add(_native.Operator.arrow_sink("results", native_schema(gives), batches.append))
-    scheduler.connect(source, aggregate)
-    scheduler.connect(aggregate, sink)
-    scheduler.start(1)
     feeder.finish()
+    return given_by([_native.Operator.arrow_source("nothing", native_schema(takes), feeder), final], gives)
+
+
+def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
+    """What operators give, of which the first is a source and each of the others takes what the one before gives.
+
+    Args:
+        operators: native ones.
+        schema: of what the last one gives.
+
+    Raises:
+        StateError: one has failed.
+    """
+    import pyarrow as pa
+
+    batches: list[pa.RecordBatch] = []
+    scheduler = _native.Scheduler()
+    sink = _native.Operator.arrow_sink("results", native_schema(schema), batches.append)
+    for one, other in pairwise([scheduler.add(operator) for operator in (*operators, sink)]):
+        scheduler.connect(one, other)
+    scheduler.start(1)
     scheduler.wait()
+    failure = scheduler.failure()
     scheduler.stop()
-    return pa.Table.from_batches(batches, gives.to_arrow())
+    if failure is not None:
+        raise DamagedError(f"it has what it can't have: {failure['message']}", way_out="Use an earlier snapshot")
+    return pa.Table.from_batches(batches, schema.to_arrow())
 
 
 def _without_touches(chunks: Iterable[bytes], shape: Shape, layout: int) -> Iterator[bytes]:

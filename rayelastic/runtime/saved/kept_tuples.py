@@ -1,6 +1,6 @@
-"""Tuples that operators keep, as tables: of joins, patterns and delays, with what is known of each.
+"""Tuples that operators keep, as tables: of joins, patterns, and of what lets them wait, with what is known of each.
 
-The exports are laid out as native_sched/src/operators/{time/{join,cross_join,pattern},delay}.cpp and
+The exports are laid out as native_sched/src/operators/{time/{join,cross_join,pattern,time_merge},delay}.cpp and
 src/state/{timed_state.hpp,waiting_records.cpp,keyless/buffered_records.hpp} say.
 """
 
@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rayelastic import _native
+from rayelastic.compile import Flags
 from rayelastic.errors import DamagedError
 from rayelastic.graph.records.schema import laid_out
-from rayelastic.runtime.saved.chunks import Reader, exported_record, opened, record_cells
+from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.saved.chunks import (
+    Reader,
+    exported_record,
+    given_by,
+    kept_objects,
+    opened,
+    record_cells,
+)
 from rayelastic.runtime.saved.columns import Cell, column_of, turned
 from rayelastic.runtime.saved.shapes import CROSS
 
@@ -22,14 +33,14 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.runtime.saved.shapes import Columns, Shape
 
-__all__ = ["delay_table", "join_table", "pattern_table"]
+__all__ = ["delay_table", "holding_table", "join_table", "merge_table", "pattern_table"]
 
 LEFT, RIGHT = "left", "right"
 SIDE = "side"
 _REACHED = struct.calcsize("<qB")  # the watermark, and whether all keys are there
 _NULL = 1  # whether a key is null
 _MATCHED = 1  # whether a right tuple has had a match
-_PORT = 4  # of a tuple that waits: there is one
+_PORT = struct.Struct("<I")  # of a tuple that waits: by which input it came
 _MARK = 8  # of a tuple that waits for a pattern: which steps it is good for
 _BEGUN = struct.Struct("<qI")  # of a sequence: until when it waits, and its tuples
 _COUNT = struct.Struct("<Q")
@@ -72,7 +83,7 @@ def _joined(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema) 
                 for _ in range(reader.number()):
                     yield side, record_cells(exported_record(reader, schema), schema)
                     reader.take(_MATCHED if "right" in shape.flags else 0)
-        yield from ((LEFT, cells) for cells in _waiting(reader, left, _PORT))
+        yield from ((LEFT, cells) for cells in _waiting(reader, left))
 
 
 def _crossed(chunks: Iterable[bytes], left: Schema, right: Schema) -> Iterator[tuple[str, list[Cell]]]:
@@ -85,7 +96,7 @@ def _crossed(chunks: Iterable[bytes], left: Schema, right: Schema) -> Iterator[t
         if not known:
             yield from ((RIGHT, cells) for cells in rights)
         known = known or bool(rights)
-        yield from ((LEFT, cells) for cells in _waiting(reader, left, _PORT))
+        yield from ((LEFT, cells) for cells in _waiting(reader, left))
 
 
 class Taken(NamedTuple):
@@ -139,7 +150,7 @@ def _sequences(chunks: Iterable[bytes], steps: Sequence[str], schema: Schema) ->
                 for step in steps[:count]:
                     yield Taken(number, step, until, record_cells(exported_record(reader, schema), schema))
                 number += 1
-        yield from (Taken(None, None, None, cells) for cells in _waiting(reader, schema, _PORT + _MARK))
+        yield from (Taken(None, None, None, cells) for cells in _waiting(reader, schema, _MARK))
 
 
 def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
@@ -169,11 +180,74 @@ def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     return pa.table(columns, [*names, *_beside(names, schema.names)])
 
 
-def _waiting(reader: Reader, schema: Schema, front: int) -> Iterator[list[Cell]]:
-    """The tuples behind what keys have, which wait for the watermark; so many bytes are in front of each."""
+def merge_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
+    """The tuples that wait in a merge, a row each, in the order of their times: `input`, by which it came, its fields.
+
+    Args:
+        chunks: exports of the operator.
+        shape: of it.
+
+    Raises:
+        StateError: a chunk is damaged.
+    """
+    import pyarrow as pa
+
+    schema = shape.value_schema
+    kept: list[tuple[int, list[Cell]]] = []
+    for chunk in chunks:
+        reader, _ = opened(chunk, b"RELTIME2")
+        reader.take(_REACHED)
+        kept += _waiting_at_ports(reader, schema)
+    if any(port >= len(shape.flags) for port, _ in kept):
+        raise DamagedError("a merge has a tuple of an input that there isn't", way_out="Use an earlier snapshot")
+    names = ["input"]
+    ports = pa.array([shape.flags[port] for port, _ in kept], pa.string())
+    return pa.table(
+        [ports, *_columns([cells for _, cells in kept], shape.values)], [*names, *_beside(names, schema.names)]
+    )
+
+
+def holding_table(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Table:
+    """What a switch is set to, or a gate, as one row: `on` or `may_pass`, and `waiting`, the tuples in their order.
+
+    Args:
+        chunks: exports of the operator.
+        shape: of it.
+        trusted: whether what is pickled in them may be loaded.
+
+    Raises:
+        StateError: a chunk is damaged, or isn't to be trusted.
+    """
+    import pyarrow as pa
+
+    schema = shape.value_schema
+    (setting,) = shape.flags
+    kept = kept_objects(chunks, trusted=trusted)
+    waiting = [one for _, tuples in kept for one in tuples]
+    never_waits = Flags.SOURCE | Flags.NEEDS_TOKEN
+    source = _native.Operator.python("waiting", lambda: iter(waiting), None, native_schema(schema), flags=never_waits)
+    rows = given_by([source], schema).combine_chunks().to_struct_array().combine_chunks()
+    ends = [0, *accumulate(len(tuples) for _, tuples in kept)]
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), rows)
+    return pa.table([pa.array([set_to for set_to, _ in kept]), lists], [setting, "waiting"])
+
+
+def _waiting(reader: Reader, schema: Schema, front: int = 0) -> Iterator[list[Cell]]:
+    return (cells for _, cells in _waiting_at_ports(reader, schema, front))
+
+
+def _waiting_at_ports(reader: Reader, schema: Schema, front: int = 0) -> Iterator[tuple[int, list[Cell]]]:
+    """The tuples behind what keys have, which wait for the watermark, and by which input they came.
+
+    Args:
+        reader: behind the keys.
+        schema: of the tuples.
+        front: bytes between the input and the tuple.
+    """
     while reader.at < len(reader.data):
+        (port,) = reader.numbers(_PORT)
         reader.take(front)
-        yield record_cells(exported_record(reader, schema), schema)
+        yield port, record_cells(exported_record(reader, schema), schema)
 
 
 def _columns(rows: Sequence[Sequence[Cell]], of: Columns) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import DamagedError, StateError
 from rayelastic.runtime.saved.chunks import object_table, table_of
-from rayelastic.runtime.saved.kept_tuples import delay_table, join_table, pattern_table
+from rayelastic.runtime.saved.kept_tuples import delay_table, holding_table, join_table, merge_table, pattern_table
 from rayelastic.runtime.saved.restoring import checked, newest
 from rayelastic.runtime.saved.shapes import Shape, StateKindOf, required
 from rayelastic.runtime.snapshot import SnapshotFolder
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SavedStates", "read_snapshot"]
 
-TUPLES = {StateKindOf.JOIN: join_table, StateKindOf.PATTERN: pattern_table, StateKindOf.DELAY: delay_table}
+TUPLES = {
+    StateKindOf.JOIN: join_table,
+    StateKindOf.PATTERN: pattern_table,
+    StateKindOf.DELAY: delay_table,
+    StateKindOf.MERGE: merge_table,
+}
 
 
 class SavedStates(Mapping[str, "pa.Table"]):
@@ -59,6 +64,8 @@ class SavedStates(Mapping[str, "pa.Table"]):
             if (tuples := TUPLES.get(shape.kind)) is not None:
                 return tuples(chunks, shape)
             trusted = self._manifest.signed
+            if shape.kind is StateKindOf.HOLDING:
+                return holding_table(chunks, shape, trusted=trusted)
             if shape.kind is StateKindOf.OBJECT:
                 return object_table(chunks, trusted=trusted)
             return table_of(chunks, shape, trusted=trusted)
@@ -95,12 +102,14 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
         each tuple that is kept: `side`, 'left' or 'right', and the fields of both sides, null on the other. Of patterns
         likewise: `sequence`, a number, `step`, for which it was taken, and `until`, the last time for the next one, all
         null where it waits for the watermark, and its fields. Of delays: `due_in`, the time that it has left to wait,
-        and its fields. Of a class `value` or `value_as_text`: its attributes, or what its `snapshot` gives.
+        and its fields. Of merges: `input`, and its fields. Of a switch or gate one row: `on`, or `may_pass`, how many
+        tuples may pass that haven't come yet, and `waiting`, a list of tuples. Of a class `value` or `value_as_text`:
+        its attributes, or what its `snapshot` gives.
 
     Raises:
         StateError: it is damaged, of another format, or not signed with the key; asked for an operator: its state
-            can't be shown as a table (what waits in gates, switches and merges), or holds Python values and isn't
-            signed.
+            can't be shown as a table (what waits in front of an operator that wants tuples of all its inputs), or
+            holds Python values and isn't signed.
 
     >>> import tempfile
     >>> import rayelastic as rel

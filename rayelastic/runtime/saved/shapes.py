@@ -15,7 +15,9 @@ from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.errors import StateError
 from rayelastic.graph.operators.aggregates import Aggregation
+from rayelastic.graph.operators.gates import Holding
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
+from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.processes import KeyedProcess
@@ -48,6 +50,8 @@ class StateKindOf(Enum):
     JOIN = "join"  # tuples of either side
     PATTERN = "pattern"  # tuples of sequences that have begun
     DELAY = "delay"  # tuples, and when they are due
+    MERGE = "merge"  # tuples, and by which input they came
+    HOLDING = "holding"  # what lets tuples wait is set to, and these, pickled
     OBJECT = "object"  # what the object of a class keeps, pickled
 
 
@@ -58,14 +62,15 @@ class Shape:
     Args:
         kind: what there is of a key.
         keys: the key fields.
-        values: of a record its fields, of aggregates what they give, of patterns and delays the fields of tuples.
+        values: of a record its fields, of aggregates what they give, of patterns and what waits the fields of tuples.
         ttl: time to live, as the native layer takes it; zeros: none.
         takes: of aggregates, the fields of the tuples; of joins, those of the left side, `values` being of the right.
         aggregates: as the native layer takes them.
         emit: when aggregates give their results.
         window: of windows, which; as the native layer takes it.
         flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', who had a match;
-            'cross', it isn't by key. Of patterns the names of the steps.
+            'cross', it isn't by key. Of patterns the names of the steps, of merges those of the inputs, of what lets
+            tuples wait that of what it is set to.
     """
 
     kind: StateKindOf
@@ -186,8 +191,12 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
             )
         case Delay():
             return Shape(StateKindOf.DELAY, (), columns_of(schema))
+        case Merge():
+            return Shape(StateKindOf.MERGE, (), columns_of(schema), flags=tuple(port.name for port in spec.inputs))
         case PortsCode() if body.state is not None:
             return Shape(StateKindOf.VALUE, keys, (), ttl)
+        case PortsCode(instance=Holding() as holding):
+            return Shape(StateKindOf.HOLDING, (), columns_of(schema), flags=(holding.setting,))
         case PortsCode() if spec.state_kind is StateKind.STATEFUL and not body.is_conjunctive:
             return Shape(StateKindOf.OBJECT, ())
     return None

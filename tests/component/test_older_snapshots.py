@@ -1,0 +1,41 @@
+"""Savepoints that earlier versions wrote are read, and jobs go on from them: files of theirs, no imitations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from tests.component.older_snapshot import CUT, KEY, ROWS, Row, declare
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+def outcome(**options: Any) -> dict[str, list[tuple[Any, ...]]]:
+    """What all sinks have in the end; between two streams of an operator there is no order."""
+    result = rel.run(declare(rel.rows(ROWS, schema=Row)), **options)
+    return {sink: sorted((tuple(t) for t in result[sink]), key=repr) for sink in result}
+
+
+@pytest.mark.parametrize("number", [2])
+def test_a_job_goes_on_from_a_savepoint_of_an_earlier_format(number: int) -> None:
+    saved = rel.Snapshot(SNAPSHOTS / f"format_{number}", key=KEY)
+    body = json.loads(json.loads((SNAPSHOTS / f"format_{number}" / "manifest.json").read_text())["body"])
+    assert body["format"] == number
+    assert body["positions"] == {"rows": CUT}
+    assert set(body["forms"]) > {"record", "value", "all", "windows", "sessions", "join", "object", "switch"}
+    assert outcome(restore=saved) == outcome()
+
+
+def test_a_savepoint_of_an_earlier_format_is_shown() -> None:
+    states = rel.read_snapshot(rel.Snapshot(SNAPSHOTS / "format_2", key=KEY))
+    keys = {row.key for row in ROWS[:CUT]}
+    counted = {key: sum(row.key == key for row in ROWS[:CUT]) for key in keys}
+    assert {row["key"]: row["rows"] for row in states["record"].to_pylist()} == counted
+    assert {row["key"]: row["n"] for row in states["all"].to_pylist()} == counted
+    values = {row["key"]: row["value"]["all"] for row in states["value"].to_pylist()}
+    assert values == {key: [row.n for row in ROWS[:CUT] if row.key == key] for key in keys}
+    assert states["object"].to_pylist() == [{"value": {"total": sum(range(CUT))}}]
