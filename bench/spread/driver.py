@@ -14,7 +14,7 @@ from typing import Any
 
 import rayelastic as rel
 from bench.spread.works import WORKS, Signals, Work
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import ConfigError
 from rayelastic.job import Job
 
 LOOK = 0.5  # seconds
@@ -60,7 +60,7 @@ def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
         found["hot"] = next((line.split(": ", 1)[1] for line in told if "key " in line), "")
         found["back_to_one"] = time.monotonic() - began if len(job.plan().pes) == 1 else None
         changes = [str(one) for one in job.adaptations() if one.pe == "regions"]
-        signals.set("enough")
+        signals.set("enough", given(job))
         result = job.wait(PATIENCE)
         found["exact"] = work.exact(result["out"], given(job))
         return found | {"changes": changes}
@@ -85,11 +85,11 @@ def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str
                 try:
                     if replicas > 1:
                         job.rescale(region, replicas)
-                except RayelasticError:  # it can have no more
+                except ConfigError:  # it can have no more
                     break
                 job.pause(SETTLE)
                 found[f"{apart}{replicas} x {work.operator}"] = rate(job, seconds)
-            signals.set("enough")
+            signals.set("enough", given(job))
             job.wait(PATIENCE)
         finally:
             signals.set("enough")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from topologies import vwap
+from rayelastic.topologies import vwap
 
 __all__ = ["WORKS", "Signals", "Work"]
 
@@ -53,8 +53,11 @@ class Signals:
 
     folder: Path
 
-    def set(self, name: str) -> None:
-        (self.folder / name).touch()
+    def set(self, name: str, made: int = 0) -> None:
+        """Says 'lull' or 'enough'; of enough, how many tuples are made: a source that begins again makes all."""
+        fresh = self.folder / f".{name}"
+        fresh.write_text(str(made), encoding="utf-8")
+        fresh.rename(self.folder / name)
 
     def clear(self) -> None:
         for path in self.folder.iterdir():
@@ -68,11 +71,15 @@ class Signals:
     def enough(self) -> bool:
         return (self.folder / "enough").exists()
 
+    def is_over(self, made: int) -> bool:
+        """Whether it is enough, and was so far."""
+        return self.enough and made >= int((self.folder / "enough").read_text(encoding="utf-8") or 0)
+
     def turns(self) -> Iterator[int]:
         """0, 1, 2, ... as fast as they are taken, few in a lull, until it is enough."""
         pause, n = threading.Event(), 0
-        while not self.enough:
-            lull = self.lull
+        while not self.is_over(n):
+            lull = self.lull and not self.enough
             for _ in range(1 if lull else BURST):
                 yield n
                 n += 1

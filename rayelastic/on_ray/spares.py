@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rayelastic.on_ray.pe_actor import PEActor
 
 LOOK_TIMEOUT = 0.5  # seconds for a spare to answer; one that doesn't is busy starting, and a new one is as good
+START_TIMEOUT = 10.0  # seconds for one to answer that was started for a node where it is wanted now: a new one is later
 RENEWALS = 4  # of a lease while it lasts
 
 
@@ -27,22 +28,25 @@ class Spares:
     """The spares of one job.
 
     Args:
-        make: starts one, somewhere, and returns at once.
+        make: starts one, on a node or (empty) on any, and returns at once.
     """
 
-    def __init__(self, make: Callable[[], ActorHandle[PEActor]]) -> None:
+    def __init__(self, make: Callable[[str], ActorHandle[PEActor]]) -> None:
         self._make = make
         self._lock = threading.Lock()
-        self._waiting: list[ActorHandle[PEActor]] = []
+        self._waiting: list[tuple[str, ActorHandle[PEActor]]] = []  # with the node of each, or that it was started for
         self._closed = threading.Event()
         self._renewing: threading.Thread | None = None
 
-    def keep(self, count: int) -> None:
-        """Starts as many as are missing."""
+    def keep(self, count: int, node: str = "") -> None:
+        """Starts as many as are missing, of those for a node if it is named."""
         with self._lock:
             if self._closed.is_set():
                 return
-            self._waiting += [self._make() for _ in range(count - len(self._waiting))]
+            if node:
+                self._waiting = [(meant or self._host_of(spare), spare) for meant, spare in self._waiting]
+            there = sum(node in ("", meant) for meant, _ in self._waiting)
+            self._waiting += [(node, self._make(node)) for _ in range(count - there)]
             if self._renewing is None and self._waiting:
                 self._renewing = threading.Thread(target=self._renew, name="spares", daemon=True)
                 self._renewing.start()
@@ -50,16 +54,23 @@ class Spares:
     def adopt(self, spare: ActorHandle[PEActor]) -> None:
         """Takes one over that somebody else has started."""
         with self._lock:
-            self._waiting.append(spare)
+            self._waiting.append(("", spare))
 
     def take(self, node: str) -> ActorHandle[PEActor] | None:
-        """Returns one that is ready, on a node if it is named; None if there is none."""
+        """Returns one that is ready, on a node if it is named, or was started for it; None: there is none."""
         with self._lock:
-            for spare in self._waiting:
-                with contextlib.suppress(PELostError, TimeoutError):
-                    _, _, host = answer(spare.about.remote(), "a spare", "about", LOOK_TIMEOUT)
+            for one in sorted(self._waiting, key=lambda one: one[0] != node):
+                meant, spare = one
+                timeout = START_TIMEOUT if meant == node != "" else LOOK_TIMEOUT
+                try:
+                    _, _, host = answer(spare.about.remote(), "a spare", "about", timeout)
+                except PELostError:
+                    self._waiting.remove(one)
+                except TimeoutError:
+                    continue
+                else:
                     if node in ("", host):
-                        self._waiting.remove(spare)
+                        self._waiting.remove(one)
                         return spare
         return None
 
@@ -68,12 +79,12 @@ class Spares:
         import ray
 
         with self._lock:
-            for spare in list(self._waiting) if nodes else ():
+            for one in list(self._waiting) if nodes else ():
                 with contextlib.suppress(PELostError, TimeoutError):
-                    if answer(spare.about.remote(), "a spare", "about", LOOK_TIMEOUT)[2] not in nodes:
+                    if answer(one[1].about.remote(), "a spare", "about", LOOK_TIMEOUT)[2] not in nodes:
                         continue
-                self._waiting.remove(spare)
-                ray.kill(spare, no_restart=True)
+                self._waiting.remove(one)
+                ray.kill(one[1], no_restart=True)
 
     def close(self) -> None:
         """Ends those that nobody took."""
@@ -81,12 +92,18 @@ class Spares:
 
         self._closed.set()
         with self._lock:
-            for spare in self._waiting:
+            for _, spare in self._waiting:
                 ray.kill(spare, no_restart=True)
             self._waiting.clear()
+
+    def _host_of(self, spare: ActorHandle[PEActor]) -> str:
+        """The node of one that answers."""
+        with contextlib.suppress(PELostError, TimeoutError):
+            return str(answer(spare.about.remote(), "a spare", "about", LOOK_TIMEOUT)[2])
+        return ""
 
     def _renew(self) -> None:
         while not self._closed.wait(LEASE / RENEWALS):
             with self._lock:
-                for spare in self._waiting:
+                for _, spare in self._waiting:
                     spare.about.remote()

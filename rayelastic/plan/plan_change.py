@@ -13,7 +13,7 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
 from rayelastic.plan.hash_ring import HashRing, key_ranges
 from rayelastic.plan.plan_text import counted
 
-__all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "plan_change", "predecessors"]
+__all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "growth_steps", "plan_change", "predecessors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,40 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
             if pe in new.pes and new.nodes.get(pe, here) != here
         ),
     )
+
+
+def growth_steps(old: ExecPlan, new: ExecPlan) -> tuple[ExecPlan, ...]:
+    """Return the plans by which a change comes about, the last of them the new one.
+
+    Of several processing elements that start for regions with one replica one comes first: it is there much sooner than
+    all of them, doubles what holds the job back most, and works while the others start. All else is one step.
+
+    Args:
+        old: the plan in force.
+        new: a plan of the same regions.
+
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
+    >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("count",), ("pe0",)),)),))
+    >>> steps = growth_steps(plan, plan.with_replicas("r0", 4, ("pe0", "pe1", "pe2", "pe3")))
+    >>> [step.region("r0").replicas for step in steps]
+    [2, 4]
+    """
+    change = plan_change(old, new)
+    growing = [
+        planned
+        for planned in (new.region(part.region) for part in change.regions if part.started)
+        if old.region(planned.region.name).replicas == 1
+        and planned.is_together
+        and planned.pipelines[0].pes[1] in change.started_pes
+    ]
+    if not growing or len(change.started_pes) == 1 or not change.is_live:
+        return (new,)
+    most = max(growing, key=lambda planned: planned.replicas)
+    pes = most.pipelines[0].pes[:2]
+    first = old.with_replicas(most.region.name, 2, pes)
+    nodes = {pe: node for pe, node in {**new.nodes, **old.nodes}.items() if pe in first.pes}
+    return first.with_nodes(nodes), new
 
 
 def predecessors(old: ExecPlan, new: ExecPlan, pe: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rayelastic.graph.operators.channels import is_in_turn
+from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
@@ -141,6 +142,8 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     region = planned.region
     members = [operators[name] for name in region.operators]
     if not region.kind.is_replicable:
+        if timed := next((m.name for m in members if _is_in_order_of_times(m)), None):
+            return f"'{timed}' gives tuples in the order of their times: key_by a field of its left stream frees it"
         return f"it is {region.kind.value}"
     if region.kind is RegionKind.STATELESS and taken.isdisjoint(members[-1].streams):
         return "nobody takes what it gives"
@@ -159,6 +162,12 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     if not planned.is_together:
         return "its pipelines are in different processing elements"
     return ""
+
+
+def _is_in_order_of_times(spec: OperatorSpec) -> bool:
+    """Tell whether it is a join of tuples without keys with rules that only its times keep from having replicas."""
+    body = spec.body
+    return isinstance(body, Join) and body.kind is JoinKind.CROSS and not spec.keys and body.left_time is not None
 
 
 def _taken(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:

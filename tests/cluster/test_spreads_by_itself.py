@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -70,6 +74,7 @@ def test_a_stateless_job_that_waits_spreads_and_comes_back_with_all_defaults(ray
         (tmp_path / "enough").touch()
         job.close()
     assert [t.value for t in rows] == list(range(made))
+    assert "r1 from 1 replica to " in told(job), "what was adapted is known behind the end"
 
 
 ROWS = 60_000  # of each source
@@ -121,6 +126,61 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
         job.close()
     assert sorted(t.value for t in rows) == list(range(2 * ROWS))
     assert job.status.checkpoints.restarts == 0
+
+
+KEYS, DRAWN = 97, 20_000
+SHARE = 0.61  # that the first of so many keys has by Zipf's law of exponent 2
+NAMED = re.compile(r"; key 0 has (\d+)% of the load of r1")
+
+
+class Visit(NamedTuple):
+    key: int
+
+
+class Seen(NamedTuple):
+    times: int = 0
+
+
+def zipf() -> Iterator[int]:
+    """Keys by Zipf's law of exponent 2, without end."""
+    return itertools.cycle(random.Random(19).choices(range(KEYS), [1 / r**2 for r in range(1, KEYS + 1)], k=DRAWN))
+
+
+def visits(folder: Path) -> Iterator[Visit]:
+    """As fast as they are taken, until 'enough' is there."""
+    keys = zipf()
+    while not (folder / "enough").exists():
+        yield from map(Visit, itertools.islice(keys, 100))
+
+
+def ask_by_key(t: Visit, s: Any) -> Visit:
+    threading.Event().wait(ANSWER)
+    s.times += 1
+    return t
+
+
+def test_a_hot_key_is_named_with_all_defaults(ray_cluster: str, tmp_path: Path) -> None:
+    """Routers see it, the policy says it before any trial, and the job's adaptations have the sentence."""
+    topology = rel.Topology("hot")
+    keyed = topology.source("visits", rel.callable(lambda: visits(tmp_path), Visit)).key_by("key")
+    keyed.map("ask", ask_by_key, state=Seen, schema=Visit, lane="python").sink("out", rel.list())
+    job = rel.submit(topology, address=ray_cluster)
+    try:
+        until, shares = time.monotonic() + PATIENCE, list[int]()
+        while not shares:
+            lines = [str(one) for one in job.adaptations(every_pass=True) if one.pe == "regions"]
+            shares = [int(found[1]) for line in lines if (found := NAMED.search(line))]
+            assert not job.status.state.is_final, job.status
+            assert time.monotonic() < until, "\n".join(lines)
+            job.pause(LOOK)
+        (tmp_path / "enough").touch()
+        rows = job.wait(timeout=PATIENCE)["out"]
+        made = job.metrics().operator("visits").tuples_out
+    finally:
+        (tmp_path / "enough").touch()
+        job.close()
+    assert shares[0] / 100 == pytest.approx(SHARE, abs=0.1)
+    assert Counter(t.key for t in rows) == Counter(itertools.islice(zipf(), made))
 
 
 @pytest.mark.nightly

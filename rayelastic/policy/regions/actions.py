@@ -214,6 +214,7 @@ class AdaptationDecision:
         reset: whether local levels are to forget what they learned (architecture, section 1).
         request: machines that are missing.
         grows_soon: whether replicas may be wanted next, so that processes for them can be made ready.
+        soon_on: the node of the first of them; empty: any.
 
     >>> AdaptationDecision(ExecPlan("t", ()), reason="no bottleneck").as_dict()["verdict"]
     'hold'
@@ -228,6 +229,7 @@ class AdaptationDecision:
     reset: bool = False
     request: NodeRequest | None = None
     grows_soon: bool = False
+    soon_on: str = ""
 
     @property
     def changes(self) -> bool:
@@ -246,6 +248,7 @@ class AdaptationDecision:
             "rule": self.rule,
             "reset": self.reset,
             "grows_soon": self.grows_soon,
+            "soon_on": self.soon_on,
             "request": request and {f.name: getattr(request, f.name) for f in fields(request)},
         }
 
@@ -263,4 +266,5 @@ class AdaptationDecision:
             values["reset"],
             request and NodeRequest(**request),
             values["grows_soon"],
+            values.get("soon_on", ""),
         )

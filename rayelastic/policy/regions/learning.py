@@ -20,7 +20,6 @@ __all__ = ["Known", "SteadyAverage"]
 
 FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
 NAMED = 0.5  # of what can't be divided: the least that the most frequent key has of the tuples to be called its cause
-SMALLEST_SHARE = 1e-3  # of its time in which a source works; less can't be told from noise
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
 
@@ -77,6 +76,37 @@ class SteadyAverage:
         return self._average.value
 
 
+class _Offered:
+    """Tuples/s that a source would make if nothing held it back: as it tells, or a guess from how long it waits.
+
+    One that waits nearly always is believed to be offered `guessed_growth` times what it makes, and may be offered any
+    amount more: the guess is a lower bound. As long as the source waits so much, what it makes is told by whoever holds
+    it back (by how fast their machines are, say), and what is left of its time is noise: neither is a change of load.
+    """
+
+    __slots__ = ("_t", "at_least", "average", "guessed")
+
+    def __init__(self, thresholds: OrganicThresholds) -> None:
+        self._t = thresholds
+        self.average = SteadyAverage(thresholds)
+        self.guessed = False  # whether the source can't tell
+        self.at_least = False  # whether it is a lower bound
+
+    def add(self, seen: RegionObservation) -> None:
+        """Take one period."""
+        if seen.offered is not None:
+            self.average.add(max(seen.offered, seen.throughput))
+            return
+        self.guessed = True
+        least = 1.0 / self._t.guessed_growth  # of its time that it works, for the guess to be more than a lower bound
+        at_least = 1.0 - seen.blocked <= least
+        if at_least and self.at_least:
+            self.average.restart()
+        self.average.add(seen.throughput / max(1.0 - seen.blocked, least))
+        if not self.average.doubtful:  # else it stays what it was, until that has lasted
+            self.at_least = at_least
+
+
 @dataclass(slots=True)
 class _Region:
     """Averages of one region; per-tuple times are ratios of averages, which a change of load leaves alone."""
@@ -126,24 +156,25 @@ class Known:
     def __init__(self, thresholds: OrganicThresholds) -> None:
         self._t = thresholds
         self._regions: dict[str, _Region] = {}
-        self._offered: dict[str, SteadyAverage] = {}
-        self._guessed: set[str] = set()  # sources that don't know what they are offered
-        self._made: dict[str, ExponentialAverage] = {}
+        self._offered: dict[str, _Offered] = {}
+        self._made: dict[str, SteadyAverage] = {}
         self._blocked: dict[str, ExponentialAverage] = {}
         self.load_changed = False
 
     @property
     def offered(self) -> dict[str, float]:
         """{source: tuples/s that it would make if nothing held it back}; a guess is bounded by what it makes."""
-        found = {name: average.value for name, average in self._offered.items()}
-        for name in self._guessed & self._made.keys():
-            found[name] = min(found[name], self._t.guessed_growth * self._made[name].value)
+        found = {name: offered.average.value for name, offered in self._offered.items()}
+        for name in self._made:
+            most = self._t.guessed_growth * self._made[name].value
+            if self._offered[name].guessed:
+                found[name] = most if self._offered[name].at_least else min(found[name], most)
         return found
 
     @property
     def guesses(self) -> bool:
         """Whether what some source is offered is a guess."""
-        return bool(self._guessed)
+        return any(offered.guessed for offered in self._offered.values())
 
     @property
     def carried(self) -> float:
@@ -156,7 +187,7 @@ class Known:
     @property
     def doubtful(self) -> bool:
         """Whether a load deviated in the last period."""
-        return any(average.doubtful for average in self._offered.values())
+        return any(offered.average.doubtful for offered in self._offered.values())
 
     def forget(self, plan: ExecPlan) -> None:
         """Start again with what a change of plan touches: its regions, what limits whom, and what sources make."""
@@ -167,8 +198,9 @@ class Known:
             region.work = SteadyAverage(self._t)  # what the change did to it is no change of load
         self._made.clear()
         self._blocked.clear()
-        for name in self._guessed:  # a source runs faster or slower beside other threads
-            self._offered[name].restart()
+        for offered in self._offered.values():
+            if offered.guessed:  # a source runs faster or slower beside other threads
+                offered.average.restart()
 
     def learn(self, seen: PlanObservation) -> None:
         """Take one period."""
@@ -197,19 +229,14 @@ class Known:
 
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
-        # Where nobody knows what a source could make: what it would if it never waited.
-        offered = observed.throughput / max(1.0 - observed.blocked, SMALLEST_SHARE)
-        if observed.offered is None:
-            self._guessed.add(name)
-        average = self._offered.setdefault(name, SteadyAverage(self._t))
-        average.add(offered if observed.offered is None else max(observed.offered, observed.throughput))
-        if average.changed:
+        offered = self._offered.setdefault(name, _Offered(self._t))
+        offered.add(observed)
+        if offered.average.changed:
             self.load_changed = True
             self._made.pop(name, None)
             self._blocked.pop(name, None)
-        none = ExponentialAverage(self._t.weight)
-        self._made[name] = self._made.get(name, none).add(observed.throughput)
-        self._blocked[name] = self._blocked.get(name, none).add(observed.blocked)
+        self._made.setdefault(name, SteadyAverage(self._t)).add(observed.throughput)
+        self._blocked[name] = self._blocked.get(name, ExponentialAverage(self._t.weight)).add(observed.blocked)
 
     def _learn_region(self, observed: RegionObservation, planned: RegionPlan, *, limits: bool) -> None:
         name, weight = observed.region, self._t.weight
@@ -218,7 +245,10 @@ class Known:
         if region is not None:
             region.work.add(work)
             if region.work.changed:
-                self.load_changed = True
+                offered = self._offered.get(name)
+                self.load_changed |= (
+                    offered is None or not offered.at_least
+                )  # the little that such a source works is noise
                 region = None
         if region is None or region.planned != planned:
             idle = [0.0] * planned.replicas

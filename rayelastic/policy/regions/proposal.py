@@ -18,7 +18,7 @@ from rayelastic.policy.regions.hosting import Hosting, load_of
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.sizing import Sizing
 
-__all__ = ["Proposal", "propose"]
+__all__ = ["Proposal", "next_node", "propose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,27 @@ def propose(
         for action in _apart(sizing, plan, hosting, each):
             plan = action.apply(plan)
             actions.append(action)
+    tried = {action.region for action in actions} & wanted.keys()
+    vain = {name for name in tried if shape_of(plan.region(name)) in sizing.rejected.get(name, ())}
+    if vain:  # there is room only for what was tried in vain
+        return propose(sizing, {name: shape for name, shape in wanted.items() if name not in vain}, nodes, relieve)
     placed = {pe: node for pe, node in {**plan.nodes, **hosting.started}.items() if pe in plan.pes}
     request = NodeRequest(missing, reason=f"{missing:.1f} CPUs for replicas have no room") if missing else None
     return Proposal(plan.with_nodes(placed), tuple(actions), request or sizing.request)
+
+
+def next_node(sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node]) -> str | None:
+    """Return the node of the first processing element that a growth starts; empty: any; None: it starts none.
+
+    Args:
+        sizing: what is known, and the plan in force.
+        wanted: {region: shape}.
+        nodes: empty: one host without bounds.
+    """
+    if not wanted:
+        return None
+    plan = propose(sizing, wanted, nodes).plan
+    return next((plan.nodes.get(pe, "") for pe in plan.pes if pe not in sizing.plan.pes), None)
 
 
 def _shaped(

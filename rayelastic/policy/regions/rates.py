@@ -28,7 +28,7 @@ from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted, why_together
-from rayelastic.policy.regions.proposal import propose
+from rayelastic.policy.regions.proposal import next_node, propose
 from rayelastic.policy.regions.rejections import Rejections, Reversals
 from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
@@ -126,10 +126,10 @@ class RateAdaptation:
             self._rejected.load_changed()
             self._in_vain.clear()
         if self._age < self._t.warm_up + self._t.verify:
-            return self._hold(seen, "measuring")
+            return self._prepared(seen, "measuring")
         if not seen.settled and self._waited < self._t.settle_periods:
             self._waited += 1
-            return self._hold(
+            return self._prepared(
                 seen, f"local levels have not settled, {self._waited} of {self._t.settle_periods} periods"
             )
         if self._trial is not None:
@@ -181,7 +181,8 @@ class RateAdaptation:
                 return self._part(seen, calm, joining, grows=False)
             return self._change(seen, calm, less, [], grows=False)
         self._stable += 1
-        return self._hold(seen, self._why_not(seen, sizing, less), sizing.request)
+        held = self._hold(seen, self._why_not(seen, sizing, less), sizing.request)
+        return replace(held, soon_on=next_node(sizing, wanted, seen.nodes) or "") if self._grow else held
 
     def _change(
         self, seen: PlanObservation, sizing: Sizing, wanted: Mapping[str, Shape], relieve: list[str], *, grows: bool
@@ -192,7 +193,7 @@ class RateAdaptation:
         if self._latency is not None:
             what += f", {self._latency.text()}"
         if not proposal.actions:
-            return self._hold(seen, f"{what}; no node has room", proposal.request)
+            return self._hold(seen, f"{what}; no node has room, but for what was tried in vain", proposal.request)
         what = f"{self._earlier.text(proposal.shapes)}{what}{sizing.named}" if grows else what
         cost = max(self._costs[action.kind] for action in proposal.actions)
         gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
@@ -373,6 +374,12 @@ class RateAdaptation:
     def _hold(self, seen: PlanObservation, reason: str, request: NodeRequest | None = None) -> AdaptationDecision:
         stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
         return AdaptationDecision(seen.plan, reason=reason + stable, request=request, grows_soon=self._grow > 0)
+
+    def _prepared(self, seen: PlanObservation, reason: str) -> AdaptationDecision:
+        """Hold, and tell early where a process would be wanted by what is known so far: it takes seconds to start."""
+        sizing, held = self._sizing(seen), self._hold(seen, reason)
+        node = next_node(sizing, sizing.larger(), seen.nodes) if self._trial is None else None
+        return held if node is None else replace(held, grows_soon=True, soon_on=node)
 
     def _why_not(self, seen: PlanObservation, sizing: Sizing, less: Mapping[str, Shape]) -> str:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}

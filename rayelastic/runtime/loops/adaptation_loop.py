@@ -18,7 +18,7 @@ from rayelastic.plan.config import ThreadingModel
 from rayelastic.policy.element.cpu_budgets import CpuBudget, within_budget
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
-from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
+from rayelastic.runtime.loops.periodic_loop import PeriodicLoop, Still
 from rayelastic.runtime.values.adaptation import Adaptation, Journal
 from rayelastic.runtime.watch.event_log import tell
 from rayelastic.runtime.watch.machine_load import CpuUse, MachineLoad
@@ -229,7 +229,6 @@ class AdaptationLoop(PeriodicLoop):
         self._clock = clock
         self._learned = learned
         self._outdated = threading.Event()
-        self._held = threading.Event()
         self._number = 0
         self._wanted: Decision | None = None
         self._late: dict[str, int] = {}  # {operator: periods for which it should have switched}
@@ -240,19 +239,11 @@ class AdaptationLoop(PeriodicLoop):
         super().stop()
         self.journal.close()
 
-    def hold(self, held: bool) -> None:
-        """Decide nothing while regions change, which isn't the load's doing; then begin with nothing learned."""
-        if held:
-            self._held.set()
-        else:
+    def hold(self, held: bool, why: Still = Still.PAUSED) -> None:
+        """Decide nothing from now on, or decide again, with nothing learned."""
+        if not held:
             self._outdated.set()
-            self._held.clear()
-
-    def pause(self, paused: bool) -> None:
-        """Decide nothing from now on, or decide again, with nothing known of the time between."""
-        if not paused:
-            self._outdated.set()
-        super().pause(paused)
+        super().hold(held, why)
 
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
@@ -262,7 +253,7 @@ class AdaptationLoop(PeriodicLoop):
         period = min(FIRST_PERIOD, self._settings.period)
         while not self._stopped.wait(period):
             after, now = self._scheduler.sample(), self._clock()
-            if self._paused.is_set() or self._held.is_set():
+            if self._still:
                 before, since = after, now
                 continue
             try:

@@ -128,7 +128,7 @@ class ChannelLoop(PeriodicLoop):
         before, since = self._sample(), started
         while not self._stopped.wait(self._period):
             after, now = self._sample(), self._clock()
-            if self._paused.is_set():
+            if self._still:
                 before, since = after, now
                 continue
             try:

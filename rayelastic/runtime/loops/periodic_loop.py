@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from enum import Enum
 
-__all__ = ["PeriodicLoop"]
+__all__ = ["PeriodicLoop", "Still"]
+
+
+class Still(Enum):
+    """Why a loop decides nothing."""
+
+    PAUSED = "paused"  # somebody has asked for it
+    CHANGE = "change"  # regions change, which isn't the load's doing
 
 
 class PeriodicLoop(ABC):
@@ -21,7 +29,7 @@ class PeriodicLoop(ABC):
     def __init__(self, name: str) -> None:
         self._name = name
         self._stopped = threading.Event()
-        self._paused = threading.Event()
+        self._still: set[Still] = set()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -29,12 +37,12 @@ class PeriodicLoop(ABC):
         self._thread = threading.Thread(target=self.run, name=self._name, daemon=True)
         self._thread.start()
 
-    def pause(self, paused: bool) -> None:
-        """Decide nothing from now on, or decide again."""
-        if paused:
-            self._paused.set()
+    def hold(self, held: bool, why: Still = Still.PAUSED) -> None:
+        """Decide nothing from now on, or decide again, once there is no other reason."""
+        if held:
+            self._still.add(why)
         else:
-            self._paused.clear()
+            self._still.discard(why)
 
     def halt(self) -> None:
         """Have it end with the pass that it is in; returns at once."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import RayelasticError
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.plan_change import growth_steps
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionLoop"]
 
+FIRST = 0.5  # of a period, that the first one lasts: no policy looks at it, as all begins then
 ADVICE = "advice: JobConfig(regions='advise') leaves it to job.change and job.rescale"
 
 _log = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ class RegionLoop(PeriodicLoop):
         nodes: gives what may be used.
         period: seconds between two decisions.
         request: asks for so many CPUs in the whole cluster; 0: no longer.
-        prepare: makes ready what a growth takes that may come soon.
+        prepare: makes ready what a growth takes that may come soon, on a node; empty: on any.
         journal: where each pass is kept.
         advises: whether what is decided is told, and not done.
         learned: called after each decision: what paid may be kept for later runs.
@@ -69,7 +71,7 @@ class RegionLoop(PeriodicLoop):
         nodes: Callable[[], tuple[Node, ...]],
         period: float,
         request: Callable[[int], None] = lambda _: None,
-        prepare: Callable[[], None] = lambda: None,
+        prepare: Callable[[str], None] = lambda _: None,
         journal: RegionJournal | None = None,
         advises: bool = False,
         learned: Callable[[], None] = lambda: None,
@@ -99,9 +101,9 @@ class RegionLoop(PeriodicLoop):
         started = self._clock()
         age = self._age or (lambda: self._clock() - started)
         plan, before = self._plan(), self._sample()
-        while not self._stopped.wait(self._period):
+        while not self._stopped.wait(self._period if self._number else self._period * FIRST):
             after = self._sample()
-            if self._paused.is_set() or self._plan() is not plan:  # the period was of two plans, or isn't wanted
+            if self._still or self._plan() is not plan:  # the period was of two plans, or isn't wanted
                 plan, before = self._plan(), after
                 continue
             try:
@@ -126,11 +128,11 @@ class RegionLoop(PeriodicLoop):
         else:
             self._ask_for(decision, nodes)
             if decision.grows_soon:
-                self._prepare()
+                self._prepare(decision.soon_on)
         if decision.changes and not self._advises:
             began, carried = self._clock(), _made(after)
             try:
-                plan = self._change(decision.plan)
+                plan = self._carry_out(plan, decision.plan)
             except (RayelasticError, TimeoutError) as error:
                 plan, problem = self._plan(), str(error)
             seconds = self._clock() - began
@@ -144,6 +146,15 @@ class RegionLoop(PeriodicLoop):
             tell("regions adapted", job=plan.topology, what=str(adaptation))
         self._number += 1
         return adaptation
+
+    def _carry_out(self, plan: ExecPlan, wanted: ExecPlan) -> ExecPlan:
+        """Changes the plan, a growth by several elements in two steps; returns the one in force then."""
+        first, *rest = growth_steps(plan, wanted)
+        plan = self._change(first)
+        for step in rest:
+            here = self._plan().nodes  # where Ray found a place for it
+            plan = self._change(step.with_nodes({**step.nodes, **{pe: here[pe] for pe in here.keys() & step.pes}}))
+        return plan
 
     def _ask_for(self, decision: AdaptationDecision, nodes: tuple[Node, ...]) -> None:
         """Tells whoever starts machines how many CPUs there should be, once per wish."""

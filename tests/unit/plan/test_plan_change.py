@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.hash_ring import HashRing, partition_of
-from rayelastic.plan.plan_change import PartitionMoves, Relocation, plan_change
+from rayelastic.plan.plan_change import PartitionMoves, Relocation, growth_steps, plan_change
 from tests.unit.plan.graphs import graph
 
 PLAN = plan_topology(graph("s source", "a map <- s | k", "b part[k] <- a | k", "c map <- b | k", "out sink <- c | k"))
@@ -54,6 +54,34 @@ def test_new_processing_elements_and_links() -> None:
     back = plan_change(change.new, PLAN)
     assert (back.started_pes, back.stopped_pes, back.closed) == ((), ("pe1",), change.opened)
     assert (change.epoch, back.epoch) == (1, 2)
+
+
+def test_of_several_elements_one_starts_first_and_the_region_that_grows_most_has_it() -> None:
+    two = plan_topology(
+        graph("s source", "a part[k] <- s | k", "b change <- a | j", "c part[j] <- b | j", "out sink <- c | j")
+    ).with_nodes({"pe0": "n0"})
+    behind = two.region_of("c").region.name
+    wanted = two.with_replicas("r1", 2, ["pe0", "pe1"]).with_replicas(behind, 3, ["pe0", "pe2", "pe3"])
+    wanted = wanted.with_nodes({"pe0": "n0", "pe1": "n0", "pe2": "n1", "pe3": "n2"})
+    first, last = growth_steps(two, wanted)
+    assert last is wanted
+    assert plan_change(two, first).started_pes == ("pe2",)
+    assert dict(first.nodes) == {"pe0": "n0", "pe2": "n1"}
+    assert plan_change(first, last).is_live
+    assert not plan_change(first, last).stopped_pes
+
+
+def test_what_is_no_growth_by_several_elements_is_one_step() -> None:
+    three = PLAN.with_replicas("r1", 3, ["pe0", "pe1", "pe2"])
+    for old, new in (
+        (PLAN, PLAN),
+        (PLAN, PLAN.with_replicas("r1", 2, ["pe0", "pe1"])),  # one
+        (PLAN, PLAN.with_replicas("r1", 3)),  # none: they share one
+        (three, PLAN),
+        (three, three.with_replicas("r1", 5, ["pe0", "pe1", "pe2", "pe3", "pe4"])),  # a third more at once, at most
+        (PLAN, three.with_split("r1", "b", ["pe3", "pe4", "pe5"])),  # nothing that is done while it runs
+    ):
+        assert growth_steps(old, new) == (new,)
 
 
 def test_a_replica_that_goes_elsewhere_takes_all_its_keys() -> None:

@@ -108,6 +108,15 @@ def test_behind_replicas_with_keys_no_turns_are_taken() -> None:
     assert plan_topology(topology).region_of("each").region.kind is RegionKind.PIPELINE
 
 
+def test_rules_in_the_order_of_times_say_what_would_give_them_replicas() -> None:
+    topology = rel.Topology("timed")
+    rules = topology.source("rules", rel.rows([], schema={"rule": int, "at": int})).event_time("rule_time", "at")
+    made = topology.source("trades", rel.rows([], schema={"item": int, "at": int})).event_time("time", "at")
+    made.cross_join("each", rules).sink("out", rel.count())
+    why = why_fixed(plan_topology(topology).region_of("each"), topology.operators)
+    assert why == "'each' gives tuples in the order of their times: key_by a field of its left stream frees it"
+
+
 def test_late_tuples_that_somebody_takes_keep_a_join_as_it_is() -> None:
     topology = rel.Topology("late")
     made = topology.source("trades", rel.rows([], schema={"item": int, "at": int}))

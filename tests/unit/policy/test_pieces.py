@@ -125,3 +125,9 @@ def test_what_has_another_queue_behind_it_is_run_by_its_own_threads_alone() -> N
     union = OperatorGraph(["a", "b", "count"], {"count": ["a", "b"]}, shared=frozenset({"count"}))
     costs = {"a": 1.0, "b": 1.0, "count": 6.0}  # of several who fill it one at a time does
     assert union.piece_costs(costs, frozenset({"count"})) == {"a": 1.0, "b": 1.0, "count": 6.0}
+
+
+def test_a_queue_in_front_of_what_costs_nothing_divides_nothing() -> None:
+    graph = OperatorGraph(["source", "free"])
+    assert graph.split({"source": 2.0, "free": 0.0}, frozenset(), lambda name: name != "source") is None
+    assert graph.split({"source": 2.0, "free": 0.1}, frozenset(), lambda name: name != "source") == "free"
