@@ -331,6 +331,10 @@ class RouterCounters:
         """Whether the input is at its end."""
 
     @property
+    def closed(self) -> bool:
+        """Whether it carries no command out any more."""
+
+    @property
     def broken(self) -> list[int]:
         """Targets whose link failed: their keys are held."""
 
@@ -344,10 +348,10 @@ class Router:
     after Scheduler.poke, wait(ticket) tells how it went.
     """
 
-    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False, everywhere: bool = False) -> None:
+    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False, everywhere: bool = False, end_mark: int = 0) -> None:
         """
         owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; in_turn: deal
-        records out in turns, whatever their keys; everywhere: each record to all targets.
+        records out in turns, whatever their keys; everywhere: each record to all targets; end_mark: behind the last record to a local one (0: none).
         """
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> int:
@@ -380,9 +384,10 @@ class Gather:
     Where a stream comes in by any number of links, more and fewer while it runs.
     """
 
-    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False, in_turn: bool = False) -> None:
+    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False, in_turn: bool = False, end_mark: int = 0) -> None:
         """
-        local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's turns.
+        local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's turns;
+        end_mark: is sent behind the last record (0: none).
         """
 
     def add(self, link: Link) -> bool:
@@ -393,6 +398,9 @@ class Gather:
 
     def abandon_epochs(self, epoch: int) -> None:
         """Marks of epochs up to that one mean nothing any more."""
+
+    def seal(self) -> None:
+        """No link comes that isn't there. Safe to repeat."""
 
     @property
     def lost(self) -> list[str]:

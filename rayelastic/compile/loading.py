@@ -77,6 +77,7 @@ def load_process(code: ProcessCode) -> LoadedMethods:
 def load_aggregate(code: AggregateCode) -> LoadedMethods:
     """Links the methods of a user's aggregate into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
+        _tell_of_another_processor(code.request.operator)
         again = Compiler().compile_aggregate(code.request)
         assert isinstance(again, AggregateCode), again
         code = again

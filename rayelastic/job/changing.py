@@ -1,4 +1,4 @@
-"""What users change about a running job: replicas, places, and whether it adapts by itself."""
+"""What users change about a running job: replicas, places, its secret, and whether it adapts by itself."""
 
 from __future__ import annotations
 
@@ -79,6 +79,21 @@ class Changing:
             ChangeError: it couldn't be done; the job goes on where it is.
         """
         return self._control.within(RESCALE_TIMEOUT).leave(node)
+
+    def renew_secret(self) -> None:
+        """Has the job go on with another secret, as where the one that it has may have become known.
+
+        The job takes a checkpoint, all of its elements end, and it goes on from there with new ones, by the same plan.
+        After a pause of seconds, which the log tells, nobody who has only the old secret is heard, nor can read where
+        links are encrypted; whoever pushes rows (Spark, Ray Datasets) is given what it needs. Files of checkpoints stay
+        signed as they were: by `Checkpoint(key=)`, or by a key that was made of the job's first secret.
+
+        Raises:
+            ChangeError: the job takes no checkpoints, or it couldn't be done; it goes on as it was.
+
+        >>> job.renew_secret()  # doctest: +SKIP
+        """
+        self._control.within(RESCALE_TIMEOUT).renew_secret()
 
     def pause_elasticity(self) -> None:
         """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.

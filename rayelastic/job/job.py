@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import JobCancelledError, JobFailedError
+from rayelastic.errors import JobCancelledError, JobFailedError, PELostError
 from rayelastic.job.changing import Changing
 from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.job.feeding import Feeds
@@ -64,6 +64,8 @@ class Job(Changing):
         self._result: JobResult | None = None
         self._metrics: JobMetrics | None = None
         self._plan: ExecPlan | None = None
+        self._adapted: tuple[Adaptation | RegionAdaptation, ...] | None = None  # all, of a job that is over
+        self._closed = False
         self._started_at = time.monotonic()
         self._feeds = Feeds(control)
         self._metrics_port: MetricsPort | None = None
@@ -100,23 +102,40 @@ class Job(Changing):
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
     ) -> Iterator[Adaptation | RegionAdaptation]:
-        """Gives what was adapted: what was seen, what was decided, why, and what is in force.
+        """Gives what was adapted: what was seen, what was decided, why, and what is in force; also after the job's end.
 
         Args:
             follow: go on as it happens, until the job ends.
             every_pass: also the passes that left everything as it was.
             since: {processing element, or 'regions': number of the first pass wanted}; all if not given.
+
+        Raises:
+            PELostError: the coordinator is gone, as after a `close` that didn't wait for the end of the job.
         """
         since = dict(since or {})
         while True:
-            over = self._final is not None or self.status.state.is_final
-            for adaptation in self._control.within(CONTROL_TIMEOUT).adaptations(since):
+            over = self._closed or self._final is not None or self.status.state.is_final
+            for adaptation in self._adaptations(since):
                 since[adaptation.pe] = adaptation.number + 1
                 if adaptation.changed or every_pass:
                     yield adaptation
             if over or not follow:
                 return
             self._control.within(CONTROL_TIMEOUT).wait(FOLLOW_PERIOD)
+
+    def _adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
+        """Asks the coordinator; of a job whose end was waited for, returns what it had then."""
+        if self._adapted is not None:
+            return tuple(one for one in self._adapted if one.number >= since.get(one.pe, 0))
+        try:
+            return self._control.within(CONTROL_TIMEOUT).adaptations(since)
+        except PELostError as error:
+            if not self._closed:
+                raise
+            raise PELostError(
+                f"job {self.name!r} was closed before anybody had waited for its end: what it adapted is gone",
+                way_out="Ask before close(), or wait() for the end first",
+            ) from error
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
         """Names the operator that holds the job back, why, and which rule keeps it from being helped.
@@ -319,6 +338,7 @@ class Job(Changing):
     def close(self) -> None:
         """Ends the job if it still runs and frees what it holds; safe to repeat."""
         self._feeds.close()
+        self._closed = True
         if self._page is not None:
             self._page.close()
             self._page = None
@@ -352,6 +372,7 @@ class Job(Changing):
             status = self._control.within(CONTROL_TIMEOUT).wait(max(0.0, period))
             if status.state.is_final:
                 self.metrics()
+                self._adapted = self._adaptations({})
                 self._final = status
             elif deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"job {self.name!r} still runs after {timeout} s")

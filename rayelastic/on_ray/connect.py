@@ -6,8 +6,10 @@ Java is looked for first: a raylet offers Java workers, which RayDP needs, only 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
+from importlib.metadata import PackageNotFoundError, requires, version
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.java import ensure_java
@@ -36,6 +38,7 @@ def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int 
     """
     import ray
 
+    warn_of_release("ray")
     if not ray.is_initialized():
         _connect(address, start, num_cpus)
     host: str = ray.util.get_node_ip_address()
@@ -60,6 +63,38 @@ def warn_of_open_cluster() -> str:
         f"this Ray cluster of {nodes} nodes asks for no token: whoever reaches it can run code on all of them. "
         "Start it with RAY_AUTH_MODE=token (docs/security.md)"
     )
+    _log.warning(said)
+    return said
+
+
+def range_of(package: str) -> str:
+    """The releases of a package that this one asks for, such as '>=2.58,<2.61'; empty if it asks for none."""
+    with contextlib.suppress(PackageNotFoundError):
+        for requirement in requires("rayelastic") or ():
+            head = requirement.partition(";")[0].strip()
+            if head.partition("[")[0].rstrip("<>=!~.,0123456789 ") == package:
+                return head[len(package) :].partition("]")[2] or head[len(package) :]
+    return ""
+
+
+def is_within(installed: str, wanted: str) -> bool:
+    """Whether a release is of a range; each is of the empty one.
+
+    >>> is_within("2.60.0", ">=2.58,<2.61"), is_within("2.57.1", ">=2.58,<2.61"), is_within("1.0", "")
+    (True, False, True)
+    """
+    from packaging.specifiers import SpecifierSet
+
+    return installed in SpecifierSet(wanted)
+
+
+@functools.cache
+def warn_of_release(package: str) -> str:
+    """Warns, once, of a release that the tests haven't run with; returns what was said, if anything was."""
+    installed, wanted = version(package), range_of(package)
+    if is_within(installed, wanted):
+        return ""
+    said = f"{package} {installed} is installed, which no test has run with: pip install '{package}{wanted}'"
     _log.warning(said)
     return said
 

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from rayelastic.on_ray.lease import Lease
+from rayelastic.runtime.element.saving.script_classes import name_script_classes
 from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.watch.event_log import RateLimited, write_events
 
@@ -56,6 +57,7 @@ class PEActor:
 
         if self._path == PE_CLASS:
             own_process(spec.config)
+            name_script_classes(spec.operators)
         self._element = self._class(spec, host=ray.util.get_node_ip_address())
         self._spec = spec
 

@@ -110,7 +110,7 @@ class RayHost:
 
     def __init__(self, settings: PlacementSettings) -> None:
         self._settings = settings
-        self._spares = Spares(lambda: self._actor(None))
+        self._spares = Spares(lambda node: self._actor(None, node))
         self._avoided: frozenset[str] = frozenset()
 
     @property
@@ -136,15 +136,16 @@ class RayHost:
         else:
             self._spares.adopt(handle.actor)
 
-    def make_ready(self, count: int) -> None:
-        """Keeps so many processes ready for elements to come."""
-        self._spares.keep(count)
+    def make_ready(self, count: int, node: str = "") -> None:
+        """Keeps so many processes ready for elements to come, on a node or on any."""
+        here = self.nodes()
+        self._spares.keep(count, here[0].name if not node and len(here) == 1 else node)
 
     def close(self) -> None:
         """Ends the processes that were kept ready."""
         self._spares.close()
 
-    def _actor(self, spec: PESpec | None) -> ActorHandle[PEActor]:
+    def _actor(self, spec: PESpec | None, node: str = "") -> ActorHandle[PEActor]:
         import ray
 
         settings = self._settings
@@ -158,7 +159,7 @@ class RayHost:
                 num_cpus=settings.num_cpus,
                 max_restarts=0,  # a new incarnation is the coordinator's decision, never Ray's
                 max_concurrency=CONTROL_THREADS,
-                scheduling_strategy=self._strategy(spec),
+                scheduling_strategy=self._strategy(spec.node if spec is not None else node, spare=spec is None),
                 **detached,
             )
             .remote(settings.pe_class, spec, LEASE if settings.job_id else None)
@@ -206,16 +207,16 @@ class RayHost:
 
         request_resources(num_cpus=cpus)
 
-    def _strategy(self, spec: PESpec | None) -> Any:
+    def _strategy(self, node: str, *, spare: bool) -> Any:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        alive = {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}
-        if spec is not None and spec.node in alive:
-            return NodeAffinitySchedulingStrategy(alive[spec.node], soft=True)
-        if self._avoided and (free := [node.name for node in self.nodes() if node.name in alive]):
+        alive = {one["NodeManagerHostname"]: one["NodeID"] for one in ray.nodes() if one["Alive"]}
+        if node in alive:
+            return NodeAffinitySchedulingStrategy(alive[node], soft=True)
+        if self._avoided and (free := [other.name for other in self.nodes() if other.name in alive]):
             return NodeAffinitySchedulingStrategy(alive[random.choice(free)], soft=True)
-        return "SPREAD" if (spec is None or self._settings.spread) and len(alive) > 1 else "DEFAULT"
+        return "SPREAD" if (spare or self._settings.spread) and len(alive) > 1 else "DEFAULT"
 
 
 def _prefix(job_id: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import SparkError
 from rayelastic.on_ray.cluster import cpu_count, has_java, logs_folder, wait_until_ended
-from rayelastic.on_ray.connect import ensure_ray, is_connected
+from rayelastic.on_ray.connect import ensure_ray, is_connected, warn_of_release
 from rayelastic.on_ray.java import Java, ensure_java
 from rayelastic.plan.plan_text import counted
 from rayelastic.spark.failure import spark_reason
@@ -77,6 +77,7 @@ def session(
         ...     spark.range(1000).count()
         1000
     """
+    warn_of_release("pyspark")
     connected = is_connected()
     java = ensure_java()
     wanted = num_executors * executor_cores

@@ -60,7 +60,7 @@ def run(name: str, folder: Path) -> None:
     if name in TOPOLOGIES:
         import rayelastic as rel
 
-        rel.run(importlib.import_module(f"topologies.{name}").build(**TOPOLOGIES[name]))
+        rel.run(importlib.import_module(f"rayelastic.topologies.{name}").build(**TOPOLOGIES[name]))
         return
     page = ROOT / "README.md" if name == "README" else ROOT / "docs" / f"{name}.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)

@@ -11,7 +11,7 @@ from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore, SavedAt
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
@@ -39,6 +39,21 @@ def test_the_next_coordinator_knows_how_far_a_change_got(tmp_path: Path) -> None
     last = ChangeJournal(FileStore(tmp_path / "journal"))
     assert (last.plan, last.open_change, last.incarnation) == (PLAN, None, 2)
     last.close()
+
+
+def test_the_next_coordinator_knows_the_secret_that_was_renewed(tmp_path: Path) -> None:
+    first = ChangeJournal(FileStore(tmp_path / "journal"))
+    assert first.secret == b""
+    first.secret = bytes(range(32))
+    first.end(PLAN)
+    first.close()
+    second = ChangeJournal(FileStore(tmp_path / "journal"))
+    assert second.secret == bytes(range(32))
+    second.checkpointed(SavedAt(1, "here"), PLAN, keep=3)  # alone tells all
+    second.close()
+    third = ChangeJournal(FileStore(tmp_path / "journal"))
+    assert third.secret == bytes(range(32))
+    third.close()
 
 
 def test_a_line_that_was_not_ended_tells_nothing(tmp_path: Path) -> None:

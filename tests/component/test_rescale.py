@@ -6,14 +6,18 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import rayelastic as rel
+from rayelastic import _native
 from rayelastic.errors import ConfigError
 from rayelastic.job import start
-from tests.component.rescaling import Feed, check, flows, topology_of, two_regions
-from topologies.word_count import Line, Word, words
+from rayelastic.plan.hash_ring import HashRing
+from rayelastic.runtime.element import routing
+from rayelastic.topologies.word_count import Line, Word, words
+from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of, two_regions
 
 ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
 
@@ -108,3 +112,63 @@ def test_words_are_counted_as_if_nothing_had_moved() -> None:
         job.close()
     assert len(rows) == len({t.word for t in rows})
     assert {t.word: t.n for t in rows} == counted
+
+
+ANSWER = 0.0002  # seconds that a tuple of the slow operator waits
+PATIENCE = 100.0  # seconds
+WAITING = 6000  # tuples of the key that come while it moves
+BUSY = 0.3  # seconds that a router has for a command; a run of tuples takes a fraction of it
+
+
+class Hot(Feed):
+    """Nearly all events are of one key, which goes to a second replica as soon as there is one."""
+
+    def __init__(self, keys: int) -> None:
+        super().__init__(keys)
+        ring = HashRing.of(2)
+        owners = [ring.owner_of(_native.key_hash(key.to_bytes(8, "little"))) for key in range(keys)]
+        self.stays, self.hot = owners.index(0), owners.index(1)
+
+    def __call__(self) -> Iterator[Event]:
+        while not self.enough.is_set():
+            for turn in range(256):
+                key = self.hot if turn else self.stays
+                self.next[key] += 1
+                yield Event(key, self.next[key] - 1)
+
+
+def slow(t: Event, s: Seen) -> Counted:
+    threading.Event().wait(ANSWER)
+    return count(t, s)
+
+
+@pytest.mark.timeout(200)
+def test_a_change_waits_for_what_a_hot_key_has_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source goes on while the key moves; what has come then is taken as slowly as always, and nothing is wrong."""
+    monkeypatch.setattr(routing, "COMMAND_TIMEOUT", BUSY)
+    feed = Hot(keys=50)
+
+    def passing(step: str) -> None:
+        """The state takes a while to be copied."""
+        until = feed.next[feed.hot] + WAITING
+        while step == "copy" and feed.next[feed.hot] < until:
+            threading.Event().wait(ANSWER)
+
+    topology = rel.Topology("hot")
+    events = topology.source("events", rel.callable(feed, Event)).key_by("key")
+    events.map("count", slow, state=Seen, schema=Counted, lane="python").sink("out", rel.list())
+    job = start(topology, ELASTIC)
+    control: Any = job._control
+    control._coordinator._rescaling._performer._passing = passing
+    try:
+        flows(job)
+        assert job.rescale("r1", 2).region("r1").replicas == 2
+        moved = job.metrics().regions["r1"]
+        feed.enough.set()
+        rows = job.wait(PATIENCE)["out"]
+        check(rows, feed)
+    finally:
+        feed.enough.set()
+        job.close()
+    assert moved.undone == 0
+    assert moved.longest_hold > WAITING * ANSWER > 3 * BUSY, "so much waited that a router was late"

@@ -12,8 +12,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import start
+from rayelastic.topologies import vwap
 from tests.component.rescaling import flows
-from topologies import vwap
 
 KEYS = 200
 LATENESS = 20  # ticks
@@ -183,6 +183,22 @@ def rules(events: Any) -> Any:
 
 def test_rules_are_known_to_all_replicas_as_if_there_were_one() -> None:
     check_moving(rules, events, Event, ["joined", "behind"])
+
+
+HAS_ENDED: dict[str, Callable[[Any, Any], Any]] = {
+    "rules": lambda keyed, right: keyed.cross_join("joined", right.key_by("amount"), how="left"),
+    "table": lambda keyed, right: keyed.join("joined", right.key_by("item"), how="left"),
+}
+
+
+@pytest.mark.parametrize("join", HAS_ENDED)
+def test_what_a_stream_that_has_ended_has_left_moves_on(join: str) -> None:
+    def declared(events: Any) -> Any:
+        known = events.topology.source("known", rel.rows([Quote(key, 0, key % 3) for key in range(0, KEYS, 2)]))
+        timed = events.event_time("time", "at", lateness=LATENESS)
+        return HAS_ENDED[join](timed.key_by("key"), known.event_time("known_time", "at"))
+
+    check_moving(declared, events, Event, ["joined"])
 
 
 def pattern(events: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import topologies
+from rayelastic import topologies
 from tests.component.starts import ROOT, TOPOLOGIES, examples
 
 PROGRAM = Path(__file__).parent / "starts.py"

@@ -179,6 +179,33 @@ def test_rules_are_known_to_replicas_that_take_turns() -> None:
     assert all(rules == [("a", 2), ("b", 1)] for rules in seen[-100:])
 
 
+@pytest.mark.parametrize("pins", [{}, {"rules": 1}], ids=["beside the numbers", "in an element that has ended"])
+def test_rules_that_have_ended_are_known_to_new_replicas(pins: dict[str, int]) -> None:
+    """Replicas come and go behind the end of the rules, and have all of them."""
+    numbers, known = Numbers(), [("a", 2), ("b", 1)]
+    rules = rel.rows([("a", 1), *known], {"rule": str, "version": int})
+    config = rel.JobConfig(regions="manual", elasticity="off", threads=2, pins=pins)
+    job = start(ruled(rel.callable(numbers, Number), rules), config)
+    try:
+        region = job.plan().region_of("each").region.name
+        settles(job, "nones")
+        settles(job, "olds")
+        while pins and not any(one.state.is_final for one in job.status.pes):
+            assert not job.status.state.is_final, job.status
+        for replicas in (2, 3, 1, 2, 1):
+            assert job.rescale(region, replicas).region(region).replicas == replicas
+            flows(job, tuples=400)
+        numbers.enough.set()
+        out = job.wait()["out"]
+    finally:
+        numbers.enough.set()
+        job.close()
+    first = next(at for at, t in enumerate(out) if t.rule == "b")
+    seen = out[first - 1 :]
+    assert [(t.rule, t.version) for t in seen] == known * (len(seen) // 2)
+    assert [t.value for t in seen[::2]] == list(range(seen[0].value, numbers.made, 16))
+
+
 def test_what_has_no_replicas_says_why() -> None:
     topology = rel.Topology("others")
     stream = topology.source("numbers", rel.sequence(10))

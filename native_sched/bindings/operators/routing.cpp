@@ -43,6 +43,7 @@ void bind_routing(nb::module_& module) {
       .def_ro("ever_held", &RouterCounters::ever_held, "Records.")
       .def_ro("waits", &RouterCounters::waits, "Times that hold_bytes was reached.")
       .def_ro("ended", &RouterCounters::ended, "Whether the input is at its end.")
+      .def_ro("closed", &RouterCounters::closed, "Whether it carries no command out any more.")
       .def_ro("broken", &RouterCounters::broken, "Targets whose link failed: their keys are held.")
       .def_ro("owners", &RouterCounters::owners, "The target of each partition; 65535 if it is held.");
   nb::class_<Router>(
@@ -52,19 +53,23 @@ void bind_routing(nb::module_& module) {
       .def(
           "__init__",
           [](Router* self, std::string name, const SchemaObject& schema, std::vector<std::string> keys, std::vector<std::uint16_t> owners,
-             std::vector<std::uint16_t> locals, std::size_t hold_bytes, bool in_turn, bool everywhere) {
+             std::vector<std::uint16_t> locals, std::size_t hold_bytes, bool in_turn, bool everywhere, std::int64_t end_mark) {
             new (self) Router(schema.schema, RouterOptions{.name = std::move(name),
                                                            .keys = std::move(keys),
                                                            .owners = std::move(owners),
                                                            .locals = std::move(locals),
                                                            .hold_bytes = hold_bytes,
                                                            .in_turn = in_turn,
-                                                           .everywhere = everywhere});
+                                                           .everywhere = everywhere,
+                                                           .end_mark = end_mark});
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("owners"), nb::arg("locals"),
           nb::arg("hold_bytes") = RouterOptions().hold_bytes, nb::arg("in_turn") = false, nb::arg("everywhere") = false,
+          nb::arg("end_mark") = 0,
           "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; "
-          "in_turn: deal\nrecords out in turns, whatever their keys; everywhere: each record to all targets.")
+          "in_turn: deal\nrecords out in turns, whatever their keys; everywhere: each record to all targets; end_mark: behind the last "
+          "record to a "
+          "local one (0: none).")
       .def("hold", &Router::hold, nb::arg("partitions"), nb::arg("owner"), nb::arg("mark"), nb::arg("epoch"),
            "From now on their records wait; a Flush mark follows the last one that went to their owner.")
       .def("route", &Router::route, nb::arg("partitions"), nb::arg("target"), nb::arg("epoch"),
@@ -88,13 +93,17 @@ void bind_routing(nb::module_& module) {
   nb::class_<Gather>(module, "Gather", "Where a stream comes in by any number of links, more and fewer while it runs.")
       .def(
           "__init__",
-          [](Gather* self, std::string name, const SchemaObject& schema, std::size_t local_ends, bool tolerant, bool in_turn) {
-            new (self) Gather(schema.schema,
-                              GatherOptions{.name = std::move(name), .local_ends = local_ends, .tolerant = tolerant, .in_turn = in_turn});
+          [](Gather* self, std::string name, const SchemaObject& schema, std::size_t local_ends, bool tolerant, bool in_turn,
+             std::int64_t end_mark) {
+            new (self) Gather(
+                schema.schema,
+                GatherOptions{
+                    .name = std::move(name), .local_ends = local_ends, .tolerant = tolerant, .in_turn = in_turn, .end_mark = end_mark});
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("local_ends") = 0, nb::arg("tolerant") = false, nb::arg("in_turn") = false,
+          nb::arg("end_mark") = 0,
           "local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's "
-          "turns.")
+          "turns;\nend_mark: is sent behind the last record (0: none).")
       .def(
           "add", [](Gather& self, const LinkObject& link) { return self.add(link.link); }, nb::arg("link"),
           nb::call_guard<nb::gil_scoped_release>(), "False: too late, the stream has ended.")
@@ -106,6 +115,7 @@ void bind_routing(nb::module_& module) {
           nb::arg("mark"), nb::arg("count"), nb::arg("patience"), "True once the mark came `count` times, or nothing more comes.")
       .def("abandon_epochs", &Gather::abandon_epochs, nb::arg("epoch"), nb::call_guard<nb::gil_scoped_release>(),
            "Marks of epochs up to that one mean nothing any more.")
+      .def("seal", &Gather::seal, nb::call_guard<nb::gil_scoped_release>(), "No link comes that isn't there. Safe to repeat.")
       .def_prop_ro("lost", &Gather::lost, "Links that failed.")
       .def_prop_ro("flow", &Gather::flow, "In turn: what the replica in the same PE has handed over, and what of it has been passed on.");
 

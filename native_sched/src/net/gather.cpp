@@ -38,6 +38,12 @@ void Gather::end_local() {
   arrived_.notify_all();
 }
 
+void Gather::seal() {
+  const std::lock_guard guard(mutex_);
+  sealed_ = true;
+  arrived_.notify_all();
+}
+
 std::vector<std::string> Gather::lost() const {
   const std::lock_guard guard(mutex_);
   return lost_;
@@ -97,9 +103,11 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       return left;
     }
     const bool links_ended = std::ranges::all_of(arms_, [](const Arm& arm) { return arm.stage == Stage::Ended; });
-    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && arms_.size() + options_.local_ends > 0) {
+    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && (sealed_ || arms_.size() + options_.local_ends > 0)) {
       ended_ = true;
       marks_.close();
+      lock.unlock();
+      if (options_.end_mark != 0) context->mark({MarkKind::Flush, options_.end_mark});
       context->finish();
       return 0;
     }
@@ -292,6 +300,7 @@ std::int64_t process_tap(const void* in, std::int64_t n, void* out, std::int64_t
 bool mark_tap(void* state, Mark mark, rel_context* context) {
   Tap& tap = *tapped(state).tap;
   if (mark.kind == MarkKind::Flush) tap.marks.note(mark.value);
+  if (mark.kind == MarkKind::Flush && mark.value >= kFirstEndMark) return false;  // of an edge into this region
   if (mark.kind == MarkKind::Epoch) {
     for (const auto& gather : tap.gathers) (void)gather->put(mark);
     return true;

@@ -224,25 +224,32 @@ bool Router::marked(Mark mark, rel_context* context) {
 }
 
 bool Router::finish(rel_context* context) {
-  {
-    const std::lock_guard guard(mutex_);
-    ended_ = true;
-  }
-  while (held_partitions_ > 0) {
+  ended_ = true;
+  while (!closing_) {
     publish();
-    if (!wait_for_command(context)) return false;
-  }
-  {
+    if (held_partitions_ > 0 ? !wait_for_command(context) : !carry_out(context)) return false;
     const std::lock_guard guard(mutex_);
-    closed_ = commands_.empty();
-  }
-  if (!closed_) return finish(context);
-  for (const Target& target : targets_) {
-    if (target.link == nullptr || target.broken) continue;
-    if (target.link->finish() == Link::Outcome::Stopped) return false;  // a failure now is its other side's to tell
+    closing_ = held_partitions_ == 0 && commands_.empty();
   }
   publish();
+  if (!say_goodbyes()) return false;
+  if (options_.end_mark != 0 && !options_.locals.empty()) context->mark({MarkKind::Flush, options_.end_mark});
+  const std::lock_guard guard(mutex_);
+  closed_ = true;
+  for (Command& command : commands_) {
+    if (command.link != nullptr) say_goodbye(std::move(command.link));
+    answer(Answer::Ended);
+  }
+  commands_.clear();
+  changed_.notify_all();
   return true;
+}
+
+// False: stop. A failure now is the other side's to tell.
+bool Router::say_goodbyes() {
+  return std::ranges::all_of(targets_, [](const Target& target) {
+    return target.link == nullptr || target.broken || target.link->finish() != Link::Outcome::Stopped;
+  });
 }
 
 OperatorSpec make_router(std::shared_ptr<Router> router) {

@@ -38,14 +38,26 @@ std::uint64_t Router::post(Command command) {
     if (stopping_.load()) command.link->interrupt();
   }
   if (closed_) {
-    answers_.push_back(Answer::Ended);
-    ++answered_;
+    if (command.link != nullptr) say_goodbye(std::move(command.link));
+    answer(Answer::Ended);
   } else {
     commands_.push_back(std::move(command));
     posted_.store(true, std::memory_order_relaxed);
   }
   changed_.notify_all();
   return tickets_;
+}
+
+// Under mutex_. The goodbye waits for an answer.
+void Router::say_goodbye(std::shared_ptr<Link> link) {
+  farewells_.emplace_back([link = std::move(link)] { (void)link->finish(); });
+}
+
+// Under mutex_: of the oldest command that has none.
+void Router::answer(Answer given) {
+  answers_.push_back(given);
+  ++answered_;
+  if (answers_.size() > kKeptAnswers) answers_.pop_front();
 }
 
 Router::Answer Router::wait(std::uint64_t ticket, std::chrono::nanoseconds patience) {
@@ -74,6 +86,7 @@ void Router::publish() {
                      .ever_held = ever_held_,
                      .waits = waits_,
                      .ended = ended_,
+                     .closed = closing_,
                      .owners = owners_};
   for (std::size_t number = 0; number < targets_.size(); ++number) {
     if (targets_[number].broken) now.broken.push_back(static_cast<std::uint16_t>(number));
@@ -103,13 +116,11 @@ bool Router::carry_out(rel_context* context) {
       command = std::move(commands_.front());
       commands_.pop_front();
     }
-    const Answer answer = carry_out(command, context);
+    const Answer found = carry_out(command, context);
     publish();
     {
       const std::lock_guard guard(mutex_);
-      answers_.push_back(answer);
-      ++answered_;
-      if (answers_.size() > kKeptAnswers) answers_.pop_front();
+      answer(found);
     }
     changed_.notify_all();
     if (stopping_.load()) return false;
@@ -134,8 +145,6 @@ Router::Answer Router::carry_out(Command& command, rel_context* context) {
 }
 
 Router::Answer Router::begin_hold(const Command& command, rel_context* context) {
-  // At its end no mark would mean anything: what comes behind a replica's last record is the end itself.
-  if (ended_) return Answer::Ended;
   if (command.target >= targets_.size() || !targets_[command.target].known) return Answer::Refused;
   for (const std::uint16_t partition : command.partitions) set_owner(partition, kHeld);
   const Mark mark{MarkKind::Flush, command.mark};
@@ -179,7 +188,7 @@ bool Router::release(rel_context* context) {
 
 Router::Answer Router::add_target(const Command& command) {
   const std::uint16_t number = command.target;
-  if (number == kHeld || ended_) return ended_ ? Answer::Ended : Answer::Refused;
+  if (number == kHeld) return Answer::Refused;
   if (targets_.size() <= number) targets_.resize(number + std::size_t{1});
   Target& target = targets_[number];
   if (target.known && !target.broken) return Answer::Refused;
@@ -204,7 +213,7 @@ Router::Answer Router::drop_target(const Command& command) {
     return Answer::Done;
   }
   const std::lock_guard guard(mutex_);
-  farewells_.emplace_back([link = std::move(link)] { (void)link->finish(); });
+  say_goodbye(std::move(link));
   return Answer::Done;
 }
 

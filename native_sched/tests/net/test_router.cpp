@@ -228,10 +228,46 @@ TEST(the_end_waits_for_keys_that_move) {
   pes.source->enough = true;
   CHECK(eventually([&] { return pes.router->counters().ended; }));
   CHECK(!pes.pe0.scheduler.wait_for(20ms));
-  CHECK(pes.router->wait(pes.router->hold(some, 0, 78, 1), 60s) == Router::Answer::Ended);
+  CHECK(pes.command(pes.router->hold(some, 0, 78, 1)) == Router::Answer::Done);
+  CHECK(pes.taps[0]->marks.wait(78, 1, 60s));
+  CHECK(!pes.router->counters().closed);
   CHECK(pes.command(pes.router->route(some, 0, 1)) == Router::Answer::Done);  // back: nothing was copied
   pes.finish();
   CHECK(pes.router->wait(pes.router->hold(some, 0, 79, 1), 60s) == Router::Answer::Ended);
+  CHECK(pes.router->counters().closed);
+  auto [near, far] = link_pair("router>2");  // one that comes too late hears a goodbye
+  far->open_in(row_schema());
+  CHECK(pes.router->wait(pes.router->attach(2, near, 1), 60s) == Router::Answer::Ended);
+  Link::Received received;
+  while (far->receive(received) == Link::Outcome::Ok) CHECK(received.header.kind == FrameKind::Mark);
+  CHECK(far->failure().empty());
+}
+
+// Behind the last record of an edge its tap, and nobody else, has the mark of that edge; other edges may go on.
+TEST(an_edge_that_nobody_feeds_ends) {
+  constexpr std::int64_t kEnd = kFirstEndMark + 5;
+  auto edge = std::make_shared<Gather>(row_schema(), GatherOptions{.name = "edge", .end_mark = kEnd});
+  auto source = std::make_shared<KeySource>();
+  std::array<std::shared_ptr<Tap>, 2> taps{std::make_shared<Tap>(), std::make_shared<Tap>()};
+  Rig rig;
+  const OperatorId other = rig.scheduler.add_operator(key_source(3, source));
+  const OperatorId gather = rig.scheduler.add_operator(make_gather(edge));
+  const OperatorId first = rig.scheduler.add_operator(make_tap("first", row_schema(), taps[0]));
+  const OperatorId second = rig.scheduler.add_operator(make_tap("second", row_schema(), taps[1]));
+  const OperatorId last = rig.scheduler.add_operator(sink());
+  rig.scheduler.connect(other, first);
+  rig.scheduler.connect(gather, first);
+  rig.scheduler.connect(first, second);
+  rig.scheduler.connect(second, last);
+  rig.scheduler.start({.thread_count = 1});
+  CHECK(!taps[0]->marks.wait(kEnd, 1, 0ms));
+  edge->seal();
+  CHECK(taps[0]->marks.wait(kEnd, 1, 60s));
+  CHECK(!taps[1]->marks.wait(kEnd, 1, 0ms));
+  edge->seal();
+  source->enough = true;
+  CHECK(rig.scheduler.wait_for(60s));
+  CHECK(!rig.scheduler.failure().has_value());
 }
 
 TEST(an_idle_router_hears_commands_and_refuses_old_ones) {

@@ -8,13 +8,14 @@ from pathlib import Path
 __all__ = ["caller_location"]
 
 _PACKAGE = str(Path(__file__).parents[2]) + "/"
+_PROGRAMS = f"{_PACKAGE}topologies/"  # they are in the package, but use it as any program does
 
 
 def caller_location() -> str:
     """Tell 'file.py:12' of the innermost frame outside the package; '' if there is none."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE):
+    while (file := frame.f_code.co_filename).startswith(_PACKAGE) and not file.startswith(_PROGRAMS):
         if frame.f_back is None:
             return ""
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return f"{file}:{frame.f_lineno}"

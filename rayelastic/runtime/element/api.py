@@ -51,6 +51,14 @@ class RoutingApi(Protocol):
         """Waits until a mark has passed a point so many times; tells whether it has."""
         ...
 
+    def end(self, edge: str, /) -> None:
+        """Ends an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
+        ...
+
+    def await_end(self, region: str, edge: str, patience: float, /) -> bool:
+        """Waits until the replica here has processed all of an edge whose routers have ended; tells whether it has."""
+        ...
+
 
 class ElementApi(Protocol):
     """A processing element. Whoever is elsewhere may raise PELostError and TimeoutError from each of its methods."""

@@ -66,8 +66,8 @@ class PEHost(Protocol):
         """Ends a processing element, and keeps its process ready for another one if it is sound."""
         ...
 
-    def make_ready(self, count: int) -> None:
-        """Keeps so many processes ready for elements to come, if starting one takes time."""
+    def make_ready(self, count: int, node: str = "") -> None:
+        """Keeps so many processes ready for elements to come, on a node or on any, if starting one takes time."""
         ...
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class InProcessHost:
         """Ends a processing element."""
         handle.kill()
 
-    def make_ready(self, count: int) -> None:
+    def make_ready(self, count: int, node: str = "") -> None:
         """Nothing has to be."""
 
     def close(self) -> None:

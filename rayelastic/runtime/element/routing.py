@@ -7,6 +7,7 @@ nothing and knows no plan: commands name an edge, partitions and a target, and a
 from __future__ import annotations
 
 import threading
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
@@ -35,7 +36,13 @@ if TYPE_CHECKING:
 LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
 LINK_WINDOW_BYTES = 256 << 10  # of these: what is under way has to arrive before a key can move, so it is little
 MOST_KEY = 60  # characters that are told of a key
+FIRST_END_MARK = 1 << 62  # as in mark_log.hpp
 COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may have to wait for room downstream first
+
+
+def _end_mark(edge: str) -> int:
+    """The mark behind the last record of an edge; the coordinator's are less (mark_log.hpp)."""
+    return FIRST_END_MARK | int.from_bytes(blake2b(edge.encode(), digest_size=7).digest())
 
 
 def _is_home(plan: GatherPlan, last: str) -> bool:
@@ -68,6 +75,7 @@ class Routing:
                 int(plan.local),
                 tolerant=True,
                 in_turn=plan.in_turn,
+                end_mark=0 if plan.in_turn else _end_mark(plan.edge.name),
             )
             for plan in spec.routing.gathers
         }
@@ -80,6 +88,7 @@ class Routing:
                 [] if plan.local is None else [plan.local],
                 in_turn=plan.in_turn,
                 everywhere=plan.everywhere,
+                end_mark=_end_mark(plan.edge.name),
             )
             for plan in spec.routing.routers
         }
@@ -186,8 +195,11 @@ class Routing:
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> RouterAnswer:
         """Opens a link to a replica that a router doesn't know yet; done also if it is known already."""
-        if self._targets.get((edge, target)) == link.name and target not in self._routers[edge].counters().broken:
+        counters = self._routers[edge].counters()
+        if self._targets.get((edge, target)) == link.name and target not in counters.broken:
             return RouterAnswer.DONE
+        if counters.closed:  # a link that says goodbye at once would end the edge there for other routers, too
+            return RouterAnswer.ENDED
         return self._answer(edge, self._attach(edge, target, link, address, epoch))
 
     def detach(self, edge: str, target: int, epoch: int) -> RouterAnswer:
@@ -219,6 +231,25 @@ class Routing:
         """
         where = self._taps[point] if point in self._taps else self._gathers[point]
         return where.wait_mark(mark, count, patience)
+
+    def end(self, edge: str) -> None:
+        """Ends an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
+        if edge in self._gathers:
+            self._gathers[edge].seal()
+
+    def await_end(self, region: str, edge: str, patience: float) -> bool:
+        """Waits until the replica of a region here has processed all of an edge whose routers have ended.
+
+        Args:
+            region: elastic.
+            edge: its name; it leads into the region.
+            patience: seconds.
+
+        Returns:
+            Whether it has.
+        """
+        by_router = any(plan.edge.name == edge and plan.local is not None for plan in self._spec.routing.routers)
+        return self._taps[region].wait_mark(_end_mark(edge), by_router + (edge in self._gathers), patience)
 
     def lost_peers(self) -> dict[str, str]:
         """Returns {processing element: why} of links that broke; whether that matters is the coordinator's to say."""

@@ -14,7 +14,6 @@ from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.sampling import ElementSampling
 from rayelastic.runtime.element.saving.holding import Holding
 from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
-from rayelastic.runtime.element.saving.script_classes import name_script_classes
 from rayelastic.runtime.element.state_exchange import StateExchange
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
 from rayelastic.runtime.element.wiring import connect_links, connect_operators, shared_operators
@@ -22,6 +21,7 @@ from rayelastic.runtime.loops.adaptation_loop import cpu_seconds
 from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
 from rayelastic.runtime.loops.elasticity import adaptation_loop
+from rayelastic.runtime.loops.periodic_loop import Still
 from rayelastic.runtime.operators.channels import pinned_models
 from rayelastic.runtime.values.host_use import HostUse
 from rayelastic.runtime.watch.machine_load import available_cpus, cpus_by_node, waited_seconds
@@ -80,7 +80,6 @@ class Running:
             cpus=cpus_by_node() if config.pin_threads else [],
         )
         _native.tell_crashes()
-        name_script_classes(spec.operators)
         hosted.build()
         skipped = saved.restore(hosted.natives)
         natives, skips = hosted.natives, hosted.seek(skipped, saved.inputs)
@@ -128,13 +127,13 @@ class Running:
     def hold_levels(self, held: bool) -> None:
         """Has its adaptation loop hold still, or begin anew."""
         if self._adaptation is not None:
-            self._adaptation.hold(held)
+            self._adaptation.hold(held, Still.CHANGE)
 
     def pause_levels(self, paused: bool) -> None:
         """Has its loops decide nothing, or decide again."""
         for loop in (self._adaptation, self._channels):
             if loop is not None:
-                loop.pause(paused)
+                loop.hold(paused)
 
     @property
     def budget(self) -> CpuBudget | None:

@@ -66,6 +66,10 @@ class CoordinatorApi(Protocol):
         """Has the job leave a node for good; returns the plan in force then."""
         ...
 
+    def renew_secret(self) -> None:
+        """Has the job go on with another secret, from a checkpoint of now."""
+        ...
+
     def pause_elasticity(self, paused: bool, /) -> None:
         """Has nothing be adapted from now on, or be adapted again."""
         ...

@@ -77,7 +77,13 @@ class Coordinator:
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host)
-        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=settings is not None)
+        self._cluster = JobCluster(
+            job,
+            host,
+            lambda handle: self._begins(handle),
+            by_epoch=settings is not None,
+            secret=self._journal.secret,
+        )
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
@@ -86,30 +92,9 @@ class Coordinator:
         self._epochs = Epochs(job, settings, self._journal)
         self._safety = None
         if settings is not None:
-            recovery = Recovery(
-                job,
-                settings,
-                self._cluster,
-                host,
-                self._journal,
-                self._life,
-                self._plan,
-                self._telemetry,
-                self._rescaling,
-                clock,
-            )
-            self._safety = Safety(
-                job,
-                settings,
-                self._cluster,
-                host,
-                self._journal,
-                self._life,
-                self._plan,
-                self._rescaling,
-                recovery,
-                self._epochs,
-            )
+            parts = (job, settings, self._cluster, host, self._journal, self._life, self._plan)
+            recovery = Recovery(*parts, self._telemetry, self._rescaling, clock)
+            self._safety = Safety(*parts, self._rescaling, recovery, self._epochs)
         self._fed = FedSources(
             job.operators.values(),
             self._hosting,
@@ -264,6 +249,10 @@ class Coordinator:
     def leave(self, node: str) -> ExecPlan:
         """Has the job leave a node, for good; see PlanChanges.leave."""
         return self._changes.leave(node)
+
+    def renew_secret(self) -> None:
+        """Has the job go on with another secret; see PlanChanges.renew_secret."""
+        self._changes.renew_secret()
 
     def recover(self) -> ExecPlan:
         """Ends the change that a coordinator before this one has begun, and returns the plan in force then."""

@@ -59,11 +59,19 @@ class JobCluster:
         host: makes them.
         started: called with the handle of each one that has been started.
         by_epoch: whether the job takes checkpoints.
+        secret: that they prove to each other to know; empty: the job's first one.
     """
 
     def __init__(
-        self, job: JobSpec, host: PEHost, started: Callable[[PEHandle], None], *, by_epoch: bool = False
+        self,
+        job: JobSpec,
+        host: PEHost,
+        started: Callable[[PEHandle], None],
+        *,
+        by_epoch: bool = False,
+        secret: bytes = b"",
     ) -> None:
+        self.secret = secret or job.secret  # of those that start from now on
         self._job = job
         self._host = host
         self._started = started
@@ -275,7 +283,7 @@ class JobCluster:
             pe=pe,
             job=job.name,
             job_id=job.job_id,
-            secret=job.secret,
+            secret=self.secret,
             operators=tuple(job.operators[name] for name in plan.pes[pe]),
             links_in=tuple(link for link in plain if link.to_pe == pe),
             links_out=tuple(link for link in plain if link.from_pe == pe),

@@ -8,6 +8,7 @@ can't be carried out while everything runs goes the same way, from a checkpoint 
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 import time
 from collections import deque
@@ -21,6 +22,7 @@ from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+from rayelastic.runtime.values.specs import SECRET_BYTES
 from rayelastic.runtime.values.status import Failure, State
 from rayelastic.runtime.watch.event_log import tell
 
@@ -112,12 +114,13 @@ class Recovery:
             return
         threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
 
-    def replan(self, wanted: ExecPlan, prepare: Callable[[], None]) -> float:
+    def replan(self, wanted: ExecPlan, prepare: Callable[[], None], *, renewed: bool = False) -> float:
         """Has the job go on by another plan, from the checkpoint that has just been taken; nobody works meanwhile.
 
         Args:
             wanted: the plan, with as many replicas of each region as the one in force.
             prepare: called before anything is ended, with all losses kept back.
+            renewed: whether the new elements get another secret than the old ones had.
 
         Returns:
             The seconds from the end of the old elements until the new ones ran.
@@ -135,7 +138,7 @@ class Recovery:
             began = self._clock()
             if self._again is None:
                 over = None if self._life.recovers() else ChangeError("the job is over")
-                problem = over or self._attempt(Failure("its plan changes"), wanted)
+                problem = over or self._attempt(Failure("its plan changes"), wanted, renewed=renewed)
         except Exception as error:
             problem = error
         with self._lock:
@@ -188,12 +191,14 @@ class Recovery:
                 return
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
 
-    def _attempt(self, failure: Failure, wanted: ExecPlan | None = None) -> Exception | None:
+    def _attempt(self, failure: Failure, wanted: ExecPlan | None = None, *, renewed: bool = False) -> Exception | None:
         """Goes back once, by another plan if one is wanted; why it couldn't, if so."""
         began, at = self._clock(), None
         try:
             with self._rescaling.standing_still():
                 self._cluster.give_up_all()
+                if renewed:  # nobody runs who has the old one
+                    self._journal.secret = self._cluster.secret = secrets.token_bytes(SECRET_BYTES)
                 self._telemetry.forget()
                 at, saved, manifest = self._last_whole()
                 plan = self._plan_of(manifest, wanted)

@@ -77,9 +77,9 @@ class Rescaling:
         if self._cluster.elastic and self._job.config.regions in (Regions.MANUAL, Regions.ADVISE):
             self.prepare()
 
-    def prepare(self) -> None:
-        """Has a process wait for a replica that is likely to be wanted soon."""
-        self._host.make_ready(SPARES)
+    def prepare(self, node: str = "") -> None:
+        """Has a process wait for a replica that is likely to be wanted soon, on a node if one is named."""
+        self._host.make_ready(SPARES, node)
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
         """Gives a region another number of replicas; see Coordinator.rescale."""

@@ -96,11 +96,12 @@ class Safety:
         """Has the job go back after a loss, or fail."""
         self._recovery.lose(failure)
 
-    def change(self, wanted: ExecPlan) -> ExecPlan:
+    def change(self, wanted: ExecPlan, renewed: bool = False) -> ExecPlan:
         """Has the job go on by another plan, from a checkpoint of now: all elements end, and others take their places.
 
         Args:
             wanted: with as many replicas of each region as now.
+            renewed: whether it also goes on with another secret.
 
         Returns:
             The plan in force then; a loss from then on leads back to it.
@@ -110,8 +111,8 @@ class Safety:
         """
         wanted = with_homes(self._plan.placed(self._life.elements()), wanted)
         with self._loop.alone():  # a later checkpoint wouldn't be where the new elements look for it
-            paused = self._recovery.replan(wanted, lambda: self._save(wanted))
-            tell("plan changed", job=self._job.name, paused=round(paused, 3))
+            paused = self._recovery.replan(wanted, lambda: self._save(wanted), renewed=renewed)
+            tell("secret renewed" if renewed else "plan changed", job=self._job.name, paused=round(paused, 3))
             self._loop.take()
         return self._plan.placed(self._life.elements())
 
@@ -141,7 +142,8 @@ class Safety:
             at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
-        self._host.make_ready(SPARES)  # a job that is over before its first checkpoint needs none
+        home = next((plan.nodes[pe] for pe in plan.pes if pe in plan.nodes), "")
+        self._host.make_ready(SPARES, home)  # a job that is over before its first checkpoint needs none
         return taken
 
     def _counters(self, now: CheckpointCounters | None) -> CheckpointCounters:
@@ -156,7 +158,7 @@ def _discard(handle: PEHandle) -> None:
 
 
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
-SPARES = 1  # processes that wait for an element that is lost
+SPARES = 1  # processes that wait for an element that is lost, where most are
 
 
 def settings_of(job: JobSpec, host: PEHost) -> Checkpoint | None:

@@ -155,6 +155,7 @@ class ChangeJournal:
         self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
         self.left: tuple[str, ...] = ()  # nodes
         self.paused = False  # whether its elasticity is
+        self.secret = b""  # that its elements prove to know, once it was renewed; empty: the job's first one
         self.over: tuple[str, str] | None = None
         self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
@@ -255,6 +256,8 @@ class ChangeJournal:
             told["left"] = list(self.left)
         if self.paused:
             told["paused"] = True
+        if self.secret:
+            told["secret"] = self.secret.hex()
         if self.open_stop is not None:
             told["stop"] = [self.open_stop.location, self.open_stop.saved]
         return told
@@ -283,6 +286,7 @@ class ChangeJournal:
                 self.began = entry.get("began", self.began)
                 self.left = tuple(entry.get("left", ()))
                 self.paused = entry.get("paused", False)
+                self.secret = bytes.fromhex(entry.get("secret", ""))
                 self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
             case "left":

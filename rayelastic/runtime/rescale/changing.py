@@ -29,7 +29,7 @@ class PlanChanges:
         journal: of the job.
         elastic: regions that may have several replicas.
         live: carries out a plan that differs by numbers of replicas.
-        planned: carries out any other one, from a checkpoint; None: the job takes none.
+        planned: carries out any other one, from a checkpoint, with another secret if told so; None: the job takes none.
         problem: says why it takes none, if there is a reason.
     """
 
@@ -40,7 +40,7 @@ class PlanChanges:
         journal: ChangeJournal,
         elastic: Collection[str],
         live: Callable[[ExecPlan], ExecPlan],
-        planned: Callable[[ExecPlan], ExecPlan] | None,
+        planned: Callable[[ExecPlan, bool], ExecPlan] | None,
         problem: Callable[[], str],
     ) -> None:
         self._placed = placed
@@ -66,13 +66,15 @@ class PlanChanges:
         """
         if checked_change(self._placed(), wanted, self._elastic, self._host.nodes()).is_live:
             return self._live(wanted)
-        if self._planned is None:
-            raise ChangeError(
-                "operators change their processes at a checkpoint, and the job takes none: "
-                + (self._problem() or "JobConfig(checkpoint=...) says so"),
-                way_out="Give JobConfig(checkpoint=rel.Checkpoint())",
-            )
-        return self._planned(wanted)
+        return self._from_checkpoint("operators change their processes")(wanted, False)
+
+    def renew_secret(self) -> None:
+        """Has the job go on by the same plan with another secret, from a checkpoint of now.
+
+        Raises:
+            ChangeError: it couldn't be done; the job goes on as it was.
+        """
+        self._from_checkpoint("a job gets another secret")(self._placed(), True)
 
     def leave(self, node: str) -> ExecPlan:
         """Has the job leave a node, for good: its processing elements go on elsewhere, from a checkpoint of now.
@@ -100,3 +102,12 @@ class PlanChanges:
         self._host.avoid(frozenset((*before, node)))  # processes that elements have left since
         self._journal.leaves((*before, node))
         return plan
+
+    def _from_checkpoint(self, what: str) -> Callable[[ExecPlan, bool], ExecPlan]:
+        if self._planned is None:
+            raise ChangeError(
+                f"{what} at a checkpoint, and the job takes none: "
+                + (self._problem() or "JobConfig(checkpoint=...) says so"),
+                way_out="Give JobConfig(checkpoint=rel.Checkpoint())",
+            )
+        return self._planned

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
-from rayelastic.plan.routing import Edge, elastic_regions, exits_of, routed_link, routers_of
+from rayelastic.plan.routing import elastic_regions, exits_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, moving, plan_pe
+from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
 from rayelastic.runtime.values.status import RegionCounters
 
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.plan_change import PlanChange
-    from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
 
 __all__ = ["AdaptationPerformer", "Cluster"]
 
 BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
-COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
 FAREWELLS = 3  # times that a router is asked to let a replica go
 UNDOINGS = 3  # times that a change is tried to be undone
 FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
@@ -45,23 +44,11 @@ INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so 
 MARKS = 20  # bits of a mark that tell those of one command epoch apart
 
 
-class Cluster(Protocol):
+class Cluster(Elements, Protocol):
     """The elements of a job, as far as a change needs them."""
-
-    def element(self, pe: str, timeout: float) -> ElementApi:
-        """Returns an element whose methods wait so many seconds; PELostError and TimeoutError as PEHandle.within."""
-        ...
 
     def address(self, pe: str) -> PortAddress:
         """Returns where an element listens."""
-        ...
-
-    def is_running(self, pe: str) -> bool:
-        """Tells whether an element has been started, and neither ended nor been lost."""
-        ...
-
-    def is_lost(self, pe: str) -> bool:
-        """Tells whether an element is known to be lost; one that has ended by itself isn't."""
         ...
 
     def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
@@ -192,28 +179,20 @@ class AdaptationPerformer:
         return change.new
 
     def _attach(self, change: PlanChange, region: str, replica: int) -> None:
-        to_pe = change.new.region(region).pipelines[0].pes[replica]
-        address = self._cluster.address(to_pe)
-        for pe, edge in routers_of(change.new, region):
-            if pe in change.started_pes:
-                continue  # it knows from the start
-            self._passing("attach")
-            link = routed_link(edge, pe, to_pe)
-            self._router(pe, edge, change).attach(replica, link, address)
+        address = self._cluster.address(plan_pe(change.new, region, replica))
+        entry = self._entry(change.new, region, change)
+        entry.attach(replica, address, change.started_pes, functools.partial(self._passing, "attach"))
 
     def _announce(self, change: PlanChange, region: str, replica: int) -> None:
         """Waits until all who take a new replica's output have its watermark: from then on they wait for it, too."""
-        routers, mark = list(routers_of(change.new, region)), self._next_mark(change)
-        for pe, edge in routers:
-            self._router(pe, edge, change).hold((), replica, mark)
-        self._flush(change.new, region, plan_pe(change.new, region, replica), mark, [pe for pe, _ in routers])
+        next_mark = functools.partial(self._next_mark, change)
+        mark, senders = self._entry(change.new, region, change).hold((), replica, next_mark, lambda: None)
+        self._flush(change.new, region, plan_pe(change.new, region, replica), mark, senders)
 
     def _detach(self, plan: ExecPlan, region: str, replica: int, change: PlanChange) -> None:
-        for pe, edge in routers_of(plan, region):
-            if pe in change.stopped_pes or not self._cluster.is_running(pe):
-                continue
+        for router in self._entry(plan, region, change).routers(without=change.stopped_pes):
             self._passing("detach")
-            self._part(self._router(pe, edge, change), replica)
+            self._part(router, replica)
 
     def _part(self, router: RouterAt, replica: int) -> None:
         """Has a router say goodbye to a replica: again where it fails, since by then nothing can be undone."""
@@ -231,16 +210,16 @@ class AdaptationPerformer:
         plan = self._wider(change, batch.region)
         source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
         operators = list(plan.region(batch.region).region.operators)
-        routers = [(pe, edge) for pe, edge in routers_of(plan, batch.region) if self._cluster.is_running(pe)]
+        entry = self._entry(plan, batch.region, change)
         began, keys, size = self._clock(), 0, 0
         if done is not None and not plan.region(batch.region).region.shares_state:
             self._passing("commit")
             done()  # what is under way stays where it is: the order is restored behind all replicas
         elif done is not None:
-            mark = self._next_mark(change)
-            self._hold(routers, batch, mark, change)
+            next_mark, passing = functools.partial(self._next_mark, change), functools.partial(self._passing, "hold")
+            mark, senders = entry.hold(batch.partitions, batch.source, next_mark, passing)
             self._passing("flush")
-            self._flush(plan, batch.region, source, mark, [pe for pe, _ in routers])
+            self._flush(plan, batch.region, source, mark, senders)
             self._passing("copy")
             address = self._cluster.address(target)
             giver = self._cluster.element(source, COPY_TIMEOUT)
@@ -250,21 +229,9 @@ class AdaptationPerformer:
         # Before anything flows again: a watermark, or the end, would have both copies give their windows.
         self._passing("forget")
         self._drop(source, operators, batch)
-        for pe, edge in routers:
-            self._passing("route")
-            self._router(pe, edge, change).route(batch.partitions, batch.target)
+        entry.route(batch.partitions, batch.target, functools.partial(self._passing, "route"))
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
-
-    def _hold(self, routers: Sequence[tuple[str, Edge]], batch: Batch, mark: int, change: PlanChange) -> None:
-        try:
-            for pe, edge in routers:
-                self._passing("hold")
-                self._router(pe, edge, change).hold(batch.partitions, batch.source, mark)
-        except StreamEndedError:  # without its mark nobody knows what is under way: they stay where they are
-            for pe, edge in routers:
-                self._router(pe, edge, change).route(batch.partitions, batch.source)
-            raise
 
     def _drop(self, pe: str, operators: list[str], batch: Batch, timeout: float = COPY_TIMEOUT) -> None:
         """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
@@ -329,10 +296,8 @@ class AdaptationPerformer:
                 if not is_new:
                     raise
                 self._cluster.give_up(target)
-            for pe, edge in routers_of(wide, batch.region):
-                if self._cluster.is_running(pe):
-                    self._passing("route back")
-                    self._router(pe, edge, change).route(batch.partitions, batch.source)
+            entry = self._entry(wide, batch.region, change)
+            entry.route(batch.partitions, batch.source, functools.partial(self._passing, "route back"))
         back = [batch.back() for batch in reversed(batches[: here.moved])]
         for number, batch in enumerate(back):
             if number < undone:
@@ -345,6 +310,7 @@ class AdaptationPerformer:
         for part in change.regions:
             for replica in part.started:
                 self._detach(change.new, part.region, replica, replace(change, stopped_pes=change.started_pes))
+                self._entry(change.new, part.region, change).part(replica)
         in_force = replace(change.old, epoch=change.epoch)
         self._passing("end undo")
         self._journal.end(in_force)
@@ -381,8 +347,8 @@ class AdaptationPerformer:
         self._marks += 1
         return self._epoch(change) << MARKS | self._marks
 
-    def _router(self, pe: str, edge: Edge, change: PlanChange) -> RouterAt:
-        return RouterAt(self._cluster.element(pe, COMMAND_TIMEOUT).routing, pe, edge.name, self._epoch(change))
+    def _entry(self, plan: ExecPlan, region: str, change: PlanChange) -> RegionEntry:
+        return RegionEntry(self._cluster, plan, region, self._epoch(change))
 
 
 def check_performable(change: PlanChange) -> None:

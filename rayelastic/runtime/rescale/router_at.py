@@ -1,4 +1,4 @@
-"""A router of a running job, as a change commands it: it carries a command out, or the change fails."""
+"""A router of a running job, as a change commands it: it carries a command out, has ended, or the change fails."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rayelastic.errors import LinkError
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.plan.routing import Edge
     from rayelastic.runtime.element.api import RoutingApi
     from rayelastic.runtime.port.data_port import PortAddress
 
@@ -18,51 +19,58 @@ __all__ = ["RouterAt", "StreamEndedError"]
 WHY = {
     RouterAnswer.LATE: "it is busy",
     RouterAnswer.REFUSED: "a later coordinator was there",
-    RouterAnswer.ENDED: "it has had all its tuples",
 }
 
 
+RELEASES = 30  # times that a router that is busy is asked whether what waited is gone; each time it has 20 s
+
+
 class StreamEndedError(LinkError):
-    """A router has had all its tuples: it holds nothing any more, and sends no mark."""
+    """All routers of a region have had all their tuples: they hold nothing any more, and send no mark."""
 
 
 class RouterAt:
     """The router on one edge in one element. Its commands are safe to repeat, and raise LinkError if it refuses them.
 
+    Each tells whether the router has carried it out: false, it has had all its tuples, and they are in the replicas.
+
     Args:
         routing: of the element.
-        pe: the element, for messages.
-        edge: the name of the edge.
+        pe: the element.
+        edge: on which it stands.
         epoch: of the commands; routers refuse an older one.
     """
 
-    def __init__(self, routing: RoutingApi, pe: str, edge: str, epoch: int) -> None:
+    def __init__(self, routing: RoutingApi, pe: str, edge: Edge, epoch: int) -> None:
+        self.pe = pe
+        self.edge = edge
         self._routing = routing
-        self._pe = pe
-        self._edge = edge
         self._epoch = epoch
 
-    def attach(self, replica: int, link: PlanLink, address: PortAddress) -> None:
+    def attach(self, replica: int, link: PlanLink, address: PortAddress) -> bool:
         """Opens a link to a replica that listens at an address."""
-        self._must("attach", self._routing.attach(self._edge, replica, link, address, self._epoch))
+        return self._done("attach", self._routing.attach(self.edge.name, replica, link, address, self._epoch))
 
-    def hold(self, partitions: Sequence[int], owner: int, mark: int) -> None:
+    def hold(self, partitions: Sequence[int], owner: int, mark: int) -> bool:
         """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
-        self._must("hold", self._routing.hold(self._edge, partitions, owner, mark, self._epoch))
+        return self._done("hold", self._routing.hold(self.edge.name, partitions, owner, mark, self._epoch))
 
-    def route(self, partitions: Sequence[int], target: int) -> None:
-        """Sends the records of partitions to a replica from now on, if any come."""
-        self._may("route", self._routing.route(self._edge, partitions, target, self._epoch))
+    def route(self, partitions: Sequence[int], target: int) -> bool:
+        """Sends the records of partitions to a replica from now on, if any come; those that wait first.
 
-    def detach(self, replica: int) -> None:
+        The router is busy with these as long as the replica takes for them: a change must not fail by that.
+        """
+        for _ in range(RELEASES):
+            answer = self._routing.route(self.edge.name, partitions, target, self._epoch)
+            if answer is not RouterAnswer.LATE:
+                break
+        return self._done("route", answer)
+
+    def detach(self, replica: int) -> bool:
         """Says goodbye to a replica to which nothing is routed any more."""
-        self._may("detach", self._routing.detach(self._edge, replica, self._epoch))
+        return self._done("detach", self._routing.detach(self.edge.name, replica, self._epoch))
 
-    def _may(self, command: str, answer: RouterAnswer) -> None:
-        if answer is not RouterAnswer.ENDED:
-            self._must(command, answer)
-
-    def _must(self, command: str, answer: RouterAnswer) -> None:
-        if answer is not RouterAnswer.DONE:
-            error = StreamEndedError if answer is RouterAnswer.ENDED else LinkError
-            raise error(f"the router '{self._edge}' of {self._pe} didn't {command}: {WHY[answer]}")
+    def _done(self, command: str, answer: RouterAnswer) -> bool:
+        if answer in WHY:
+            raise LinkError(f"the router '{self.edge.name}' of {self.pe} didn't {command}: {WHY[answer]}")
+        return answer is RouterAnswer.DONE

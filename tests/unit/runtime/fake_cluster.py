@@ -57,8 +57,7 @@ class FakeRouter:
     @staticmethod
     def of(world: FakeCluster, pe: str, plan: RouterPlan) -> FakeRouter:
         targets = {replica: link.to_pe for replica, link in plan.links.items()}
-        if plan.local is not None:
-            targets[plan.local] = pe
+        targets |= {} if plan.local is None else {plan.local: pe}
         return FakeRouter(world, pe, plan.edge, list(plan.owners), targets, plan.local)
 
     def take(self, item: Item) -> None:
@@ -87,6 +86,7 @@ class FakeRouter:
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int) -> RouterAnswer:
         if self.ended and not self.held:
+            self.world.deliver(self.edge, sender=self.pe)
             return RouterAnswer.ENDED
         if owner not in self.targets:
             return RouterAnswer.REFUSED
@@ -134,6 +134,11 @@ class FakeRouting:
             if point in (edge.name, element.world.region_of(edge.target)):
                 element.world.deliver(edge, element.pe)
         return element.seen[point, mark] >= count
+
+    def end(self, edge: str) -> None: ...
+
+    def await_end(self, region: str, edge: str, patience: float) -> bool:
+        return True
 
     def _fenced(self, edge: str, epoch: int, act: Callable[[FakeRouter], RouterAnswer]) -> RouterAnswer:
         router = self._element.routers[edge]
@@ -190,8 +195,7 @@ class FakeElement:
 
     def drop_state(self, operators: Sequence[str], ranges: Any) -> int:
         region = self.world.region_of(operators[0])
-        dropped = list(self._within(region, ranges))
-        for partition in dropped:
+        for partition in (dropped := list(self._within(region, ranges))):
             del self.state[region][partition]
         return len(dropped)
 
@@ -329,15 +333,15 @@ class FakeCluster:
 
     def send(self, edge: Edge, sender: str, receiver: str, item: Item) -> None:
         if receiver in self.alive:
-            self.links[edge, sender, receiver].append(item)
+            self.links[link := (edge, sender, receiver)].append(item)
             if self.is_fast:
-                self._arrive(edge, sender, receiver)
+                self._arrive(*link)
         elif isinstance(item, Row):
             self.wrong.append(f"{item} was sent to {receiver}, which is gone")
 
-    def deliver(self, edge: Edge, receiver: str) -> None:
-        for link in [link for link in self.links if link[0] == edge and link[2] == receiver]:
-            self._arrive(edge, link[1], receiver)
+    def deliver(self, edge: Edge, receiver: str = "", sender: str = "") -> None:
+        for link in [link for link in self.links if link[0] == edge and (receiver == link[2] or sender == link[1])]:
+            self._arrive(*link)
 
     def leave(self, region: str, element: FakeElement, item: Item) -> None:
         for edge in self._exits[region]:

@@ -92,13 +92,16 @@ def test_replicas_are_summed_and_a_new_one_starts_at_nothing() -> None:
 
 
 class Grows:
-    """Wants two replicas, whatever it sees."""
+    """Wants some replicas, whatever it sees."""
+
+    def __init__(self, replicas: int = 2) -> None:
+        self.replicas = replicas
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
-        action = RebalanceRegion.of(seen.plan, "r1", 2, ("pe0", "pe1"))
-        return AdaptationDecision(
-            action.apply(seen.plan), Verdict.TRY, actions=(action,), reason="it must", rule="test"
-        )
+        pes = tuple(f"pe{number}" for number in range(self.replicas))
+        action = RebalanceRegion.of(seen.plan, "r1", self.replicas, pes)
+        plan = action.apply(seen.plan).with_nodes(dict.fromkeys(pes, "n0"))
+        return AdaptationDecision(plan, Verdict.TRY, actions=(action,), reason="it must", rule="test")
 
 
 def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
@@ -135,3 +138,28 @@ def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
     assert failed.observation.cost == pytest.approx(1.0)  # 100 tuples of the 200 that 2 s would have brought
     assert failed.problem == "a node is gone"
     assert [adaptation.number for adaptation in loop.journal.since(1)] == [1]
+
+
+def test_the_first_of_several_elements_works_while_the_others_start_wherever_it_found_a_place() -> None:
+    plans = [PLAN.with_nodes({"pe0": "n0"})]
+
+    def change(wanted: ExecPlan) -> ExecPlan:
+        if wanted.region("r1").replicas > limit:
+            raise ChangeError("a node is gone")
+        nodes = {pe: "n1" if pe == "pe1" else node for pe, node in wanted.nodes.items()}
+        plans.append(wanted.with_nodes(nodes))
+        return plans[-1]
+
+    loop = RegionLoop(
+        Grows(4), sample=dict, plan=lambda: plans[-1], change=change, nodes=tuple, period=5.0, clock=lambda: 0.0
+    )
+    limit = 4
+    done = loop.step({}, {}, at=5.0)
+    assert [plan.region("r1").replicas for plan in plans] == [1, 2, 4]
+    assert done.in_force is plans[-1]
+    assert dict(plans[-1].nodes) == {"pe0": "n0", "pe1": "n1", "pe2": "n0", "pe3": "n0"}
+    del plans[1:]
+    limit = 3
+    failed = loop.step({}, {}, at=10.0)
+    assert failed.problem == "a node is gone"
+    assert failed.in_force.region("r1").replicas == 2, "what is there stays"

@@ -43,7 +43,7 @@ class Host:
     def nodes(self) -> tuple[Node, ...]:
         return (Node("here", 64.0),)
 
-    def make_ready(self, count: int) -> None:
+    def make_ready(self, count: int, node: str = "") -> None:
         pass
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,3 +92,20 @@ def test_a_name_that_is_taken_stays_what_it_is(script: dict[str, Any]) -> None:
 
 def test_data_of_any_size_takes_no_time(script: dict[str, Any]) -> None:
     assert list(script_classes([list(range(10_000_000)), {"deep": [script["ScriptItem"]()]}])) == [script["ScriptItem"]]
+
+
+class Raising(Mapping[str, Any]):
+    """Has what isn't there in this process."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise OSError("the file is closed")
+
+    def __iter__(self) -> Iterator[str]:
+        yield "first"
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_data_that_raises_when_it_is_looked_at_keeps_no_job_from_starting(script: dict[str, Any]) -> None:
+    assert list(script_classes([Shipped(script["ScriptItem"], Raising())])) == [script["ScriptItem"]]

@@ -10,8 +10,8 @@
 // The mark of an epoch is passed on when it has come by all arms, and from the taps in this PE, which hand it over though they pass it on
 // themselves as well; an arm that has had it waits. (Where the output of gather and tap meets, the engine does the same.)
 //
-// A gather ends when all links that it knows and all local ends (replicas in the same PE) have ended, and there is at least one. A link that
-// comes after that is refused: its sender learns it by the loss of the link.
+// A gather ends when all links that it knows and all local ends (replicas in the same PE) have ended, and there is at least one, or none will
+// come (seal). A link that comes after that is refused: its sender learns it by the loss of the link.
 #pragma once
 
 #include <atomic>
@@ -39,6 +39,7 @@ struct GatherOptions {
   std::size_t local_ends = 0;  // taps that will say end_local()
   bool tolerant = false;       // a link that is lost ends like one that said goodbye; else the source fails
   bool in_turn = false;
+  std::int64_t end_mark = 0;  // is sent behind the last record; 0: none
 };
 
 class Gather {
@@ -51,6 +52,8 @@ class Gather {
   // --- any thread. False: too late.
   [[nodiscard]] bool add(std::shared_ptr<Link> link);
   void end_local();
+  // No link comes that isn't there: those that would send have ended. Safe to repeat.
+  void seal();
   // In turn, of the local replica. False: stop.
   [[nodiscard]] bool put(const Run& run);
   [[nodiscard]] bool put(Mark mark);
@@ -113,6 +116,7 @@ class Gather {
   std::int64_t epoch_ = 0;        // the last one that was passed on, or given up
   std::atomic<bool> speaks_{false};
   std::vector<std::string> lost_;
+  bool sealed_ = false;
   bool ended_ = false;
   bool stopping_ = false;
 };

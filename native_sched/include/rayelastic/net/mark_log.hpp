@@ -9,6 +9,9 @@
 
 namespace rayelastic {
 
+// From here on marks aren't the coordinator's: behind the last record of an edge there is one of its own, where it comes into a PE.
+constexpr std::int64_t kFirstEndMark = std::int64_t{1} << 62;
+
 class MarkLog {
  public:
   void note(std::int64_t value) {

@@ -14,7 +14,8 @@
 //   All that decides where a record goes is touched by whoever runs the router alone. Commands are posted under mutex_ and carried out, in order,
 //     by whoever runs it: at the next run, at a Command mark (Scheduler::poke), or while it waits.
 //   A router waits when it holds back more than hold_bytes, and at the end of its input while anything is held: then only a command
-//     or a stop gets it on. Its input's end is passed on after that: no key moves behind it.
+//     or a stop gets it on. Its input's end is passed on after that, and commands are answered by Ended, once all that it has sent has come
+//     to the other PEs. What it sent here is processed when the tap has its end mark (mark_log.hpp), as that of each gather whose links have ended.
 //   A router that deals in turns (a region without state, where any replica may have any record) looks at no key: parts of runs go to the
 //     replicas in turn, each to one that has room, between two Turn marks of its own; so what comes behind it is put in order again
 //     (gather.hpp). The first turn is an empty one of the replica that had everything before: it stands behind all of that.
@@ -54,6 +55,7 @@ struct RouterOptions {
   std::size_t hold_bytes = 64U << 20;  // of records that wait for their keys; beyond it everything waits
   bool in_turn = false;                // deal in turns, whatever the keys
   bool everywhere = false;             // each record to all targets, whatever the keys
+  std::int64_t end_mark = 0;           // goes to the local targets behind the last record; 0: none
 };
 
 struct RouterCounters {
@@ -63,6 +65,7 @@ struct RouterCounters {
   std::uint64_t ever_held = 0;             // records
   std::uint64_t waits = 0;                 // times that hold_bytes was reached
   bool ended = false;                      // the input is at its end
+  bool closed = false;                     // it carries no command out any more
   std::vector<std::uint16_t> broken = {};  // targets whose link failed: their keys are held
   std::vector<std::uint16_t> owners = {};  // as in RouterOptions, kHeld for what is held
 };
@@ -137,6 +140,9 @@ class Router {
   [[nodiscard]] std::uint16_t next_in_turn();
   void break_target(std::uint16_t number);
   [[nodiscard]] bool finish(rel_context* context);
+  [[nodiscard]] bool say_goodbyes();
+  void say_goodbye(std::shared_ptr<Link> link);
+  void answer(Answer given);
   [[nodiscard]] Answer add_target(const Command& command);
   [[nodiscard]] Answer drop_target(const Command& command);
   [[nodiscard]] bool send_to_links(Mark mark);
@@ -165,6 +171,7 @@ class Router {
   std::uint16_t whole_ = 0;        // who had everything last
   std::uint64_t epoch_ = 0;
   bool ended_ = false;
+  bool closing_ = false;  // under mutex_, too: no command will be carried out
   std::uint64_t ever_held_ = 0;
   std::uint64_t waits_ = 0;
 
@@ -176,7 +183,7 @@ class Router {
   std::uint64_t tickets_ = 0;
   std::deque<Answer> answers_;  // of the last tickets up to answered_
   std::uint64_t answered_ = 0;
-  bool closed_ = false;                       // ended: commands are answered at once
+  bool closed_ = false;                       // all that was sent has arrived: commands are answered at once
   std::vector<std::shared_ptr<Link>> links_;  // all that there ever were, for interrupt()
   std::vector<std::thread> farewells_;        // of links that leave: a goodbye waits for an answer
   RouterCounters counters_;

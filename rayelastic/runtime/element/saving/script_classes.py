@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from itertools import islice
@@ -46,7 +47,8 @@ def script_classes(roots: Iterable[object]) -> Iterator[type]:
         seen[id(one)] = one
         if isinstance(one, type) and one.__module__ == SCRIPT:
             yield one
-        ahead.extend(_parts(one))
+        with suppress(Exception):  # whatever data of users raises when it is looked at: it leads nowhere
+            ahead.extend(_parts(one))
 
 
 def _parts(one: Any) -> Iterable[Any]:

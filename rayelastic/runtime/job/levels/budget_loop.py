@@ -75,7 +75,7 @@ class BudgetLoop(PeriodicLoop):
     def run(self) -> None:
         """Share out until stopped. A policy that raises ends that, not the job."""
         while not self._stopped.wait(self._period):
-            if self._paused.is_set():
+            if self._still:
                 continue
             try:
                 self.step()

@@ -41,7 +41,7 @@ class JobLoops:
     def pause(self, paused: bool) -> None:
         """Has them decide nothing from now on, or decide again."""
         for loop in self._all:
-            loop.pause(paused)
+            loop.hold(paused)
 
     def halt(self) -> None:
         """Has them end with the pass that they are in; returns at once."""
