@@ -75,7 +75,7 @@ def _called_by_tested_code(frame: FrameType | None) -> bool:
         name = frame.f_globals.get("__name__", "")
         if name != __name__:
             file = frame.f_code.co_filename
-            return name.split(".")[0] in ("rayelastic", "topologies") or file.startswith(str(TESTS))
+            return name.split(".")[0] == "rayelastic" or file.startswith(str(TESTS))
         frame = frame.f_back
     return False
 

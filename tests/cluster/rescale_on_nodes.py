@@ -24,8 +24,8 @@ from typing import Any
 
 import rayelastic as rel
 from rayelastic.job import Job
+from rayelastic.topologies import vwap
 from tests.cluster.oracle import Load, finish, flows, topology
-from topologies import vwap
 
 RATE = 5000.0  # tuples/s, which is little: what is tested is the protocol
 TARGET = 0.2  # of a CPU for each replica, so that three fit a small machine

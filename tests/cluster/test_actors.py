@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +32,7 @@ from rayelastic.on_ray.jobs import (
     start_coordinator,
 )
 from rayelastic.on_ray.ray_host import PlacementSettings, RayHandle, RayHost
+from rayelastic.on_ray.spares import Spares
 from rayelastic.runtime.remote import Call
 from rayelastic.runtime.values.status import State
 from tests.cluster.plain_objects import (
@@ -141,6 +144,39 @@ def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> 
     with pytest.raises(PELostError, match="the coordinator of job"):
         call_until_lost(control)
     wait_until_gone(list(pids.values()))
+
+
+def test_a_process_that_is_made_ready_for_a_node_is_taken_there_and_one_that_has_died_is_not(ray_cluster: str) -> None:
+    import ray
+
+    here, host, made = socket.gethostname(), RayHost(PlacementSettings(0.25, pe_class=PE_PATH)), list[str]()
+
+    def make(node: str) -> Any:
+        made.append(node)
+        return host._actor(None, node)
+
+    host._spares = spares = Spares(make)
+    handles = []
+    try:
+        spares.keep(1, here)
+        spares.keep(1)  # there is one
+        assert made == [here]
+        handles.append(host.start_pe(PlainSpec("pe0", here)))  # type: ignore[arg-type]  # it may start still
+        assert spares._waiting == []
+        assert element_at(handles[0], START).about()[0] == "pe0"
+        spares.keep(1)
+        answer(spares._waiting[0][1].about.remote(), "a spare", "about", START)
+        spares.keep(1, here)
+        assert [node for node, _ in spares._waiting] == [here], "that is where it has started"
+        assert made == [here, ""]
+        ray.kill(spares._waiting[0][1])
+        handles.append(host.start_pe(PlainSpec("pe1", here)))  # type: ignore[arg-type]
+        assert spares._waiting == []
+        assert element_at(handles[1], START).about()[0] == "pe1"
+    finally:
+        host.close()
+        for handle in handles:
+            handle.kill()
 
 
 ATTACH = """

@@ -43,7 +43,7 @@ COUNT = """
 import json, socket, sys, threading
 import ray
 import rayelastic as rel
-from topologies import word_count
+from rayelastic.topologies import word_count
 text, output, secure, folder = sys.argv[1:]
 
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all that passes the switch

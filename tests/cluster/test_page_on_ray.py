@@ -18,8 +18,8 @@ import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import JobNotFoundError
 from rayelastic.pages import cluster_page
-from topologies import vwap
-from topologies.word_count import Line, Word, words
+from rayelastic.topologies import vwap
+from rayelastic.topologies.word_count import Line, Word, words
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [

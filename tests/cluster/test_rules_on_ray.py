@@ -46,6 +46,10 @@ def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
     joined = made.cross_join("all", plain, how="left")
     joined.sink("all_count", rel.count())
     joined.filter("ruleless", lambda t: t.rule is None).sink("ruleless_rows", rel.list())
+    known = topology.source("known", rel.rows([Rule(7, 0, 1)]))  # ends at once
+    fixed = made.cross_join("fixed", known, how="left")
+    fixed.sink("fixed_count", rel.count())
+    fixed.filter("unknown", lambda t: t.rule is None).sink("unknown_rows", rel.list())
     timed = made.event_time("time", "at")
     timed.sink("count", rel.count())
     now = timed.filter("tenth", lambda t: t.number % 1000 == 0)
@@ -58,9 +62,10 @@ def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
 
 def check_turns(result: rel.Result, count: int) -> None:
     """Replicas took turns at all tuples, and no replica was without the rule once it was known."""
-    assert result["all_count"] == count
-    ruleless = [t.number for t in result["ruleless_rows"]]
-    assert ruleless == list(range(len(ruleless)))
+    for counted, without in (("all_count", "ruleless_rows"), ("fixed_count", "unknown_rows")):
+        assert result[counted] == count
+        ruleless = [t.number for t in result[without]]
+        assert ruleless == list(range(len(ruleless)))
 
 
 def flows(job: rel.Job, tuples: int = 3000) -> None:
@@ -74,7 +79,7 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
     source = rel.callable(lambda: events(enough), Event)
     job = rel.submit(topology_of(source), rel.JobConfig(regions="manual"), address=ray_cluster)
     try:
-        for operator, replicas in (("each", 2), ("found", 2), ("all", 2)):
+        for operator, replicas in (("each", 2), ("found", 2), ("all", 2), ("fixed", 2)):
             flows(job)
             region = job.plan().region_of(operator).region.name
             assert job.rescale(region, replicas).region(region).replicas == replicas
@@ -94,7 +99,7 @@ def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path)
 def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
     source = rel.callable(lambda: events(enough), Event)
-    pins = {"events": 0, "each": 1, "found": 1, "all": 1}
+    pins = {"events": 0, "each": 1, "found": 1, "all": 1, "fixed": 1}
     config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
     job = rel.submit(topology_of(source, "rules-lost"), config, address=ray_cluster)
     try:

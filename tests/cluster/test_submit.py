@@ -23,7 +23,7 @@ from rayelastic.cli import main
 from rayelastic.errors import JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
-from topologies import word_count
+from rayelastic.topologies import word_count
 
 pytestmark = pytest.mark.cluster
 
