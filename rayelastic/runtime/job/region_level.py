@@ -19,7 +19,7 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.runtime.config import state_directory
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans, key_of_job
-from rayelastic.runtime.loops.region_loop import RegionLoop
+from rayelastic.runtime.loops.region_loop import EARLY, RegionLoop
 from rayelastic.runtime.operators.sources import seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal
 
@@ -101,6 +101,7 @@ def region_level(
         change=change,
         nodes=host.nodes,
         period=config.region_period,
+        early=1 if paper else EARLY,
         request=host.request,
         prepare=rescaling.prepare,
         journal=RegionJournal(path),

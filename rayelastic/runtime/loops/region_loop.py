@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from rayelastic.plan.node_placement import Node
     from rayelastic.runtime.values.status import PESample
 
-__all__ = ["RegionLoop"]
+__all__ = ["EARLY", "RegionLoop"]
 
-FIRST = 0.5  # of a period, that the first one lasts: no policy looks at it, as all begins then
+SHORT = 0.5  # of a period, that each of the first ones lasts
+EARLY = 4  # periods that are short, so that a load that is there from the start is answered soon
 ADVICE = "advice: JobConfig(regions='advise') leaves it to job.change and job.rescale"
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class RegionLoop(PeriodicLoop):
         change: carries out another plan and gives the one in force then.
         nodes: gives what may be used.
         period: seconds between two decisions.
+        early: how many of the first periods are half as long; no policy decides in the very first, as all begins then.
         request: asks for so many CPUs in the whole cluster; 0: no longer.
         prepare: makes ready what a growth takes that may come soon, on a node; empty: on any.
         journal: where each pass is kept.
@@ -70,6 +72,7 @@ class RegionLoop(PeriodicLoop):
         change: Callable[[ExecPlan], ExecPlan],
         nodes: Callable[[], tuple[Node, ...]],
         period: float,
+        early: int = EARLY,
         request: Callable[[int], None] = lambda _: None,
         prepare: Callable[[str], None] = lambda _: None,
         journal: RegionJournal | None = None,
@@ -85,6 +88,7 @@ class RegionLoop(PeriodicLoop):
         self._change = change
         self._nodes = nodes
         self._period = period
+        self._early = early
         self._request = request
         self._requested = 0
         self._prepare = prepare
@@ -96,12 +100,17 @@ class RegionLoop(PeriodicLoop):
         self._number = 0
         self._cost: float | None = None
 
+    @property
+    def due(self) -> float:
+        """Seconds that the next period lasts."""
+        return self._period * (SHORT if self._number < self._early else 1.0)
+
     def run(self) -> None:
         """Adapts until stopped. A policy that raises ends the adaptation, not the job."""
         started = self._clock()
         age = self._age or (lambda: self._clock() - started)
         plan, before = self._plan(), self._sample()
-        while not self._stopped.wait(self._period if self._number else self._period * FIRST):
+        while not self._stopped.wait(self.due):
             after = self._sample()
             if self._still or self._plan() is not plan:  # the period was of two plans, or isn't wanted
                 plan, before = self._plan(), after

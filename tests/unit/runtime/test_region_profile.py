@@ -140,6 +140,17 @@ def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
     assert [adaptation.number for adaptation in loop.journal.since(1)] == [1]
 
 
+def test_the_first_periods_are_short() -> None:
+    loop = RegionLoop(
+        Grows(1), sample=dict, plan=lambda: PLAN, change=lambda _: PLAN, nodes=tuple, period=2.0, clock=lambda: 0.0
+    )
+    waited = []
+    for number in range(6):
+        waited.append(loop.due)
+        loop.step({}, {}, at=float(number))
+    assert waited == [1.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+
+
 def test_the_first_of_several_elements_works_while_the_others_start_wherever_it_found_a_place() -> None:
     plans = [PLAN.with_nodes({"pe0": "n0"})]
 
