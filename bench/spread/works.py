@@ -167,7 +167,8 @@ def chain(signals: Signals) -> rel.Topology:
 
 
 def all_of_both(found: list[Row], made: int) -> bool:
-    return made == 2 * PARTED and sorted(found) == [(of, n) for of in (0, 1) for n in range(PARTED)]
+    del made  # what is counted begins anew with another plan of processes
+    return sorted(found) == [(of, n) for of in (0, 1) for n in range(PARTED)]
 
 
 def market(signals: Signals, averaged: Callable[[Any], vwap.Average]) -> rel.Topology:
@@ -187,7 +188,7 @@ def market(signals: Signals, averaged: Callable[[Any], vwap.Average]) -> rel.Top
 
 
 def dear_average(t: Any) -> vwap.Average:
-    for _ in range(BURN):
+    for _ in itertools.repeat(None, BURN):  # that isn't compiled: a compiler would leave the loop out
         pass
     return vwap.average(t)
 

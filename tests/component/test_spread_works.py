@@ -8,6 +8,7 @@ import pytest
 
 import rayelastic as rel
 from bench.spread.works import WORKS, Signals
+from rayelastic.graph.spec.operator_spec import Lane
 
 PATIENCE = 60.0
 TUPLES = 300  # that a source has given before it is enough
@@ -31,3 +32,8 @@ def test_a_work_is_exact(name: str, tmp_path: Path) -> None:
         job.close()
     assert work.exact(rows, made)
     assert not work.exact(rows[:-1], made)
+
+
+@pytest.mark.parametrize(("name", "operator"), [("c", "first"), ("c", "second"), ("d", "vwap")])
+def test_what_costs_time_is_not_compiled_away(name: str, operator: str, tmp_path: Path) -> None:
+    assert WORKS[name].build(Signals(tmp_path)).operators[operator].lane is Lane.PYTHON

@@ -246,9 +246,8 @@ class Known:
             region.work.add(work)
             if region.work.changed:
                 offered = self._offered.get(name)
-                self.load_changed |= (
-                    offered is None or not offered.at_least
-                )  # the little that such a source works is noise
+                if offered is None or not offered.at_least:  # else the little that such a source works is noise
+                    self.load_changed = True
                 region = None
         if region is None or region.planned != planned:
             idle = [0.0] * planned.replicas
