@@ -11,7 +11,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
-from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE, Taken, commit, forms_of, read_back
+from rayelastic.runtime.checkpoint.saving import (
+    SAVE_TIMEOUT,
+    STOP_PATIENCE,
+    Taken,
+    commit,
+    forms_of,
+    note_going_on,
+    read_back,
+)
 from rayelastic.runtime.checkpoint.standstill import Standstill
 from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
@@ -99,11 +107,11 @@ def take_savepoint(
             job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
         )
         read_back(folder, parts)
+        journal.goes_on()  # without that line another coordinator would take it for one that failed, and discard it
     except BaseException:
         folder.discard()
+        note_going_on(job.name, journal)
         raise
-    finally:
-        journal.goes_on()
     if show:
         commit(job.name, handles.values(), epoch)
     return Taken.of(parts, epoch, time.monotonic() - began, paused)
