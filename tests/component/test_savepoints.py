@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +90,37 @@ def test_a_running_job_is_saved_and_goes_on_and_others_go_on_from_there(
             gate.open()
             job.close()
         check(written(tmp_path / "files"), feed)
+
+
+def test_a_job_that_is_stopped_with_three_replicas_goes_on_with_one_and_with_five(
+    feed: Events, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    config = rel.JobConfig(regions="manual", elasticity="off")
+    job = rel.start(counting(script(feed, gates)), config)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        assert job.rescale("r1", 3).region("r1").replicas == 3
+        gates[0].open()
+        assert gates[1].wait_reached(PATIENCE)
+        assert len(job.plan().pes) >= 3
+        before = job.stop(tmp_path / "saved")["out"]
+    finally:
+        job.close()
+    assert len(before) == 2000
+    for replicas in (1, 5):
+        gate = testing.Gate()
+        rows = testing.script([*feed.given[:3000], gate, *feed.given[3000:]], Event)
+        job = rel.start(counting(rows), replace(config, replicas={"count": replicas}), restore=tmp_path / "saved")
+        try:
+            assert gate.wait_reached(PATIENCE)
+            assert job.plan().region("r1").replicas == replicas
+            taken = [one.tuples_in for pe in job.metrics().pes for one in pe.operators if one.name == "count"]
+            assert len([tuples for tuples in taken if tuples]) == replicas, "each has keys"
+            gate.open()
+            check([*before, *job.wait(PATIENCE)["out"]], feed)
+        finally:
+            gate.open()
+            job.close()
 
 
 def test_a_job_goes_on_from_the_checkpoints_of_another(feed: Events, gates: list[testing.Gate], tmp_path: Path) -> None:
