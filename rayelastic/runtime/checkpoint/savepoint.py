@@ -45,11 +45,15 @@ class Epochs:
         job: what runs.
         settings: of its checkpoints; None: it takes none.
         journal: knows those of coordinators before this one.
+
+    Raises:
+        StateError: where they are kept can't be looked at.
     """
 
     def __init__(self, job: JobSpec, settings: Checkpoint | None, journal: ChangeJournal) -> None:
         last = max((one.epoch for one in journal.checkpoints), default=job.epoch)
-        if settings is not None and settings.location is not None:  # earlier runs may have left theirs there
+        if settings is not None and settings.location is not None and not journal.checkpoints:
+            # Earlier runs may have left theirs there: where it can't be looked at, theirs would pass for newer ones.
             there = SnapshotFolder(Snapshot(settings.location)).numbered()
             last = max(last, *(int(name) for name in there[:1]), 0)
         self.before = last + SKIPPED * max(0, journal.incarnation - 1)  # no coordinator before this one went beyond it
