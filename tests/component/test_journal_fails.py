@@ -130,6 +130,29 @@ def test_what_was_in_doubt_goes_with_the_next_checkpoint(gates: list[testing.Gat
         run.job.close()
 
 
+def test_a_checkpoint_that_cannot_be_begun_leaves_no_folder(gates: list[testing.Gate], tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    store = Failing(tmp_path / "journal")
+    run = Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        take(run.coordinator)
+        for store.after in (True, False):
+            store.fails = ["stop"]
+            take(run.coordinator)
+        assert run.job.status.checkpoints.abandoned == 2
+        assert [one.name for one in saved.glob("0*")] == ["00000001"]
+        run.follow(tmp_path / "journal")
+        lose(run.job, run.coordinator)
+        for gate in gates:
+            gate.open()
+        check(run.job.wait(PATIENCE)["out"])
+    finally:
+        for gate in gates:
+            gate.open()
+        run.job.close()
+
+
 def test_the_journal_of_a_full_disk_can_be_read_and_written_again(
     gates: list[testing.Gate], disk: Path, tmp_path: Path
 ) -> None:

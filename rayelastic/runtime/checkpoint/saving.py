@@ -196,12 +196,12 @@ def take_checkpoint(
         TimeoutError: one doesn't answer.
     """
     folder, began = SnapshotFolder(snapshot), time.monotonic()
-    folder.prepare()
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
         raise StateError(f"an element of job '{job.name}' is missing")
-    journal.stops(str(snapshot.location))
+    folder.prepare()
     try:
+        journal.stops(str(snapshot.location))
         cut = _standing_still if why_standstill(job) else _at_marks
         parts, paused = cut(job, handles, snapshot, epoch)
         folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
