@@ -49,6 +49,11 @@ class OperatorPause:
     Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.
     """
 
+    def take_in_parts(self) -> None:
+        """
+        Has the state have all that was processed when this is called, also what a producer took beside the operator; StateError if a sum overflows.
+        """
+
 def key_hash(key: bytes) -> int:
     """
     The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).

@@ -57,6 +57,13 @@ struct OperatorPause {
     } const end{*scheduler, id};
     return work();
   }
+
+  // A work for `during`. Throws StateError, too.
+  void take_in_parts() const {
+    const std::shared_ptr<Scheduler> scheduler = owner.lock();
+    if (scheduler == nullptr) throw Refused("the processing element has stopped");
+    if (const std::string refusal = scheduler->take_in_parts(id, timeout); !refusal.empty()) throw Refused(refusal);
+  }
 };
 
 struct KeyedStateObject {

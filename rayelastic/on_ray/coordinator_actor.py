@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rayelastic.errors import NotShippableError
+from rayelastic.errors import NotShippableError, StateError
 from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
@@ -48,7 +48,13 @@ class CoordinatorActor:
         own_process(made.config)
         journal = ChangeJournal(store)
         died = journal.incarnation > 0  # this is the process after one that did
-        self._coordinator = load(path)(made, RayHost(settings), journal=journal)
+        try:
+            self._coordinator = load(path)(made, RayHost(settings), journal=journal)
+        except StateError as error:  # where its checkpoints are to be kept can't be looked at
+            if died:
+                raise  # Ray starts it again: the elements run on
+            self._refusal = error
+            return
         if died:
             self._coordinator.resume()
         MetricsPublisher(self._coordinator)

@@ -6,7 +6,9 @@ only one can: the other learns that it isn't the job's any more. Must not know w
 
 from __future__ import annotations
 
-from rayelastic.errors import JobExistsError
+from contextlib import suppress
+
+from rayelastic.errors import JobExistsError, UnavailableError
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.rescale.change_journal import JournalStore
@@ -25,6 +27,7 @@ class GcsStore(JournalStore):
         self._prefix = f"journal:{job_id}:"
         self._job = f"job:{job_id}"
         self._next = 0
+        self._doubtful: bytes | None = None  # what may be there under the next number, though it couldn't be written
 
     def keep_job(self, pickled: bytes) -> None:
         """Keeps what a coordinator is made from: the arguments of an actor may end with the driver that gave them."""
@@ -47,17 +50,34 @@ class GcsStore(JournalStore):
 
         Raises:
             JobExistsError: another coordinator has added one.
+            UnavailableError: the store doesn't answer; the line may be there all the same.
         """
+        value = line.encode()
+        while self._put(value):
+            key = self._key(self._next)
+            if self._doubtful is None or adapter.kv_get(key, NAMESPACE) != self._doubtful:
+                raise JobExistsError(
+                    f"another coordinator writes {self._prefix!r}", way_out="A job has one coordinator: attach to it"
+                )
+            self._next, self._doubtful = self._next + 1, None  # it came there, only the answer didn't
         key = self._key(self._next)
-        if adapter.kv_put(key, line.encode(), NAMESPACE, overwrite=False):
-            raise JobExistsError(
-                f"another coordinator writes {self._prefix!r}", way_out="A job has one coordinator: attach to it"
-            )
-        self._next += 1
+        self._next, self._doubtful = self._next + 1, None
         if alone:
-            for old in adapter.kv_keys(self._prefix, NAMESPACE):
-                if old < key:
-                    adapter.kv_delete(old, NAMESPACE)
+            with suppress(Exception):  # those that stay tell nothing new, and go with the next line that is alone
+                for old in adapter.kv_keys(self._prefix, NAMESPACE):
+                    if old < key:
+                        adapter.kv_delete(old, NAMESPACE)
+
+    def _put(self, value: bytes) -> bool:
+        """Puts a line under the next number; whether there is one already."""
+        try:
+            return adapter.kv_put(self._key(self._next), value, NAMESPACE, overwrite=False)
+        except Exception as error:  # Ray's own: its store is being restarted, or doesn't answer
+            self._doubtful = self._doubtful or value
+            raise UnavailableError(
+                f"a line of the journal {self._prefix!r} can't be written: {error}",
+                way_out="The job goes on; see whether Ray's GCS runs",
+            ) from error
 
     def close(self) -> None:
         """Removes everything: whoever closes a job's journal has ended the job."""

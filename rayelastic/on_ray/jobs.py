@@ -7,7 +7,14 @@ import functools
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.errors import JobExistsError, JobNotFoundError, NotShippableError, PELostError, UnavailableError
+from rayelastic.errors import (
+    JobExistsError,
+    JobNotFoundError,
+    NotShippableError,
+    PELostError,
+    StateError,
+    UnavailableError,
+)
 from rayelastic.graph.spec.validation import check_shippable
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray, warn_of_open_cluster
@@ -200,7 +207,7 @@ def _free_name(name: str) -> None:
         return
     with contextlib.suppress(JobNotFoundError, PELostError):
         control = find_coordinator(name)
-        with contextlib.suppress(NotShippableError):  # it never was more than a coordinator
+        with contextlib.suppress(NotShippableError, StateError):  # it never was more than a coordinator
             if not control.within(STATUS_TIMEOUT).status().state.is_final:
                 raise _exists(name)
         control.close()

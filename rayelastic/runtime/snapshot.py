@@ -15,13 +15,14 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.edges.locations import is_uri
+from rayelastic.graph.records.shown import shown
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.manifest import Manifest, Part
@@ -79,7 +80,13 @@ class Snapshot:
                 f"Snapshot(key=...) has to be {SHORTEST_KEY} bytes or more",
                 way_out="Make one with secrets.token_bytes(32) and keep it where the job can read it",
             )
-        object.__setattr__(self, "drop", tuple(self.drop))
+        drop: object = self.drop
+        names = () if isinstance(drop, str | bytes) or not isinstance(drop, Iterable) else tuple(drop)
+        if (drop and not names) or not all(
+            isinstance(name, str) for name in names
+        ):  # the letters of a text are no names
+            raise ConfigError(f"Snapshot(drop={shown(drop)}): no names", way_out="Give drop=('name', 'another')")
+        object.__setattr__(self, "drop", names)
         object.__setattr__(self, "rename", dict(self.rename))
         if len(set(self.rename.values())) < len(self.rename):
             raise ConfigError(
@@ -119,15 +126,19 @@ class SnapshotFolder:
         return str(self._snapshot.location)
 
     def numbered(self) -> list[str]:
-        """The checkpoints in it, by the names of their folders, the newest first; none where it can't be looked at."""
+        """The checkpoints in it, by the names of their folders, the newest first.
+
+        Raises:
+            StateError: it can't be looked at.
+        """
         from pyarrow import fs
 
         try:
             found = self._files.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
-        except OSError:
-            return []
+        except OSError as error:
+            raise self._error(f"can't be looked at: {error}", "Give a folder that may be read") from None
         names = (one.base_name for one in found if one.type is fs.FileType.Directory)
-        return sorted((name for name in names if CHECKPOINT_NAME.fullmatch(name)), reverse=True)
+        return sorted((name for name in names if CHECKPOINT_NAME.fullmatch(name)), key=int, reverse=True)
 
     def is_there(self) -> bool:
         """Tells whether it is a snapshot that was completed."""

@@ -4,6 +4,7 @@ import contextlib
 import queue
 import secrets
 import socket
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +71,49 @@ def test_all_tuples_cross_in_order_with_their_payload(sockets: Any) -> None:
     assert {len(payload) for payload in table["payload"].to_pylist()} == {100}
     assert link_out.counters()["records_sent"] == link_in.counters()["records_received"] == 50_000
     assert link_out.counters()["bytes_sent"] == link_in.counters()["bytes_received"]
+
+
+SILENT = 4.0  # seconds; three were the end of a job once
+PIECE = 1 << 16  # bytes
+
+
+def carry(here: socket.socket, there: socket.socket, cut: threading.Event, mended: threading.Event) -> None:
+    """Carries bytes one way, and none while the cable is cut."""
+    with contextlib.suppress(OSError):
+        while piece := here.recv(PIECE):
+            if cut.is_set():
+                mended.wait()
+            there.sendall(piece)
+        there.shutdown(socket.SHUT_WR)
+
+
+def test_a_line_that_is_silent_for_seconds_loses_nothing() -> None:
+    """With the settings that links have by default. Neither rows nor heartbeats come through, in either direction."""
+    cut, mended = threading.Event(), threading.Event()
+    near, one = socket.socketpair()
+    other, far = socket.socketpair()
+    carriers = [
+        threading.Thread(target=carry, args=(*ends, cut, mended), daemon=True) for ends in ((one, other), (other, one))
+    ]
+    received, link_in = receiver(far, FIELDS, lambda schema: native.Operator.count_sink("count", schema))
+    sent, link_out = sender(near, FIELDS, 1 << 60)
+    for carrier in carriers:
+        carrier.start()
+    try:
+        while link_in.counters()["records_received"] == 0:
+            received.wait(0.01)
+        cut.set()
+        assert not sent.wait(SILENT), sent.failure()
+        mended.set()
+        before = link_in.counters()["records_received"]
+        while link_in.counters()["records_received"] < before + 100_000:
+            assert not received.wait(0.01), received.failure()
+    finally:
+        mended.set()
+        sent.stop(True)
+    assert received.wait(60)
+    assert (sent.failure(), received.failure(), link_in.failure, link_out.failure) == (None, None, "", "")
+    assert link_out.counters()["records_sent"] == link_in.counters()["records_received"]
 
 
 def test_different_schemas_fail_both_sides(sockets: Any) -> None:

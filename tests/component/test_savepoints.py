@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +16,10 @@ from pyarrow import parquet
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, DamagedError, StateError
+from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE
+from rayelastic.runtime.checkpoint.standstill import ANSWER_TIMEOUT
+from rayelastic.runtime.element.saving.holding import HOLD_LEASE
+from rayelastic.runtime.snapshot import SnapshotFolder
 from tests.component.rescaling import Counted, Event, Events, Seen, check, count
 
 PATIENCE = 60.0
@@ -89,6 +96,37 @@ def test_a_running_job_is_saved_and_goes_on_and_others_go_on_from_there(
             gate.open()
             job.close()
         check(written(tmp_path / "files"), feed)
+
+
+def test_a_job_that_is_stopped_with_three_replicas_goes_on_with_one_and_with_five(
+    feed: Events, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    config = rel.JobConfig(regions="manual", elasticity="off")
+    job = rel.start(counting(script(feed, gates)), config)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        assert job.rescale("r1", 3).region("r1").replicas == 3
+        gates[0].open()
+        assert gates[1].wait_reached(PATIENCE)
+        assert len(job.plan().pes) >= 3
+        before = job.stop(tmp_path / "saved")["out"]
+    finally:
+        job.close()
+    assert len(before) == 2000
+    for replicas in (1, 5):
+        gate = testing.Gate()
+        rows = testing.script([*feed.given[:3000], gate, *feed.given[3000:]], Event)
+        job = rel.start(counting(rows), replace(config, replicas={"count": replicas}), restore=tmp_path / "saved")
+        try:
+            assert gate.wait_reached(PATIENCE)
+            assert job.plan().region("r1").replicas == replicas
+            taken = [one.tuples_in for pe in job.metrics().pes for one in pe.operators if one.name == "count"]
+            assert len([tuples for tuples in taken if tuples]) == replicas, "each has keys"
+            gate.open()
+            check([*before, *job.wait(PATIENCE)["out"]], feed)
+        finally:
+            gate.open()
+            job.close()
 
 
 def test_a_job_goes_on_from_the_checkpoints_of_another(feed: Events, gates: list[testing.Gate], tmp_path: Path) -> None:
@@ -169,6 +207,36 @@ def test_a_wrong_name_is_refused(
     saved = saved_at(feed, gates, tmp_path / "saved")
     with pytest.raises(StateError, match=message):
         rel.run(counting(rel.rows(feed.given, schema=Event)), restore=rel.Snapshot(saved.location, rename=rename))
+
+
+def test_a_wrong_name_to_be_dropped_is_refused(feed: Events, gates: list[testing.Gate], tmp_path: Path) -> None:
+    saved = saved_at(feed, gates, tmp_path / "saved")
+    again = counting(rel.rows(feed.given, schema=Event))
+    with pytest.raises(StateError, match=r"operator 'cuont'.*neither the snapshot nor the topology.*'count'"):
+        rel.run(again, restore=rel.Snapshot(saved.location, drop=("cuont",)))
+    rel.run(again, restore=rel.Snapshot(saved.location, drop=("out",)))
+    for names in ("count", 7, (1,)):
+        with pytest.raises(ConfigError, match="no names"):
+            rel.Snapshot(saved.location, drop=names)  # type: ignore[arg-type]
+    assert rel.Snapshot(saved.location, drop=(name for name in ("a", "b"))).drop == ("a", "b")  # type: ignore[arg-type]
+
+
+def test_where_earlier_checkpoints_cannot_be_seen_nothing_starts(tmp_path: Path) -> None:
+    """Those of an earlier run would pass for newer ones."""
+    place = tmp_path / "a file"
+    place.write_text("")
+    with pytest.raises(StateError, match="can't be looked at"):
+        rel.run(counting(rel.rows([(0, 0)], schema=Event)), rel.JobConfig(checkpoint=rel.Checkpoint(place)))
+
+
+def test_checkpoints_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("00000007", "99999999", "100000000", "rows", "1"):
+        (tmp_path / name).mkdir()
+    assert SnapshotFolder(rel.Snapshot(tmp_path)).numbered() == ["100000000", "99999999", "00000007"]
+
+
+def test_nobody_goes_on_by_himself_while_others_are_being_saved() -> None:
+    assert HOLD_LEASE > STOP_PATIENCE + SAVE_TIMEOUT + 2 * ANSWER_TIMEOUT
 
 
 def test_what_cannot_be_gone_on_from_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -267,3 +335,28 @@ def test_a_record_of_state_may_have_become_wider(tmp_path: Path) -> None:
     keyed.map("seen", other, state=Other, schema={"n": int}, lane="compiled").sink("out", rel.count())
     with pytest.raises(StateError, match="'seen'.*its state was by key.*may have more fields"):
         rel.run(wrong, restore=saved)
+
+
+@pytest.mark.parametrize("shape", [{}, {"kind": "nonsense"}, {"kind": "record", "keys": 7}, []])
+def test_a_manifest_that_was_changed_tells_no_untyped_error(tmp_path: Path, shape: Any) -> None:
+    """Of an unsigned one with a right digest: how the state was laid out is nonsense, and the record is another one."""
+    gate, before = testing.Gate(), rel.Topology("wider")
+    keyed = before.source("rows", testing.script([(1, "a"), gate], Small)).key_by("n")
+    keyed.map("seen", narrow, state=Narrow, schema={"rows": int, "name": str}, lane="compiled").sink("out", rel.list())
+    job = rel.start(before)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        saved = job.snapshot(tmp_path / "saved")
+    finally:
+        gate.open()
+        job.close()
+    file = Path(saved.location) / "manifest.json"
+    body = json.loads(json.loads(file.read_text())["body"]) | {"shapes": {"seen": shape}}
+    text = json.dumps(body, sort_keys=True)
+    file.write_text(json.dumps({"body": text, "sha256": hashlib.sha256(text.encode()).hexdigest(), "hmac": None}))
+    after = rel.Topology("wider")
+    keyed = after.source("rows", rel.rows([], schema=Small)).key_by("n")
+    schema = {"rows": int, "name": str, "note": str, "short": str}
+    keyed.map("seen", wide, state=Wide, schema=schema, lane="compiled").sink("more", rel.list())
+    with pytest.raises(StateError, match="'seen'.*its state was by key"):
+        rel.run(after, restore=saved)

@@ -70,6 +70,10 @@ auto at_rest(const OperatorPause* pause, Work&& work) {
   throw nb::python_error();
 }
 
+void take_in_parts(const OperatorPause& self) {
+  at_rest(&self, [&self] { self.take_in_parts(); });
+}
+
 std::uint64_t select_chunk(const KeyedStateObject& self, KeySelection& keys, std::uint64_t at, std::size_t max_places,
                            const OperatorPause* pause) {
   return at_rest(pause, [&] {
@@ -118,7 +122,11 @@ void bind_keyed_state(nb::module_& module) {
   nb::exception<StateError>(module, "StateError", PyExc_ValueError);
   nb::class_<OperatorPause>(
       module, "OperatorPause",
-      "Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.");
+      "Has an operator at its safe point for the time of one work on its state; TimeoutError if it doesn't come there.")
+      .def("take_in_parts", &take_in_parts,
+           "Has the state have all that was processed when this is called, also what a producer took beside the operator; StateError if a "
+           "sum "
+           "overflows.");
   module.def(
       "key_hash",
       [](const nb::bytes& key) {

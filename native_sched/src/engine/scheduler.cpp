@@ -174,6 +174,11 @@ class Scheduler::State {
     return refusal;
   }
 
+  [[nodiscard]] std::string take_in_parts(OperatorId id, std::chrono::nanoseconds patience) {
+    check({id}, "to take in its parts");
+    return started_ ? safe_points_->take_in_parts(id, std::min(patience, kLongest), *engine_) : std::string();
+  }
+
   void release(bool finish) {
     if (!started_) return;
     if (!finish) engine_->finishing.store(false, std::memory_order_relaxed);
@@ -371,6 +376,7 @@ void Scheduler::end_source(OperatorId id) { state_->end_source(id); }
 std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
   return state_->hold(ids, drain, patience);
 }
+std::string Scheduler::take_in_parts(OperatorId id, std::chrono::nanoseconds patience) { return state_->take_in_parts(id, patience); }
 void Scheduler::release(bool finish) { state_->release(finish); }
 void Scheduler::let_go(const std::vector<OperatorId>& ids) { state_->let_go(ids); }
 void Scheduler::stop_at_epochs(std::vector<OperatorId> ids) { state_->stop_at_epochs(std::move(ids)); }

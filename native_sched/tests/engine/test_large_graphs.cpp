@@ -1,10 +1,15 @@
 // A graph of 2,305 operators (C000-15), and 1,000 ports switched at once under 16 threads.
 #include "text_rows.hpp"
+#include "thread_stacks.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::check;
 
 namespace {
+
+// While a port is switched, runs go down a chain by calls: as many as the chain has operators, 1,024 at most (wiring.cpp), in frames of up to
+// 1 KiB. An address sanitizer makes them 14 KiB: more than the system's 8 MiB.
+constexpr std::size_t kStack = (kSanitized ? 64 : 1) * 1024UL * 1024;
 
 // Rows of one branch get a stream of their own.
 struct Branch : Guarded {
@@ -71,6 +76,7 @@ TEST(a_graph_of_2305_operators_runs_and_ends) {
 
 TEST(a_thousand_ports_switch_at_once_under_16_threads) {
   constexpr std::size_t kLength = 1000;
+  const ThreadStacks stacks(kStack);
   // Under a sanitizer a wait in the engine may take so long that a thread seems stuck, and each replacement makes it longer.
   Rig rig({.queue_records = 64, .stuck_after = kSanitized ? std::chrono::hours(1) : std::chrono::seconds(1)});
   rig.chain(-1, kLength, "d");

@@ -52,6 +52,11 @@ OperatorSpec in_parts(std::shared_ptr<Parts> parts) {
     return n;
   };
   spec.has_partial_room = [](void*) { return true; };
+  spec.settle = [](void* opaque) {
+    auto& self = *static_cast<Parts*>(static_cast<Guarded*>(opaque));
+    const Inside inside(self);
+    self.taken += std::exchange(self.beside, 0);
+  };
   spec.marked = [](void* opaque, Mark, rel_context*) {
     auto& self = *static_cast<Parts*>(static_cast<Guarded*>(opaque));
     self.taken += std::exchange(self.beside, 0);
@@ -154,6 +159,29 @@ TEST(what_it_took_in_part_is_in_front_of_the_next_mark) {
       made.rig.finish();
       CHECK_EQ(made.parts->settled.load(), 4 * static_cast<std::int64_t>(given()));
     }
+  }
+}
+
+// Between two marks, too, for who reads the state while it runs: none comes here.
+TEST(who_holds_it_has_what_was_taken_in_part) {
+  for (const char* queued : {"mmd", "dmm"}) {
+    Pipeline made(-1, queued);
+    made.rig.scheduler.start({.thread_count = 2});
+    const auto counted = [&made] { return static_cast<std::int64_t>(made.rig.scheduler.sample().operators[made.end].tuples_in); };
+    for (std::int64_t look = 1; look <= 200; ++look) {
+      const std::int64_t more = made.parts->in_parts.load() + 16;
+      CHECK(eventually([&] { return made.parts->in_parts.load() >= more; }));
+      const std::int64_t before = counted();
+      CHECK_EQ(made.rig.scheduler.hold({made.end}, false, kPatience), "");
+      CHECK_EQ(made.rig.scheduler.take_in_parts(made.end, kPatience), "");
+      const std::int64_t taken = made.parts->taken;
+      made.rig.scheduler.let_go({made.end});
+      CHECK(taken >= before);
+      CHECK(taken <= counted());
+    }
+    made.rig.scheduler.end_source(0);
+    made.rig.finish();
+    CHECK_EQ(made.parts->settled.load(), 4 * static_cast<std::int64_t>(made.rig.scheduler.sample().operators[0].tuples_out));
   }
 }
 

@@ -1,10 +1,9 @@
 // The stack that a thread needs doesn't grow with the pipeline, whatever its operators' models and whatever they give: small stacks, long
 // pipelines, and queues that are full.
-#include <pthread.h>
-
 #include <latch>
 
 #include "text_rows.hpp"
+#include "thread_stacks.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::check;
@@ -12,28 +11,6 @@ using namespace rayelastic::check;
 namespace {
 
 constexpr std::size_t kStack = (kSanitized ? 4096 : 512) * 1024UL;  // the system's default is 8 MiB
-
-// Threads that are made from now on have a small stack.
-class SmallStacks {
- public:
-  SmallStacks() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t small;
-    pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, kStack);
-    CHECK_EQ(pthread_setattr_default_np(&small), 0);
-    pthread_attr_destroy(&small);
-  }
-  ~SmallStacks() {
-    pthread_setattr_default_np(&before_);
-    pthread_attr_destroy(&before_);
-  }
-  SmallStacks(const SmallStacks&) = delete;
-  SmallStacks& operator=(const SmallStacks&) = delete;
-
- private:
-  pthread_attr_t before_{};
-};
 
 // Of each pair of rows the first, with half its number: undoes twice().
 OperatorSpec half(std::string name) {
@@ -68,7 +45,7 @@ OperatorSpec standing_sink(const std::shared_ptr<Standing>& state) {
 
 // A source, `pairs` of twice() and half(), a sink.
 void expand_and_shrink(std::size_t pairs, const std::string& models, unsigned threads, std::int64_t rows) {
-  const SmallStacks small;
+  const ThreadStacks small(kStack);
   Rig rig({.queue_records = 16});
   OperatorId previous = rig.add(source(0, rows));
   for (std::size_t index = 0; index < 2 * pairs + 1; ++index) {
@@ -90,7 +67,7 @@ TEST(a_long_pipeline_of_full_queues_behind_a_sink_that_stands_still) {
   constexpr std::size_t kRecords = 4;
   constexpr auto kRows = static_cast<std::int64_t>(kLength * kRecords + 1'000);
   for (const unsigned threads : {1U, 2U, 8U}) {
-    const SmallStacks small;
+    const ThreadStacks small(kStack);
     const auto standing = std::make_shared<Standing>();
     Rig rig({.queue_records = kRecords});
     OperatorId previous = rig.add(source(0, kRows));
@@ -114,7 +91,7 @@ TEST(a_long_pipeline_of_full_queues_behind_a_sink_that_stands_still) {
 }
 
 TEST(a_long_pipeline_without_queues) {
-  const SmallStacks small;
+  const ThreadStacks small(kStack);
   Rig rig;
   rig.chain(1'000, 5'000, "m");
   rig.scheduler.start({.thread_count = 1});
@@ -123,7 +100,7 @@ TEST(a_long_pipeline_without_queues) {
 }
 
 TEST(a_long_pipeline_of_texts_without_queues) {
-  const SmallStacks small;
+  const ThreadStacks small(kStack);
   Rig rig;
   OperatorId previous = rig.add(source(0, 1'000));
   for (std::size_t index = 0; index < 5'000; ++index) {

@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "fake_context.hpp"
 #include "rayelastic/operators/aggregate/aggregate.hpp"
+#include "rayelastic/state/state_table.hpp"
 
 using namespace rayelastic;
 
@@ -109,6 +110,22 @@ TEST(a_sum_of_parts_that_overflows_fails) {
   CHECK(problem.find("doesn't fit into int64") != std::string::npos);
   CHECK(spec.marked(spec.state.get(), {MarkKind::Window}, &context));
   CHECK(context.message.find("doesn't fit into int64") != std::string::npos);
+}
+
+// Whoever reads between two marks finds it out; the operator doesn't go on with what is left of it.
+TEST(a_sum_that_overflows_where_it_is_read_fails_from_then_on) {
+  const auto output = schema_of({field("word", Type::String), field("sum", Type::Int64)});
+  const OperatorSpec spec = make_aggregate("sum", kInput, output, {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
+  FakeContext context(spec);
+  std::string problem;
+  const Row half = row("a", std::numeric_limits<std::int64_t>::max() / 2 + 1);
+  const Row other = row("b", 1);
+  CHECK_EQ(context.call(&half, 1), 0);
+  CHECK_EQ(spec.partial(&half, 1, spec.state.get(), problem), 1);
+  for (int look = 0; look < 2; ++look) CHECK_THROWS(spec.settle(spec.state.get()), StateError);
+  CHECK_EQ(context.call(&other, 1), REL_FAILED(0));
+  CHECK(context.message.find("doesn't fit into int64") != std::string::npos);
+  CHECK(context.call(nullptr, 0) < 0);
 }
 
 REL_TEST_MAIN

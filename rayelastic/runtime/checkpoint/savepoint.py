@@ -11,7 +11,15 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
-from rayelastic.runtime.checkpoint.saving import SAVE_TIMEOUT, STOP_PATIENCE, Taken, commit, forms_of, read_back
+from rayelastic.runtime.checkpoint.saving import (
+    SAVE_TIMEOUT,
+    STOP_PATIENCE,
+    Taken,
+    commit,
+    forms_of,
+    note_going_on,
+    read_back,
+)
 from rayelastic.runtime.checkpoint.standstill import Standstill
 from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
@@ -37,11 +45,15 @@ class Epochs:
         job: what runs.
         settings: of its checkpoints; None: it takes none.
         journal: knows those of coordinators before this one.
+
+    Raises:
+        StateError: where they are kept can't be looked at.
     """
 
     def __init__(self, job: JobSpec, settings: Checkpoint | None, journal: ChangeJournal) -> None:
         last = max((one.epoch for one in journal.checkpoints), default=job.epoch)
-        if settings is not None and settings.location is not None:  # earlier runs may have left theirs there
+        if settings is not None and settings.location is not None and not journal.checkpoints:
+            # Earlier runs may have left theirs there: where it can't be looked at, theirs would pass for newer ones.
             there = SnapshotFolder(Snapshot(settings.location)).numbered()
             last = max(last, *(int(name) for name in there[:1]), 0)
         self.before = last + SKIPPED * max(0, journal.incarnation - 1)  # no coordinator before this one went beyond it
@@ -99,11 +111,11 @@ def take_savepoint(
             job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
         )
         read_back(folder, parts)
+        journal.goes_on()  # without that line another coordinator would take it for one that failed, and discard it
     except BaseException:
         folder.discard()
+        note_going_on(job.name, journal)
         raise
-    finally:
-        journal.goes_on()
     if show:
         commit(job.name, handles.values(), epoch)
     return Taken.of(parts, epoch, time.monotonic() - began, paused)

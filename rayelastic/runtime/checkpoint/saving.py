@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, SinkError, StateError
+from rayelastic.errors import PELostError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
@@ -41,6 +41,7 @@ __all__ = [
     "commit",
     "end_stop",
     "forms_of",
+    "note_going_on",
     "read_back",
     "save_job",
     "take_checkpoint",
@@ -134,18 +135,37 @@ def save_job(
     folder.prepare()
     held = Standstill(job.name, {pe: running[pe] for pe in plan.pes}, STOP_PATIENCE)
     journal.stops(str(snapshot.location))
+    noting = False
     try:
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
         folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
         read_back(folder, parts)
+        noting = True
         journal.saved()
     except BaseException:
-        folder.discard()
+        if not noting:
+            folder.discard()
         held.end(go_on=True)
-        journal.goes_on()
+        if note_going_on(job.name, journal) and noting:  # before it another coordinator might have counted on it
+            folder.discard()
         raise
     held.end(go_on=False)
+
+
+def note_going_on(job: str, journal: ChangeJournal) -> bool:
+    """Notes that a job goes on, or tells that this can't be noted; whether it is. What failed before counts more.
+
+    Args:
+        job: its name.
+        journal: of the job; without that line the next coordinator lets go what isn't held any more, which is harmless.
+    """
+    try:
+        journal.goes_on()
+    except (OSError, RayelasticError, RuntimeError) as error:
+        tell("line not noted", job=job, level=logging.WARNING, line="goes on", reason=str(error))
+        return False
+    return True
 
 
 def take_checkpoint(
@@ -176,19 +196,23 @@ def take_checkpoint(
         TimeoutError: one doesn't answer.
     """
     folder, began = SnapshotFolder(snapshot), time.monotonic()
-    folder.prepare()
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
         raise StateError(f"an element of job '{job.name}' is missing")
-    journal.stops(str(snapshot.location))
+    folder.prepare()
     try:
+        journal.stops(str(snapshot.location))
         cut = _standing_still if why_standstill(job) else _at_marks
         parts, paused = cut(job, handles, snapshot, epoch)
         folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
-        outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
     except BaseException:
         folder.remove()
-        journal.goes_on()
+        note_going_on(job.name, journal)
+        raise
+    try:
+        outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
+    except BaseException:  # the line may be there all the same: what it names stays, until a later one is complete
+        note_going_on(job.name, journal)
         raise
     commit(job.name, handles.values(), epoch, [one.location for one in journal.checkpoints])
     for one in outdated:

@@ -28,7 +28,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.errors import LinkError
+from rayelastic.errors import LinkError, StateError
 from rayelastic.runtime.saved.chunks import keys_in
 
 if TYPE_CHECKING:
@@ -97,8 +97,20 @@ class StateStores:
                 return
 
     def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Exports of the keys in some hash ranges, about `most` of them, each read at a safe point; they stay here."""
+        """Exports of the keys in some hash ranges, about `most` of them, each read at a safe point; they stay here.
+
+        Raises:
+            StateError: what was counted doesn't fit into its state.
+        """
         state, pause = self._stores[operator]
+        if pause is not None:
+            try:
+                with self._pace(), self._lock:
+                    pause.take_in_parts()
+            except _native.StateError as error:
+                raise StateError(
+                    str(error), operator=operator, way_out="The job fails by it, too: see its failure"
+                ) from None
         chunks: list[bytes] = []
         found = place = 0
         while True:

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -75,7 +76,7 @@ class JournalStore(Protocol):
         ...
 
     def append(self, line: str, *, alone: bool) -> None:
-        """Adds a line; it is safe when this returns.
+        """Adds a line; it is safe when this returns, and may be there or not when this raises.
 
         Args:
             line: of text.
@@ -102,7 +103,7 @@ class FileStore:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
+        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+b", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
         except OSError as error:
@@ -110,21 +111,36 @@ class FileStore:
             raise JobExistsError(
                 f"another coordinator has the journal {path}", way_out="A job has one coordinator: attach to it"
             ) from error
+        self._whole = os.fstat(self._file.fileno()).st_size  # bytes of whole lines
 
     def lines(self) -> list[str]:
         """Returns what there is, in order."""
         self._file.seek(0)
-        told = self._file.read()
-        whole = told[: told.rfind("\n") + 1]
-        if whole != told:  # of one that died while it wrote: it hasn't done what it was to tell
-            self._file.truncate(len(whole.encode()))
-        return whole.splitlines()
+        told = self._file.readall()
+        whole = told[: told.rfind(b"\n") + 1]
+        self._whole = len(whole)
+        self._take_back()  # of one that died while it wrote: it hasn't done what it was to tell
+        return whole.decode().splitlines()
 
     def append(self, line: str, *, alone: bool) -> None:  # noqa: ARG002  (a file tells all of its history)
-        """Adds a line; it is on the disk when this returns."""
-        self._file.write(line + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Adds a line; it is on the disk when this returns. When it raises nothing of it is there, if possible."""
+        self._take_back()  # of an earlier one, where it couldn't then
+        left = memoryview(f"{line}\n".encode())
+        after = self._whole + len(left)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                self._take_back()
+            raise
+        self._whole = after
+
+    def _take_back(self) -> None:
+        """Removes what is behind the last whole line, which another one would be torn by."""
+        if os.fstat(self._file.fileno()).st_size > self._whole:
+            self._file.truncate(self._whole)
 
     def close(self) -> None:
         """Lets another coordinator have the file."""
@@ -153,6 +169,7 @@ class ChangeJournal:
         self.open_change: OpenChange | None = None
         self.open_stop: OpenStop | None = None
         self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
+        self._doubtful: tuple[SavedAt, ...] = ()  # whose line couldn't be written, or was: another coordinator knows
         self.left: tuple[str, ...] = ()  # nodes
         self.paused = False  # whether its elasticity is
         self.secret = b""  # that its elements prove to know, once it was renewed; empty: the job's first one
@@ -225,11 +242,17 @@ class ChangeJournal:
             keep: how many are kept.
 
         Returns:
-            Those that aren't kept any more.
+            Those that aren't kept any more; with them those for which this raised, which may have been noted then all
+            the same, and had to stay.
         """
         all_of_them = (*self.checkpoints, at)
-        self._write({"kind": "checkpoint", **self._all(plan, all_of_them[-keep:])}, alone=True)
-        return all_of_them[:-keep]
+        try:
+            self._write({"kind": "checkpoint", **self._all(plan, all_of_them[-keep:])}, alone=True)
+        except BaseException:
+            self._doubtful = (*self._doubtful, at)
+            raise
+        doubtful, self._doubtful = self._doubtful, ()
+        return (*doubtful, *all_of_them[:-keep])
 
     def without(self, damaged: SavedAt, plan: ExecPlan) -> None:
         """Notes that a checkpoint isn't whole any more: an earlier one counts."""

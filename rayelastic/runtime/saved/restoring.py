@@ -92,6 +92,14 @@ def _check_whole(saved: Snapshot, manifest: Manifest) -> None:
 
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
     """Raises StateError, naming the operator, if the topology can't go on from the snapshot."""
+    there = {*manifest.forms, *manifest.positions, *manifest.outputs, *operators}
+    for name in snapshot.drop:
+        if name not in there:
+            raise StateError(
+                "it is to be dropped, and neither the snapshot nor the topology has it",
+                operator=name,
+                way_out=f"The snapshot has {', '.join(map(repr, sorted(manifest.forms))) or 'no state'}",
+            )
     for name, form in manifest.forms.items():
         if name in snapshot.drop:
             continue

@@ -151,6 +151,9 @@ class Scheduler {
   // upstream ones first, for one that is in the middle of a call has to get rid of its output. Waits up to `patience`. Call without the
   // GIL. Throws std::invalid_argument for an unknown operator, std::logic_error before the start.
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience);
+  // Has an operator that is held take into its state what producers took in part since the last mark (OperatorSpec::partial). Empty when
+  // done; otherwise why not. Waits up to `patience` for a producer that is at it. Throws StateError as OperatorSpec::settle does.
+  [[nodiscard]] std::string take_in_parts(OperatorId id, std::chrono::nanoseconds patience);
   // All go on. Idempotent; a stop does it too. finish = false, after end_source of every source: as for stop.
   void release(bool finish = true);
   // Some go on, the others stay held. Throws std::invalid_argument for an unknown operator.

@@ -91,7 +91,8 @@ struct OperatorSpec {
   // `marked`, and `process` at the end, have what it took, and nobody is in it. Negative: REL_FAILED(index), and why in `problem`.
   std::int64_t (*partial)(const void* in, std::int64_t n, void* state, std::string& problem) = nullptr;
   bool (*has_partial_room)(void* state) = nullptr;  // asked before; no: not until the next mark
-  // To be called by whoever reads the state without a mark, while everything is held. Throws StateError.
+  // To be called by whoever reads the state without a mark, with the operator held and nobody in `partial`: everything is held, or by
+  // Scheduler::take_in_parts. Throws StateError; the operator fails then at its next call.
   void (*settle)(void* state) = nullptr;
   // It keeps nothing and sends no marks: `process` may be called by several threads, each with a context of its own.
   bool reentrant = false;

@@ -60,6 +60,10 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool take(std::size_t input, Mark mark);
   // The producer's, beside whoever runs the operator (operator_parts.cpp): how many records were taken, all of them or none. Negative: stop.
   [[nodiscard]] std::int64_t take_partial(const Run& run);
+  // Takes in what was taken so; it is held, and whoever holds it calls. False: somebody is in the part, and nobody enters it until
+  // this is called again, or `settles(false)` is. Throws StateError.
+  [[nodiscard]] bool try_settle();
+  void settles(bool wanted) noexcept { settles_.store(wanted, std::memory_order_relaxed); }
   // The stage of that input is full and its producer about to wait. True: there is room now after all.
   [[nodiscard]] bool widen(std::size_t input);
   // The next port with a queue, if its output goes one way only; null otherwise. bounded: and no more goes there than comes in.
@@ -262,6 +266,7 @@ class alignas(64) OperatorContext final : public rel_context {
   OperatorContext* end_of_parts_ = nullptr;  // that has a part for what comes of this one's runs; null: there is none
   OperatorContext* beside_ = nullptr;        // of a twin: who takes what it gives
   std::atomic_flag in_part_;                 // somebody is in the part of this one: acquire, release
+  std::atomic<bool> settles_{false};         // somebody waits for in_part_, which producers leave alone then
   std::unique_ptr<WorkMeter> pace_;          // what a record costs to make and to pass on; null unless paced_
   std::uint64_t made_before_ = 0;            // records, before the run that is timed
   std::unique_ptr<Junction> junction_;       // null for an operator with a single port that takes runs as they come

@@ -10,6 +10,7 @@
 // Marks: the producer sends none while it is in here, and there is none in the queue of its port (BasicPort). There is none behind that
 //   queue either, as long as what is behind it has no queue of its own: it is popped only when it has been dealt with. So what a part has when
 //   a mark comes to it is what was in front of the mark.
+// Reading: whoever holds the operator may take in what its part has between two marks, too, as one who is in the part (try_settle).
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -44,10 +45,22 @@ bool OperatorContext::leads_straight_to(const OperatorContext* end) const noexce
 std::int64_t OperatorContext::take_partial(const Run& run) {
   OperatorContext& end = *end_of_parts_;
   if (engine_.is_stopping()) return -1;
-  if (!leads_straight_to(&end) || end.in_part_.test_and_set(std::memory_order_acquire)) return 0;
+  if (end.settles_.load(std::memory_order_relaxed) || !leads_straight_to(&end) || end.in_part_.test_and_set(std::memory_order_acquire))
+    return 0;
   const std::int64_t taken = end.spec_.has_partial_room(end.state_) ? take_part(run) : 0;
   end.in_part_.clear(std::memory_order_release);
   return taken;
+}
+
+bool OperatorContext::try_settle() {
+  if (spec_.settle == nullptr) return true;
+  if (in_part_.test_and_set(std::memory_order_acquire)) return false;
+  struct Out {
+    std::atomic_flag& in_part;
+    ~Out() { in_part.clear(std::memory_order_release); }
+  } const out{in_part_};
+  spec_.settle(state_);
+  return true;
 }
 
 // Touches nothing of what belongs to whoever runs the operator.

@@ -68,6 +68,19 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   return engine.stopping.load(std::memory_order_seq_cst) ? give_up(order_.front(), busy) : std::string();
 }
 
+std::string SafePoints::take_in_parts(OperatorId id, std::chrono::nanoseconds patience, const Engine& engine) {
+  OperatorContext& context = *contexts_[id];
+  struct Wish {
+    explicit Wish(OperatorContext& of) : context(of) { context.settles(true); }
+    Wish(const Wish&) = delete;
+    Wish& operator=(const Wish&) = delete;
+    ~Wish() { context.settles(false); }
+    OperatorContext& context;
+  } const wish(context);
+  if (wait_until(Clock::now() + patience, engine, [&context] { return context.try_settle(); })) return {};
+  return "operator '" + context.spec().name + "' doesn't get in time what its producer makes for it";
+}
+
 void SafePoints::release() noexcept {
   for (const auto& context : contexts_) {
     context->safe_point().release();

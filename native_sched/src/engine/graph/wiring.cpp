@@ -9,8 +9,8 @@ namespace rayelastic {
 namespace {
 
 // The calls of manual operators are inside one another: for a mark those of all operators of the stretch, for records those that submit in
-// the middle of their call, or to several others. Their frames are larger.
-constexpr std::size_t kStackOfStretch = 1024;  // in frames of marks, 0.3 KiB each
+// the middle of their call, or to several others. Their frames are larger. For as long as ports change their models runs may be, too.
+constexpr std::size_t kStackOfStretch = 1024;  // in frames of marks, 0.3 KiB each, and of runs that come so, up to 1 KiB
 constexpr std::size_t kStackOfNested = 16;
 
 std::size_t stack_of(const OperatorSpec& spec, std::size_t consumers) {

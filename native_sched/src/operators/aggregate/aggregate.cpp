@@ -82,6 +82,7 @@ struct AggregateState {
   std::unique_ptr<Groups> partial = {};       // see OperatorSpec::partial; null: nothing was taken since the last mark
   std::vector<const Field*> key_fields = {};  // of the output
   std::vector<void*> of_run = {};             // states to be forgotten, with Emit::Run
+  bool overflowed = false;                    // what was taken in is wrong: every call fails from now on
 
   // A record of the key's aggregates; texts still point into the table. False: a user's code fails.
   [[nodiscard]] bool write(const StringView& key, const std::byte* state, std::byte* record) const {
@@ -90,10 +91,11 @@ struct AggregateState {
     return groups->accumulators.write(state, record);
   }
 
-  // Nobody is in update_partial. False: a sum overflows.
+  // Nobody is in update_partial. False: a sum overflows, now or when it was called before.
   [[nodiscard]] bool take_in_partial() {
     const std::unique_ptr<Groups> taken = std::move(partial);
-    return taken == nullptr || groups->merge(*taken);
+    overflowed = (taken != nullptr && !groups->merge(*taken)) || overflowed;
+    return !overflowed;
   }
 };
 
@@ -159,7 +161,7 @@ std::int64_t emit_all(AggregateState& aggregate, std::byte* out, std::size_t cap
 
 // 0, or REL_FAILED.
 std::int64_t take_in(AggregateState& aggregate, const std::byte* records, std::size_t count, rel_context* context) {
-  const std::ptrdiff_t failed = aggregate.groups->update(records, count);
+  const std::ptrdiff_t failed = aggregate.overflowed ? 0 : aggregate.groups->update(records, count);
   if (failed < 0) return 0;
   context->fail(aggregate.groups->accumulators.problem());
   return REL_FAILED(failed);

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
 HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
-HOLD_LEASE = 600.0  # seconds for which operators are held at most: a coordinator that hangs mustn't hold a job for ever
+# Seconds for which operators are held at most: a coordinator that hangs mustn't hold a job for ever. Longer than one
+# that works may take to have all of them held and saved: otherwise some would go on while others are being saved.
+HOLD_LEASE = 900.0
 
 
 @dataclass(frozen=True, slots=True)
