@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayelastic.errors import ConfigError
+from rayelastic.graph import Lane, Schema
 from rayelastic.plan.config import SHORTEST_PERIOD, JobConfig, ThreadingModel
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import balanced, plan_topology
+from tests.unit.graph.fakes import FakeCode
 from tests.unit.plan.graphs import FakeGraph, graph
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -193,6 +196,21 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, Any], says: str
 def test_a_config_out_of_range(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         JobConfig(**config)
+
+
+def test_a_note_that_is_too_long_goes_on_under_its_first_word() -> None:
+    made = graph(
+        "s source", *(f"operator_number_{i} map <- {f'operator_number_{i - 1}' if i else 's'}" for i in range(4))
+    )
+    python = {
+        name: replace(spec, body=FakeCode(Lane.PYTHON, "made by hand", Schema.of({"a": int}))) if name != "s" else spec
+        for name, spec in made.operators.items()
+    }
+    made = replace(made, operators=python)
+    lines = explain(made, plan_topology(made)).splitlines()
+    first = next(at for at, line in enumerate(lines) if "note: " in line)
+    assert lines[first].startswith("    note: operator_number_0, ")
+    assert lines[first + 1].startswith(" " * lines[first].index("operator") + "operator_number_3 need Python:")
 
 
 def test_a_config_at_its_borders() -> None:

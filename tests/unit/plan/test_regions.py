@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayelastic.errors import GraphError
-from rayelastic.graph import OperatorKind, StateKind
+from rayelastic.graph import OperatorKind, Schema, StateKind, Topology
+from rayelastic.graph.edges import sources
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
+from tests.unit.graph.fakes import FakeCompiler
 from tests.unit.plan.graphs import FakeGraph, graph, graphs
 
 
@@ -41,6 +43,23 @@ def test_word_count() -> None:
     assert formed("lines source", "words map <- lines | l", "counts part[w] <- words | w", "o sink <- counts") == [
         "S:lines", "N:words", "Dw:counts", "P:o",
     ]  # fmt: skip
+
+
+def test_replicas_share_state_where_keys_go_to_them() -> None:
+    made = regions(graph("lines source", "words map <- lines | l", "counts part[w] <- words | w", "o sink <- counts"))
+    assert {region.operators[0]: region.shares_state for region in made} == {
+        "lines": False, "words": False, "counts": True, "o": False,
+    }  # fmt: skip
+
+
+def test_what_deals_out_to_channels_is_one_region_with_them() -> None:
+    topology = Topology("test", compiler=FakeCompiler())
+    rows = topology.source("rows", sources.rows([(1,)], schema=Schema.of({"n": int}, name="Row")))
+    rows.elastic("work", lambda channel: channel.map("a", lambda t: t), most=2)
+    assert [(region.kind, region.operators) for region in regions(topology)] == [
+        (RegionKind.SOURCE, ("rows",)),
+        (RegionKind.STAGE, ("work", "work.0.a", "work.1.a")),
+    ]
 
 
 def test_a_source_stands_alone() -> None:

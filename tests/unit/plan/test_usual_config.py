@@ -10,6 +10,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.config import Elasticity, JobConfig
 from rayelastic.plan.node_placement import Demand
+from rayelastic.plan.tls import TLS
 from rayelastic.plan.wishes.latency import Latency
 from rayelastic.plan.wishes.paper import PaperElasticity
 
@@ -113,3 +114,10 @@ def test_a_goal_is_for_whoever_decides(regions: str | None) -> None:
 def test_a_goal_that_nobody_follows_is_refused(regions: str) -> None:
     with pytest.raises(ConfigError, match=rf"regions='{regions}', goal=.*nobody would follow it"):
         JobConfig(goal=Latency(p99=0.2), regions=regions)
+
+
+def test_certificates_of_links_without_links_that_are_encrypted_are_refused() -> None:
+    tls = TLS("cert.pem", "key.pem", "ca.pem", links=True)
+    assert JobConfig(tls=tls, secure=True).tls == tls
+    with pytest.raises(ConfigError, match=r"without secure=True: links aren't encrypted\. Give secure=True"):
+        JobConfig(tls=tls)

@@ -98,6 +98,15 @@ def test_those_that_meet_share_the_work_by_what_they_give() -> None:
     assert given.cut(costs, 3.9, lambda name: name == "sink") == {"sink"}
 
 
+def test_where_pieces_meet_without_a_queue_one_at_a_time_does_what_is_behind() -> None:
+    """Four fifths of all work are in the sink, at which two pieces take their turns, of half the work each."""
+    names, upstream = ["source", "a", "b", "sink"], {"a": ["source"], "b": ["source"], "sink": ["a", "b"]}
+    samples = {"source": 0.0, "a": 100.0, "b": 100.0, "sink": 800.0}
+    profile = Profile(samples, dict.fromkeys(names, 1e3), 1000.0, busy=1.0, reference=1e4)
+    made = Estimate(profile, OperatorGraph(names, upstream), Explanation(0.0, 0.0))
+    assert 1.1 < made.throughput(Configuration(4, frozenset({"a", "b"})), cpus=8) <= 1 / 0.8
+
+
 def test_a_queue_whose_filler_runs_what_is_behind_it_is_the_one_to_have() -> None:
     """Its two threads divide all work evenly, wherever it stands; without that queues have to stand in the middle."""
     names = ["lines", "words", "counts", "out"]

@@ -109,3 +109,15 @@ def test_what_fits_nowhere_is_over_booked_rather_than_left_out() -> None:
     sim.plant.fail("a")
     assert sim.step().decision.reason in ("a is gone: pe0 to b", "a is gone: pe0 to c")
     assert sim.step().throughput > 200e3
+
+
+def test_what_is_undone_stands_where_it_stood_and_names_no_other_element() -> None:
+    """The other node is so slow that its replicas hold all back."""
+    region = SimulatedRegion((SimulatedOperator("python", 20 * MICRO, token=True),))
+    job = ClusterJob.chain("held back", 0.1 * MICRO, region)
+    sim = simulation(job, 150e3, [SimulatedNode("a", 1), SimulatedNode("b", 4, 0.02)])
+    sim.run(30)
+    told = [step.decision for step in sim.trace if step.decision.verdict is not Verdict.HOLD]
+    assert [decision.verdict for decision in told[:2]] == [Verdict.TRY, Verdict.REVERT]
+    assert set(told[0].plan.nodes.values()) == {"a", "b"}
+    assert told[1].plan.nodes == {"pe0": "a"}

@@ -8,9 +8,11 @@ import pytest
 
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
 from rayelastic.policy.element.guided.known import Known
-from rayelastic.policy.element.guided.measurement import Series
+from rayelastic.policy.element.guided.levels import Purpose
+from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series, Verdict
 from rayelastic.policy.element.guided.proposals import _Proposal
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds
+from rayelastic.policy.element.guided.search import ConfigurationSearch
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 from rayelastic.policy.element.pieces import OperatorGraph
 
 QUEUED = frozenset({"a"})
@@ -49,3 +51,28 @@ def test_operators_are_worth_queues_by_what_a_queue_of_the_engine_costs(ns: int,
         estimate
     )
     assert (trial is not None) == grows
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [(8.0, 4), (3.0, None)])
+def test_one_more_step_is_tried_only_where_more_threads_can_run_at_once(cpus: float, threads: int | None) -> None:
+    """From 1 to 2 threads it gained 80 %; the source and 2 threads fill 3 CPUs."""
+    names = ("source", *(f"op{at}" for at in range(8)))
+    samples = {"source": 0.0} | dict.fromkeys(names[1:], 250.0)
+    estimate = Estimate(
+        Profile(samples, dict.fromkeys(names, 1e5), 2000.0, busy=2.0, reference=1e5), OperatorGraph(names)
+    )
+    queued = frozenset({"op3", "op6"})
+    bounds = Bounds(1, 8, cpus, frozenset(names[1:]), frozenset(), busy=2.0, estimate=estimate)
+    trial = _Proposal(known(1, {(1, queued): 10.0, (2, queued): 18.0}), bounds, SearchThresholds()).rise(estimate)
+    assert (trial.configuration.threads if trial is not None else None) == threads
+
+
+@pytest.mark.parametrize(("gained", "trusted"), [(2.0, True), (1.5, False)])
+def test_an_estimate_is_trusted_once_nine_tenths_of_what_it_promised_came_true(gained: float, trusted: bool) -> None:
+    before, tried = Configuration(1, QUEUED), Configuration(2, QUEUED)
+    search = ConfigurationSearch(before, SearchThresholds(), MeasurementThresholds())
+    search.measured = {before: Series([0.0] * 6), tried: Series([math.log(gained)] * 6)}
+    search.trial = Trial(tried, Purpose.GROWTH, "twice as much is possible", promised=2.0)
+    bounds = Bounds(1, 8, 8.0, QUEUED, frozenset(), busy=1.0, estimate=None)
+    assert search.judge(bounds)[0] is Verdict.ACCEPT
+    assert search.trusted is trusted
