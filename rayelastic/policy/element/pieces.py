@@ -76,6 +76,9 @@ class OperatorGraph:
             if not ups or name in queued:
                 heads[name] = {name: 1.0}
                 continue
+            if len(ups) == 1:  # all of it: a piece shares what is said of its head
+                heads[name] = heads[ups[0]]
+                continue
             heads[name] = {}
             for up in ups:
                 for head, part in heads[up].items():
@@ -94,20 +97,34 @@ class OperatorGraph:
         """
         pieces: dict[str, float] = {}
         every = self.heads(queued)
+        before: Mapping[str, float] = {}
         for name, heads in every.items():
+            if heads is not before:
+                before, single = heads, len(heads) == 1
+                head = next(iter(heads))
+                part = heads[head]
+            if single:
+                pieces[head] = pieces.get(head, 0.0) + part * costs[name]
+                continue
             for head, part in heads.items():
                 pieces[head] = pieces.get(head, 0.0) + part * costs[name]
+        straight = self._straight(queued) if self.shared else frozenset()
         for name in self.operators:
-            if name in queued and name in self.shared and self._leads_straight(name, queued):
+            if name in queued and name in straight:
                 fillers = {head for up in self._upstream[name] for head in every[up]}
                 if len(fillers) == 1 and pieces[name] > pieces[filler := fillers.pop()]:
                     pieces[name] = pieces[filler] = (pieces[name] + pieces[filler]) / 2
         return pieces
 
-    def _leads_straight(self, name: str, queued: frozenset[str]) -> bool:
-        """Tell whether what follows it and is shared has no queue."""
-        following = [down for down in self._downstream[name] if down in self.shared]
-        return all(down not in queued and self._leads_straight(down, queued) for down in following)
+    def _straight(self, queued: frozenset[str]) -> frozenset[str]:
+        """Return the shared operators behind which nothing that is shared has a queue."""
+        straight: set[str] = set()
+        for name in reversed(self.operators):
+            if name in self.shared and all(
+                down not in queued and down in straight for down in self._downstream[name] if down in self.shared
+            ):
+                straight.add(name)
+        return frozenset(straight)
 
     def crossings(self, rates: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
         """Return {head: tuples that its piece puts into queues or takes out of one}, each counted half on either side.
@@ -136,11 +153,7 @@ class OperatorGraph:
         >>> graph.meetings(costs, {"sink": 4.0}, frozenset({"a", "b"}))
         [Meeting(cost=1.0, rate=4.0, pieces=2, queued=False)]
         """
-        heads = self.heads(queued)
-        weight: dict[str, float] = {}
-        for name in reversed(self.operators):
-            inline = (down for down in self._downstream[name] if down not in queued)
-            weight[name] = costs[name] + sum(weight[down] * self._parts[down][name] for down in inline)
+        heads, weight = self.heads(queued), self._weights(costs, queued)
         found = []
         for name in self.operators:
             if name in self.joins:
@@ -159,13 +172,23 @@ class OperatorGraph:
         """
         pieces, heads = self.piece_costs(costs, queued), self.heads(queued)
         dearest = max(pieces, key=pieces.__getitem__)
-        weight: dict[str, float] = {}
-        for name in reversed(self.operators):
-            inline = (down for down in self._downstream[name] if down not in queued)
-            weight[name] = costs[name] + sum(weight[down] * self._parts[down][name] for down in inline)
+        weight = self._weights(costs, queued)
         inside = [name for name in self.operators if name not in queued and dearest in heads[name] and may(name)]
         inside = [name for name in inside if 0 < weight[name] < pieces[dearest]]
         return min(inside, key=lambda name: abs(weight[name] - pieces[dearest] / 2), default=None)
+
+    def _weights(self, costs: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
+        """Return {operator: cost of all that it calls, itself included}."""
+        weight: dict[str, float] = {}
+        for name in reversed(self.operators):
+            following = self._downstream[name]
+            if len(following) == 1:
+                down = following[0]
+                inline = 0.0 if down in queued else weight[down] * self._parts[down][name]
+            else:
+                inline = sum([weight[down] * self._parts[down][name] for down in following if down not in queued])
+            weight[name] = costs[name] + inline
+        return weight
 
     def cut(
         self, costs: Mapping[str, float], most: float, may: Callable[[str], bool], fixed: frozenset[str] = frozenset()
@@ -185,7 +208,20 @@ class OperatorGraph:
         queued = set(fixed)
         weight: dict[str, float] = {}  # of an operator and those inline behind it
         for name in reversed(self.operators):
-            inline = [down for down in self._downstream[name] if down not in queued]
+            following = self._downstream[name]
+            if len(following) < 2:  # nearly all operators: nothing to sort
+                total = costs[name]
+                for down in following:
+                    if down in queued:
+                        continue
+                    part = weight[down] * self._parts[down][name]
+                    total += part
+                    if total > most and may(down):
+                        queued.add(down)
+                        total -= part
+                weight[name] = total
+                continue
+            inline = [down for down in following if down not in queued]
             parts = {down: weight[down] * self._parts[down][name] for down in inline}
             total = costs[name] + sum(parts.values())
             if total > most:

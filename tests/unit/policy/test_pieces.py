@@ -140,3 +140,29 @@ def test_a_queue_in_front_of_what_costs_nothing_divides_nothing() -> None:
     graph = OperatorGraph(["source", "free"])
     assert graph.split({"source": 2.0, "free": 0.0}, frozenset(), lambda name: name != "source") is None
     assert graph.split({"source": 2.0, "free": 0.1}, frozenset(), lambda name: name != "source") == "free"
+
+
+def test_a_long_chain_of_shared_operators_is_no_deeper_than_a_short_one() -> None:
+    names = ["source", *(f"op{i}" for i in range(3000))]
+    graph = OperatorGraph(names, shared=frozenset(names[1:]))
+    costs = dict.fromkeys(names, 1.0)
+    assert graph.piece_costs(costs, frozenset({"op0"})) == {"source": 1500.5, "op0": 1500.5}
+    assert graph.piece_costs(costs, frozenset({"op0", "op2999"}))["source"] == 1.0  # another queue behind it
+
+
+def test_another_explanation_looks_at_no_placement_again() -> None:
+    class Counted(OperatorGraph):
+        looked = 0
+
+        def piece_costs(self, costs: Any, queued: Any) -> Any:
+            self.looked += 1
+            return super().piece_costs(costs, queued)
+
+    names = ["source", "a", "b"]
+    graph = Counted(names)
+    profile = Profile(dict.fromkeys(names, 100.0), dict.fromkeys(names, 1e5), 300.0, busy=1.0, reference=1e5)
+    usual, both = Estimate(profile, graph), Configuration(2, frozenset({"a", "b"}))
+    dear = usual.explained(Explanation(0.5, 0.0))
+    assert dear.throughput(both, 4.0) < usual.throughput(both, 4.0)
+    assert dear.throughput(both, 4.0) == Estimate(profile, OperatorGraph(names), dear.explanation).throughput(both, 4.0)
+    assert graph.looked == 1

@@ -220,7 +220,7 @@ class GuidedMultiLevelElasticity:
             verdict, why = search.judge(bounds)
             if verdict is Verdict.OPEN:
                 return Decision.keep(observation, f"{seen}: {why}", f"ratio test of {purpose.value}")
-            seen, bounds = f"{seen}: {why}", self._bounds(observation)  # with what was learned of hops
+            seen, bounds = f"{seen}: {why}", bounds.explained(search.explanations)  # with what was learned of hops
             if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
                 return self._settle(observation, search, f"{seen}, as remembered")
         if search.trial is None and len(search.measured) == 1 and self._met_again(search):

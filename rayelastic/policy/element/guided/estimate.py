@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from typing import Self
 
 from rayelastic.policy.element.guided.explanation import (
     HOP_SECONDS,
@@ -133,8 +135,15 @@ class Estimate:
         self._rates = {name: rate / profile.reference for name, rate in profile.rates.items()}
         self._pieces: dict[frozenset[str], _Pieces] = {}
         self._cuts: dict[tuple[float, frozenset[str], frozenset[str]], list[frozenset[str]]] = {}
+        self._splits: dict[tuple[frozenset[str], frozenset[str]], str | None] = {}
         self.usual = profile.usual()
         self.explanation = explanation or self.usual
+
+    def explained(self, explanation: Explanation) -> Self:
+        """Return the same with another explanation; what is known of placements is shared."""
+        other = copy(self)
+        other.explanation = explanation
+        return other
 
     def throughput(self, configuration: Configuration, cpus: float, by: Explanation | None = None) -> float:
         """Return the estimate: one thread at a time in a piece, so many threads on so many CPUs, none quite in step."""
@@ -189,7 +198,9 @@ class Estimate:
         ['b']
         """
         for _ in range(more):
-            name = self._graph.split(self._costs, queued, movable.__contains__)
+            if (queued, movable) not in self._splits:
+                self._splits[queued, movable] = self._graph.split(self._costs, queued, movable.__contains__)
+            name = self._splits[queued, movable]
             if name is None:
                 break
             queued |= {name}

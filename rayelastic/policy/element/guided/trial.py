@@ -5,12 +5,14 @@ Must not know how either is done.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
+from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import Margin
 from rayelastic.policy.element.observation import Observation
@@ -125,6 +127,12 @@ class Bounds:
             used=observation.own_cpu if observation.own_cpu > 0 else None,
             estimate=estimate if movable else None,
         )
+
+    def explained(self, explanations: Sequence[Explanation]) -> Self:
+        """Return the same bounds with an estimate by the first of these explanations; none: with what it was."""
+        if self.estimate is None or not explanations:
+            return self
+        return replace(self, estimate=self.estimate.explained(explanations[0]))
 
 
 @dataclass(frozen=True, slots=True)

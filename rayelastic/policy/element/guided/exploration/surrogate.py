@@ -104,20 +104,29 @@ class Surrogate:
 
     def _apart(self, ones: Sequence[Configuration]) -> Floats:
         """Return how far each is from each that was measured: by threads, by queues, by queues where streams meet."""
-        every = sorted(frozenset().union(*(one.queued for one in (*ones, *self._measured))))
-        rows, columns = (_queues(some, every) for some in (ones, self._measured))
+        ways = list(dict.fromkeys(one.queued for one in ones))
+        number = {way: at for at, way in enumerate(ways)}
+        which = [number[one.queued] for one in ones]
+        known_ways = [one.queued for one in self._measured]
+        every = sorted(frozenset().union(*ways, *known_ways))
+        rows, columns = (_queues(some, every) for some in (ways, known_ways))
         both = rows @ columns.T
         either = rows.sum(1)[:, None] + columns.sum(1) - both
         queues = (1 - both / np.maximum(either, 1.0)) * (either > 0) / QUEUES
         meets = np.array([name in self._meetings for name in every], float)
         differ = (rows @ meets)[:, None] + columns @ meets - 2 * (rows * meets) @ columns.T
         levels, known = (np.log2([one.threads for one in some]) / DOUBLINGS for some in (ones, self._measured))
-        apart: Floats = (levels[:, None] - known) ** 2 / 2 + queues + differ / max(1, len(self._meetings)) / MEETINGS
+        apart: Floats = (levels[:, None] - known) ** 2 / 2 + queues[which]
+        apart += differ[which] / max(1, len(self._meetings)) / MEETINGS
         return apart
 
 
-def _queues(ones: Sequence[Configuration], every: Sequence[str]) -> Floats:
-    return np.array([[name in one.queued for name in every] for one in ones], float).reshape(len(ones), len(every))
+def _queues(ways: Sequence[frozenset[str]], every: Sequence[str]) -> Floats:
+    column = {name: at for at, name in enumerate(every)}
+    found: Floats = np.zeros((len(ways), len(every)))
+    for row, way in zip(found, ways, strict=True):
+        row[[column[name] for name in way]] = 1.0
+    return found
 
 
 def expected_improvement(one: Belief, others: float, noise: float) -> float:

@@ -55,7 +55,8 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         return expected_improvement(beliefs[one], second if is_best else first, known.noise)
 
     gains = {one: gain_of(one) for one in candidates}
-    configuration = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)), default=None)
+    names = {one.queued: sorted(one.queued) for one in gains}
+    configuration = max(gains, key=lambda one: (gains[one], -one.threads, names[one.queued]), default=None)
     worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0)
     if configuration is None or gains[configuration] < worth:
         return _once_more(known, thresholds)
@@ -144,4 +145,5 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> l
     }
     found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
     allowed = (found | known.measured.keys()) - set(known.refused)
-    return sorted(allowed, key=lambda one: (one.threads, sorted(one.queued)))
+    names = {one.queued: sorted(one.queued) for one in allowed}
+    return sorted(allowed, key=lambda one: (one.threads, names[one.queued]))
