@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rayelastic import job as jobs
+from rayelastic.commands.changing import add_changing_commands
 from rayelastic.commands.completion import add_completion
 from rayelastic.commands.state import add_restore, add_state_commands, restored
 from rayelastic.demo import APPLICATIONS, listing, show
@@ -68,8 +69,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="rayelastic", description="Elastic stream processing on Ray.")
     commands = parser.add_subparsers(
         required=True,
-        metavar="demo | plan | run | submit | jobs | inspect | rescale | leave | state | snapshot | stop | cancel | "
-        "top | web | plot | doctor | completion",
+        metavar="demo | plan | run | submit | jobs | inspect | rescale | leave | renew-secret | state | snapshot | "
+        "stop | cancel | top | web | plot | doctor | completion",
     )
     parser.add_argument("--version", action="version", version=f"rayelastic {version('rayelastic')}")
     plan = commands.add_parser("plan", help="show regions, lanes and placement of a topology; starts nothing")
@@ -124,16 +125,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     inspect.add_argument("--follow", action="store_true", help="print each adaptation with its reason, as it happens")
     inspect.add_argument("--every-pass", action="store_true", help="also the passes that changed nothing")
     inspect.set_defaults(command=_inspect)
-    rescale = commands.add_parser("rescale", help="give a region of a job on Ray another number of replicas")
-    rescale.add_argument("job")
-    rescale.add_argument("region", help="its name in the plan, such as r1; rayelastic inspect shows it")
-    rescale.add_argument("replicas", type=int)
-    rescale.set_defaults(command=_rescale)
+    changing = add_changing_commands(commands.add_parser)
     saving = add_state_commands(commands.add_parser)
-    leave = commands.add_parser("leave", help="have a job on Ray leave a machine for good; it goes on elsewhere")
-    leave.add_argument("job")
-    leave.add_argument("node", help="its name; rayelastic inspect shows it")
-    leave.set_defaults(command=_leave)
     top = commands.add_parser("top", help="show what a job on Ray does, live")
     top.add_argument("job")
     top.add_argument("--once", action="store_true", help="one picture, of a second, and no more")
@@ -162,7 +155,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command.add_argument(
             "--json", action="store_true", help="JSON for programs" + " (with --once)" * (command is top)
         )
-    for command in (submit, listing, inspect, rescale, leave, cancel, top, web, doctor, *saving):
+    for command in (submit, listing, inspect, *changing, cancel, top, web, doctor, *saving):
         command.add_argument("--address", help="the Ray cluster (default: the one that is found, or a new local one)")
 
     words = [argument for argument in arguments if not argument.startswith("-")]
@@ -316,18 +309,6 @@ def _inspect(options: argparse.Namespace) -> int:
     print("adaptations:")
     for adaptation in job.adaptations(options.follow, options.every_pass):
         print(f"  {adaptation}", flush=True)
-    return 0
-
-
-def _rescale(options: argparse.Namespace) -> int:
-    job = jobs.attach(options.job, address=options.address)
-    print(job.plan().text(), end="")
-    print(job.rescale(options.region, options.replicas).text(), end="")
-    return 0
-
-
-def _leave(options: argparse.Namespace) -> int:
-    print(jobs.attach(options.job, address=options.address).leave(options.node).text(), end="")
     return 0
 
 

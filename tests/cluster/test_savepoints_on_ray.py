@@ -92,3 +92,23 @@ def test_a_job_is_saved_looked_at_stopped_and_gone_on_from(
     )
     assert main(["submit", str(topology), "--quiet", "--restore", str(tmp_path / "stopped")]) == 0
     assert main(["submit", str(topology), "--quiet", "--restore", str(tmp_path / "nothing")]) == 2
+
+
+def test_a_job_goes_on_with_another_secret(
+    ray_cluster: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    go = tmp_path / "go"
+    job = rel.submit(counted("renewed", go), rel.JobConfig(pes=2, regions="manual"))
+    try:
+        while job.metrics().operator("out").tuples_in < 10 * KEYS:
+            job.pause(0.05)
+        before = {one.pid for one in job.status.pes}
+        assert main(["renew-secret", "renewed"]) == 0
+        assert "job 'renewed' goes on with another secret" in capsys.readouterr().out
+        assert not before & {one.pid for one in job.status.pes}, "who has the old one has ended"
+        go.touch()
+        assert left(job.wait(PATIENCE)) == expected(ROWS)
+        assert job.status.checkpoints.restarts == 0
+    finally:
+        job.close()
+    assert main(["renew-secret", "renewed"]) == 2

@@ -206,7 +206,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "a snapshot with a short key": (lambda t, s: rel.Snapshot("x", key=b"short"), "ConfigError", None, "Snapshot(key=...) has to be 16 bytes or more. Make one with secrets.to"),
     "a snapshot with a text as key": (lambda t, s: rel.Snapshot("x", key="x" * 32), "ConfigError", None, "Snapshot(key=...) has to be 16 bytes or more. Make one with secrets.to"),
     "restored from nowhere": (lambda t, s: (done(s), rel.run(t, restore="/nowhere/at/all")), "DamagedError", None, "snapshot /nowhere/at/all has no manifest.json: it is no snapshot, or w"),
-    "restored from a file": (lambda t, s: (done(s), rel.run(t, restore=__file__)), "StateError", None, "can't be read"),
+    "restored from a file": (lambda t, s: (done(s), rel.run(t, restore=__file__)), "StateError", None, "can't be looked at: "),
     "restored from a scheme that isn't": (lambda t, s: (done(s), rel.run(t, restore="nosuch://x/y")), "StateError", None, "snapshot nosuch://x/y can't be opened: Unrecognized filesystem type in"),
     "restored from an empty place": (lambda t, s: (done(s), rel.run(t, restore="")), "ConfigError", None, "Snapshot(''): no location. Give a folder, or a URI such as s3://b/f"),
     "applied is no operator": (lambda t, s: s.apply("a", object()), "GraphError", "a", "is no operator"),

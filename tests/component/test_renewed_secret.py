@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from rayelastic.errors import ChangeError
 from rayelastic.job import Job
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.port.data_port import HandshakeError, Refusal, dial
-from tests.component.dying_coordinator import PATIENCE, ROWS, Doom, DoomedHost, DoomedJob, Row
+from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
+from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, DoomedJob, Row
 
 GATES = 2
 SETTLED = {"regions": "manual", "elasticity": "off"}
@@ -83,6 +85,65 @@ def test_the_old_secret_opens_nothing_and_the_next_coordinator_has_the_new_one(
         assert sorted(row.n for row in rows) == list(range(len(ROWS)))
         assert all(row.all == row.n // 7 + 1 for row in rows)
         assert doomed.job.status.checkpoints.restarts == 0
+    finally:
+        doomed.job.close()
+
+
+class DyingStore(FileStore):
+    """Its coordinator dies while a secret is renewed: behind the line that tells the new one, or before the next."""
+
+    def __init__(self, path: Path, doom: Doom, *, behind: bool) -> None:
+        super().__init__(path)
+        self._doom, self._behind, self._renews = doom, behind, False
+
+    def append(self, line: str, *, alone: bool) -> None:
+        if self._renews:
+            self._die()
+        super().append(line, alone=alone)
+        self._renews = json.loads(line)["kind"] == "secret"
+        if self._renews and self._behind:
+            self._die()
+
+    def _die(self) -> None:
+        self._doom.died = True
+        raise Died
+
+
+class JobRenewed(DoomedJob):
+    """A job whose first coordinator dies while its secret is renewed."""
+
+    def __init__(self, gates: list[testing.Gate], config: rel.JobConfig, folder: Path, *, behind: bool) -> None:
+        self._behind = behind
+        super().__init__(topology(gates), config, DoomedHost(Doom()), folder)
+
+    def _another(self) -> Coordinator:
+        path, first = self._folder / "journal", not (self._folder / "journal").exists()
+        store = DyingStore(path, self._host.doom, behind=self._behind) if first else FileStore(path)
+        return Coordinator(self._spec, self._host, journal=ChangeJournal(store))
+
+
+@pytest.mark.parametrize("behind", [True, False], ids=["before any element ended", "after all have"])
+def test_the_old_secret_opens_nothing_though_the_coordinator_dies_meanwhile(
+    behind: bool, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    saved = rel.Checkpoint(tmp_path / "checkpoints", every=600.0)
+    config = rel.JobConfig(**SETTLED, checkpoint=saved, pes=2)  # type: ignore[arg-type]
+    doomed = JobRenewed(gates, config, tmp_path, behind=behind)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        old = doomed.coordinator._cluster.secret
+        with pytest.raises(Died):
+            doomed.job.renew_secret()
+        doomed.follow()
+        gates[0].open()
+        assert gates[1].wait_reached(PATIENCE)
+        new = doomed.coordinator._cluster.secret
+        assert new != old
+        while doomed.job.status.state.value != "running" or said(doomed.coordinator, new) is not None:
+            doomed.job.pause(0.05)
+        assert said(doomed.coordinator, old) is Refusal.SECRET
+        gates[1].open()
+        assert sorted(row.n for row in doomed.job.wait(PATIENCE)["out"]) == list(range(len(ROWS)))
     finally:
         doomed.job.close()
 

@@ -157,6 +157,10 @@ class Coordinator:
             if self._journal.plan is None:
                 self._life.fail(Failure("its coordinator died before the job had started"))
                 return
+            if self._journal.renewing:
+                self._runs()
+                self._lose(self._plan.loss("its coordinator died while the job's secret was renewed"))
+                return
             for pe in self._plan.now.pes:
                 if pe not in self._cluster.handles and not self._plan.is_dispensable(pe):
                     self._runs()

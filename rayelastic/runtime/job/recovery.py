@@ -196,9 +196,11 @@ class Recovery:
         began, at = self._clock(), None
         try:
             with self._rescaling.standing_still():
+                if renewed:  # noted first: a coordinator after this one has nobody go on with the old one
+                    self._journal.renews(secrets.token_bytes(SECRET_BYTES))
                 self._cluster.give_up_all()
-                if renewed:  # nobody runs who has the old one
-                    self._journal.secret = self._cluster.secret = secrets.token_bytes(SECRET_BYTES)
+                if renewed:
+                    self._cluster.secret = self._journal.secret
                 self._telemetry.forget()
                 at, saved, manifest = self._last_whole()
                 plan = self._plan_of(manifest, wanted)

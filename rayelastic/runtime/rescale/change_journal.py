@@ -173,6 +173,7 @@ class ChangeJournal:
         self.left: tuple[str, ...] = ()  # nodes
         self.paused = False  # whether its elasticity is
         self.secret = b""  # that its elements prove to know, once it was renewed; empty: the job's first one
+        self.renewing = False  # whether some of its elements may still have the one before
         self.over: tuple[str, str] | None = None
         self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
@@ -224,6 +225,10 @@ class ChangeJournal:
     def pauses(self, paused: bool) -> None:
         """Notes that nothing is to be adapted from now on, or again."""
         self._write({"kind": "paused", "paused": paused})
+
+    def renews(self, secret: bytes) -> None:
+        """Notes the secret that the job's elements get, before those that have the old one end."""
+        self._write({"kind": "secret", "secret": secret.hex()})
 
     def stops(self, location: str) -> None:
         """Notes that the job is about to be held, and saved there."""
@@ -309,13 +314,15 @@ class ChangeJournal:
                 self.began = entry.get("began", self.began)
                 self.left = tuple(entry.get("left", ()))
                 self.paused = entry.get("paused", False)
-                self.secret = bytes.fromhex(entry.get("secret", ""))
+                self.secret, self.renewing = bytes.fromhex(entry.get("secret", "")), False
                 self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
             case "left":
                 self.left = tuple(entry["nodes"])
             case "paused":
                 self.paused = entry["paused"]
+            case "secret":
+                self.secret, self.renewing = bytes.fromhex(entry["secret"]), True
             case "stop":
                 self.open_stop = OpenStop(entry["location"])
             case "saved" if self.open_stop is not None:
