@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -52,12 +53,21 @@ class Run:
     """
 
     def __init__(self, gates: Sequence[testing.Gate], checkpoint: rel.Checkpoint | None, store: JournalStore) -> None:
+        self._gates = gates
         self._made, self._host = topology(gates), InProcessHost()
         config = rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=checkpoint)
         self._spec: JobSpec = prepare(self._made, config)
         self.coordinator = Coordinator(self._spec, self._host, journal=ChangeJournal(store))
         self.job = Job("crashes", LocalControl(self.coordinator), self._made)
         self.job._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for gate in self._gates:
+            gate.open()
+        self.job.close()
 
     def follow(self, journal: Path) -> None:
         """The coordinator dies, and another one reads the journal."""
@@ -86,8 +96,7 @@ def test_a_checkpoint_whose_line_is_in_doubt_stays(
 ) -> None:
     saved, journal = tmp_path / "saved", tmp_path / "journal"
     store = Failing(journal)
-    run = Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store)
-    try:
+    with Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store) as run:
         assert gates[0].wait_reached(PATIENCE)
         take(run.coordinator)
         gates[0].open()
@@ -104,17 +113,12 @@ def test_a_checkpoint_whose_line_is_in_doubt_stays(
         lose(run.job, run.coordinator)
         gates[1].open()
         check(run.job.wait(PATIENCE)["out"])
-    finally:
-        for gate in gates:
-            gate.open()
-        run.job.close()
 
 
 def test_what_was_in_doubt_goes_with_the_next_checkpoint(gates: list[testing.Gate], tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     store = Failing(tmp_path / "journal")
-    run = Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store)
-    try:
+    with Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store) as run:
         assert gates[0].wait_reached(PATIENCE)
         take(run.coordinator)
         for _ in range(2):
@@ -124,17 +128,12 @@ def test_what_was_in_doubt_goes_with_the_next_checkpoint(gates: list[testing.Gat
         take(run.coordinator)
         assert [one.name for one in saved.glob("0*")] == ["00000004"]
         assert run.job.status.checkpoints.problem == ""
-    finally:
-        for gate in gates:
-            gate.open()
-        run.job.close()
 
 
 def test_a_checkpoint_that_cannot_be_begun_leaves_no_folder(gates: list[testing.Gate], tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     store = Failing(tmp_path / "journal")
-    run = Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store)
-    try:
+    with Run(gates, rel.Checkpoint(saved, every=NEVER, keep=1), store) as run:
         assert gates[0].wait_reached(PATIENCE)
         take(run.coordinator)
         for store.after in (True, False):
@@ -147,10 +146,6 @@ def test_a_checkpoint_that_cannot_be_begun_leaves_no_folder(gates: list[testing.
         for gate in gates:
             gate.open()
         check(run.job.wait(PATIENCE)["out"])
-    finally:
-        for gate in gates:
-            gate.open()
-        run.job.close()
 
 
 def test_the_journal_of_a_full_disk_can_be_read_and_written_again(
@@ -158,8 +153,7 @@ def test_the_journal_of_a_full_disk_can_be_read_and_written_again(
 ) -> None:
     """Half a line is taken back: neither the next line nor the next coordinator reads it."""
     journal, rest = disk / "journal", disk / "rest"
-    run = Run(gates, rel.Checkpoint(tmp_path / "saved", every=NEVER, keep=1), FileStore(journal))
-    try:
+    with Run(gates, rel.Checkpoint(tmp_path / "saved", every=NEVER, keep=1), FileStore(journal)) as run:
         assert gates[0].wait_reached(PATIENCE)
         take(run.coordinator)
         gates[0].open()
@@ -181,17 +175,12 @@ def test_the_journal_of_a_full_disk_can_be_read_and_written_again(
         lose(run.job, run.coordinator)
         gates[1].open()
         check(run.job.wait(PATIENCE)["out"])
-    finally:
-        for gate in gates:
-            gate.open()
-        run.job.close()
 
 
 def test_a_savepoint_that_can_not_be_noted_is_none(gates: list[testing.Gate], tmp_path: Path) -> None:
     """The next coordinator would take it for one that failed, and discard it: so nobody may count on it."""
     store = Failing(tmp_path / "journal")
-    run = Run(gates, None, store)
-    try:
+    with Run(gates, None, store) as run:
         assert gates[0].wait_reached(PATIENCE)
         store.fails, store.after = ["goes on"], False
         with pytest.raises(OSError, match="Input/output error"):
@@ -204,10 +193,6 @@ def test_a_savepoint_that_can_not_be_noted_is_none(gates: list[testing.Gate], tm
         for gate in gates:
             gate.open()
         check(run.job.wait(PATIENCE)["out"])
-    finally:
-        for gate in gates:
-            gate.open()
-        run.job.close()
 
 
 @pytest.mark.parametrize("after", [True, False], ids=["written", "not written"])
@@ -215,8 +200,7 @@ def test_a_stop_that_can_not_be_noted_lets_the_job_go_on(
     after: bool, gates: list[testing.Gate], tmp_path: Path
 ) -> None:
     store = Failing(tmp_path / "journal")
-    run = Run(gates, None, store)
-    try:
+    with Run(gates, None, store) as run:
         assert gates[0].wait_reached(PATIENCE)
         store.fails, store.after = ["saved"], after
         with pytest.raises(OSError, match="Input/output error"):
@@ -226,7 +210,3 @@ def test_a_stop_that_can_not_be_noted_lets_the_job_go_on(
         for gate in gates:
             gate.open()
         check(run.job.wait(PATIENCE)["out"])
-    finally:
-        for gate in gates:
-            gate.open()
-        run.job.close()
