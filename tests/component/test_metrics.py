@@ -6,6 +6,7 @@ import itertools
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,6 +22,7 @@ from rayelastic.runtime.watch.metric_table import METRICS, Kind
 
 PERIOD = 0.2  # seconds of an adaptation
 LOOK = 0.5  # seconds of a look for the bottleneck
+SETTLED, TURNS = 0.5, 1.5  # seconds of turns that are not looked at, and that are
 LOOKS = 20  # until the threads of a busy machine have come to their work
 
 
@@ -270,3 +272,26 @@ def test_a_bad_metrics_port_starts_nothing(port: object) -> None:
     topology.source("numbers", rel.sequence(1)).sink("out", rel.count())
     with pytest.raises(ConfigError, match="metrics_port"):
         rel.run(topology, metrics_port=port)  # type: ignore[arg-type]
+
+
+def test_operators_that_take_turns_under_the_token_have_the_cpu_time_of_their_threads() -> None:
+    """A thread that was just woken has its turn when its CPU has begun: what it used before was its operator's work."""
+
+    def burn(t: Any) -> int:
+        for _ in itertools.repeat(None, 20_000):  # that isn't compiled
+            pass
+        return int(t.value)
+
+    topology = rel.Topology("turns")
+    even = topology.source("even", rel.sequence(10_000_000))
+    odd = topology.source("odd", rel.sequence(10_000_000))
+    first = even.union(odd).map("first", burn, schema={"value": int}, lane="python")
+    first.map("second", burn, schema={"value": int}, lane="python").sink("out", rel.call(lambda t: None))
+    models = {"first": "manual", "second": "dynamic", "out": "manual"}
+    with closing(start(topology, rel.JobConfig(elasticity="off", threads=1, threading=models))) as job:
+        job.pause(SETTLED)
+        before = job.metrics().pes[0]
+        job.pause(TURNS)
+        after = job.metrics().pes[0]
+    inside = sum(o.cpu_seconds for o in after.operators) - sum(o.cpu_seconds for o in before.operators)
+    assert inside >= 0.75 * (after.cpu_seconds - before.cpu_seconds) > 0

@@ -7,6 +7,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace rayelastic {
 
@@ -19,6 +20,13 @@ std::uint64_t cpu_time(const EngineThread& thread) {
   timespec used{};
   if (!thread.alive.load(std::memory_order_acquire) || clock_gettime(thread.cpu_clock, &used) != 0) return 0;
   return static_cast<std::uint64_t>(used.tv_sec) * kNanoseconds + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+// Whether a thread uses a CPU now. One that has been woken and waits for its CPU doesn't: a halted one of a virtual machine takes up to
+// a millisecond to begin. Where there is one CPU alone, this thread has it, and nobody knows.
+bool is_running(const EngineThread& thread, std::uint64_t cpu) {
+  static const bool one_cpu = std::thread::hardware_concurrency() == 1;
+  return one_cpu || cpu_time(thread) > cpu;
 }
 
 // Whether a thread sleeps, whatever for: its file says S or D behind its name in brackets, of 15 bytes at most. Not if nobody knows.
@@ -63,7 +71,8 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
   thread.watch.unplaced_ns += used;
   const bool ran_on = used >= elapsed_ns_ - elapsed_ns_ / 8;
   const bool asleep = !ran_on && (used > 0 || in_operator) && is_asleep(thread);
-  if (used > 0 && !asleep) {
+  const bool runs = ran_on || (!asleep && (in_operator || is_running(thread, cpu)));
+  if (used > 0 && runs) {
     (in_operator ? profile_.operator_cpu[doing] : profile_.engine_cpu) += thread.watch.unplaced_ns;
     thread.watch.unplaced_ns = 0;
   }

@@ -1,7 +1,8 @@
 // The profiler: what each engine thread is doing, looked at 100 times a second (Middleware'19 section 3, M02). Where the paper
 // counts snapshots, a snapshot here carries the CPU time that its thread used: a thread that sleeps in user code, waits for the GIL or
 // was preempted adds nothing to the cost of its operator. What a thread used before it fell asleep goes to what it is next seen to run,
-// not to what it sleeps in: a source that waits for its next tuple would else have the cost of all that ran in its thread. Totals only
+// not to what it sleeps in: a source that waits for its next tuple would else have the cost of all that ran in its thread. Nor does it
+// go to a wait that it was woken from and for whose end it has no CPU yet. Totals only
 // grow, so any two readings make a window, and no reader ever finds an empty one (E9).
 //
 // Also the watchdog (P23, P25): a scheduler thread that stays in user code for longer than a while is stuck, and said to be so.

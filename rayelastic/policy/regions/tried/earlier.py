@@ -1,0 +1,66 @@
+"""Replicas and processes that paid in an earlier run of a job: where this one begins once it has too little.
+
+They are put on trial like any other change, within today's bounds, so what doesn't pay any more is taken back and
+forgotten. They say more than an estimate only while nobody knows how much the sources could give. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from rayelastic.policy.regions.model import Shape
+from rayelastic.policy.regions.sizing import Sizing, replicas_allowed
+
+__all__ = ["Earlier"]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What was found to pay.
+
+    Args:
+        replicas: {region: how many}.
+        apart: operators that went to a process of their own.
+
+    >>> found = Earlier().kept({"r1": ((), 4)})
+    >>> found.replicas, found.undone({"r1": ((), 4)}).replicas
+    ({'r1': 4}, {})
+    """
+
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
+
+    def kept(self, shapes: Mapping[str, Shape], apart: tuple[str, ...] = ()) -> Self:
+        """Return the same with a growth that paid."""
+        more = {region: replicas for region, (_, replicas) in shapes.items() if replicas > 1}
+        return replace(self, replicas={**self.replicas, **more}, apart=apart or self.apart)
+
+    def undone(self, shapes: Mapping[str, Shape], apart: tuple[str, ...] = ()) -> Self:
+        """Return the same without a growth that didn't pay."""
+        left = {r: n for r, n in self.replicas.items() if r not in shapes or shapes[r][1] != n}
+        return replace(self, replicas=left, apart=() if apart and apart == self.apart else self.apart)
+
+    def raised(self, wanted: Mapping[str, Shape], sizing: Sizing, *, guessed: bool) -> dict[str, Shape]:
+        """Return larger shapes with as many replicas as paid, where more are wanted and nobody knows how many.
+
+        Args:
+            wanted: {region: shape} by what is known of this run.
+            sizing: what is known, and the plan in force.
+            guessed: whether what sources are offered is a guess.
+        """
+        found = dict(wanted)
+        for region, (cuts, replicas) in wanted.items() if guessed and sizing.held_back else ():
+            planned = sizing.plan.region(region)
+            most = replicas_allowed(planned, sizing.models[region], sizing.thresholds, sizing.can)
+            shape = cuts, max(replicas, min(self.replicas.get(region, 0), most))
+            if shape not in sizing.rejected.get(region, ()):
+                found[region] = shape
+        return found
+
+    def text(self, shapes: Mapping[str, Shape], apart: tuple[str, ...] = ()) -> str:
+        """Say which part of a change paid earlier, in front of its reason; empty if none did."""
+        same = [f"{n} replicas of {region}" for region, (_, n) in shapes.items() if self.replicas.get(region) == n]
+        same += [f"a process for {', '.join(apart)}"] if apart and apart == self.apart else []
+        return f"{', '.join(same)} paid in an earlier run; " if same else ""
