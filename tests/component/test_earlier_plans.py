@@ -13,7 +13,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import Job, start
-from rayelastic.policy.regions.earlier import Earlier
+from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans
 
 ANSWER = 0.002  # seconds that a tuple waits for its answer

@@ -158,6 +158,7 @@ class Known:
         self._regions: dict[str, _Region] = {}
         self._offered: dict[str, _Offered] = {}
         self._made: dict[str, SteadyAverage] = {}
+        self._passed: dict[str, SteadyAverage] = {}
         self._blocked: dict[str, ExponentialAverage] = {}
         self.load_changed = False
 
@@ -185,6 +186,11 @@ class Known:
         )
 
     @property
+    def passed(self) -> dict[str, float]:
+        """{region: tuples/s that its last operator takes}."""
+        return {name: passed.value for name, passed in self._passed.items()}
+
+    @property
     def doubtful(self) -> bool:
         """Whether a load deviated in the last period."""
         return any(offered.average.doubtful for offered in self._offered.values())
@@ -197,6 +203,7 @@ class Known:
             region.limit = ExponentialAverage(self._t.weight)
             region.work = SteadyAverage(self._t)  # what the change did to it is no change of load
         self._made.clear()
+        self._passed.clear()
         self._blocked.clear()
         for offered in self._offered.values():
             if offered.guessed:  # a source runs faster or slower beside other threads
@@ -214,6 +221,11 @@ class Known:
                 self._learn_source(observed)
             if observed.throughput > 0:
                 self._learn_region(observed, planned, limits=name in full and name not in leads_to_full)
+        if self.load_changed:
+            self._passed.clear()
+        for observed in seen.regions:
+            passed = self._passed.setdefault(observed.region, SteadyAverage(self._t))
+            passed.add(observed.pipelines[-1].taken[-1])
 
     def models(self) -> dict[str, RegionModel]:
         """Return the regions of which something is known."""

@@ -124,6 +124,8 @@ class PlanObservation:
         settled: whether the local levels of all processing elements have settled (architecture, section 1).
         adapted: whether the plan that was asked for last is in force.
         cost: of the last change, seconds of throughput that it took away; None: not measured.
+        waits_for_cpus: share of their time inside operators that the threads of an element had no CPU, 0..1, of the
+            element where it is most: others use the CPUs of its host, such as processes that start.
         latencies: marks that reached sinks in the period, by how long they were under way: less than 2^i microseconds,
             and not less than half of that; empty: none is known of.
 
@@ -141,6 +143,7 @@ class PlanObservation:
     settled: bool = True
     adapted: bool = True
     cost: float | None = None
+    waits_for_cpus: float = 0.0
     latencies: tuple[int, ...] = ()
 
     def of(self, region: str) -> RegionObservation:

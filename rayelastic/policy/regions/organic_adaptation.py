@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.earlier import Earlier
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow, PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.rates import RateAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.policy.regions.tried.earlier import Earlier
 
 __all__ = ["OrganicAdaptation"]
 

@@ -15,13 +15,12 @@ How it differs from the paper's algorithm, and why:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import short
-from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
+from rayelastic.policy.regions.actions import AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.earlier import Earlier
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.hosting import load_of, rehosted
 from rayelastic.policy.regions.learning import Known
@@ -29,30 +28,14 @@ from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted, why_together
 from rayelastic.policy.regions.proposal import next_node, propose
-from rayelastic.policy.regions.rejections import Rejections, Reversals
 from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.policy.regions.tried.earlier import Earlier
+from rayelastic.policy.regions.tried.rejections import Rejections, Reversals
+from rayelastic.policy.regions.tried.trial import Carried, Trial
 
 __all__ = ["RateAdaptation"]
-
-LEAST_OF_PARTING = 1 / 3  # of the gain that it promises, from which on a parting of operators is kept
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """A change that is to be judged."""
-
-    before: ExecPlan
-    actions: tuple[AdaptationAction, ...]
-    shapes: Mapping[str, Shape]  # of the regions that change
-    carried: float  # tuples/s when it was decided
-    share: float  # of what was offered then
-    gain: float  # expected, relative
-    grows: bool
-    relieved: tuple[str, ...]  # nodes
-    parting: Parting | None = None
-    shared: tuple[str, ...] = ()  # regions whose partitions move
 
 
 class RateAdaptation:
@@ -81,7 +64,7 @@ class RateAdaptation:
     def reset(self) -> None:
         """Forget everything."""
         self._known = Known(self._t)
-        self._trial: _Trial | None = None
+        self._trial: Trial | None = None
         self._plan: ExecPlan | None = None  # in force, or asked for
         self._rejected = Rejections(self._t.reject_periods)
         self._reversals = Reversals(self._t.shrink_periods)
@@ -97,7 +80,7 @@ class RateAdaptation:
             PARTINGS: self._t.restart_cost,
             "share": self._t.rebalance_cost,
         }
-        self._age = self._waited = self._doubts = self._grow = self._shrink = self._stable = 0
+        self._age = self._waited = self._starved = self._doubts = self._grow = self._shrink = self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
@@ -119,6 +102,11 @@ class RateAdaptation:
         self._charge(seen)
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
+        if self._trial and seen.waits_for_cpus > self._t.others and self._starved < self._t.settle_periods:
+            self._age -= 1
+            self._starved += 1
+            without = f"its threads had no CPU for {seen.waits_for_cpus:.0%} of their work"
+            return self._hold(seen, f"{without}: not judged, {self._starved} of {self._t.settle_periods} periods")
         self._known.learn(seen)
         if self._latency is not None:
             self._latency.see(seen.latencies)
@@ -143,6 +131,9 @@ class RateAdaptation:
 
     def _sizing(self, seen: PlanObservation) -> Sizing:
         return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, self._can)
+
+    def _carried(self, sizing: Sizing) -> Carried:
+        return Carried(sizing.carried, sizing.offered, self._known.passed)
 
     def _aimed(self, sizing: Sizing) -> Sizing:
         """The same for the utilisation that latency asks for; where sources are held back, that is what takes long."""
@@ -202,10 +193,8 @@ class RateAdaptation:
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
         self._notes(tuple(wanted), grows=grows)
-        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
-        self._trial = _Trial(
-            seen.plan, proposal.actions, proposal.shapes, sizing.carried, share, gain, grows, tuple(relieve)
-        )
+        now = self._carried(sizing)
+        self._trial = Trial(seen.plan, proposal.actions, proposal.shapes, now, gain, grows, tuple(relieve))
         self._started(proposal.plan)
         return AdaptationDecision(
             proposal.plan,
@@ -228,9 +217,9 @@ class RateAdaptation:
         )
         if sharing.gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it")
-        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
         names = tuple(action.region for action in sharing.actions)
-        self._trial = _Trial(seen.plan, sharing.actions, {}, sizing.carried, share, sharing.gain, True, (), None, names)
+        now = self._carried(sizing)
+        self._trial = Trial(seen.plan, sharing.actions, {}, now, sharing.gain, grows=True, shared=names)
         self._started(sharing.plan)
         rule = "as many keys as each replica can take"
         return AdaptationDecision(sharing.plan, Verdict.TRY, actions=sharing.actions, reason=why, rule=rule, reset=True)
@@ -249,8 +238,7 @@ class RateAdaptation:
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it")
         self._notes((PARTINGS,), grows=grows)
-        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
-        self._trial = _Trial(seen.plan, parting.actions, {}, sizing.carried, share, gain, grows, (), parting)
+        self._trial = Trial(seen.plan, parting.actions, {}, self._carried(sizing), gain, grows, parting=parting)
         self._started(parting.plan)
         rule = "a process for each Python token that is needed"
         return AdaptationDecision(parting.plan, Verdict.TRY, actions=parting.actions, reason=why, rule=rule, reset=True)
@@ -268,20 +256,10 @@ class RateAdaptation:
         assert trial is not None
         self._trial = None
         sizing = self._sizing(seen)
-        share = sizing.carried / sizing.offered if sizing.offered > 0 else 1.0
-        gain = 0.0
-        if trial.carried > 0:  # the load may have changed meanwhile: the better one of share and rate counts
-            gain = max(share / trial.share, sizing.carried / trial.carried if trial.grows else 0.0) - 1.0
-        if trial.grows:
-            enough = min(self._t.throughput_gain, trial.gain / 2)
-            if trial.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
-                enough = max(self._t.throughput_gain, trial.gain * LEAST_OF_PARTING)
-            good = share >= self._t.carried or gain >= enough
-        else:
-            good = share >= self._t.carried * min(1.0, trial.share)
-        measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {gain:+.0%}"
+        now = self._carried(sizing)
+        measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {trial.gained(now):+.0%}"
         apart = trial.parting.operators if trial.parting is not None else ()
-        if good:
+        if trial.is_good(now, self._t):
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
             less = 0 < self._t.carried * self._paid_at <= sizing.carried  # as much with fewer is learned, too
@@ -336,7 +314,7 @@ class RateAdaptation:
         self._known.forget(plan)
         if self._latency is not None:
             self._latency.forget()
-        self._age = self._waited = self._doubts = self._stable = 0
+        self._age = self._waited = self._starved = self._doubts = self._stable = 0
 
     def _charge(self, seen: PlanObservation) -> None:
         """Remember what the last change cost, by its dearest kind of action."""

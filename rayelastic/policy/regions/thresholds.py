@@ -48,6 +48,8 @@ class OrganicThresholds:
         warm_up: periods after a change that are not looked at.
         verify: periods after the warm-up on which a change is judged.
         settle_periods: periods to wait for local levels at most; a bound, so that one noisy element starves nobody.
+        others: share of the work of an element's threads for which they had no CPU, above which a change isn't judged
+            yet, for as many periods at most: others had the CPUs, such as the processes that the change starts.
         guessed_growth: times what a source makes that it is believed to be offered, if it can't tell: a paced source
             that is held back looks like one without end, and nobody should get 16 replicas for twice the load.
         carried: share of the offered load that counts as all of it.
@@ -82,6 +84,7 @@ class OrganicThresholds:
     warm_up: int = 1
     verify: int = 2
     settle_periods: int = 6
+    others: float = 0.25
     guessed_growth: float = 4.0
     carried: float = 0.95
     weight: float = 0.1

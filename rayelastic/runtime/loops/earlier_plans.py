@@ -10,7 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from rayelastic.policy.regions.earlier import Earlier
+from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.runtime.loops.kept_values import KeptValues
 from rayelastic.runtime.values.specs import JobSpec
 

@@ -81,6 +81,7 @@ def observe_regions(
         settled=settled,
         adapted=adapted,
         cost=cost,
+        waits_for_cpus=1.0 - 1.0 / max(stretches.values(), default=1.0),
         latencies=_latencies(before, after),
     )
 

@@ -12,9 +12,9 @@ from bench.plant.cluster.run import ClusterSimulation
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.earlier import Earlier
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.policy.regions.tried.earlier import Earlier
 
 MICRO = 1e-6
 PERIOD = 2.0  # s

@@ -54,6 +54,18 @@ def test_shares_of_the_period_not_of_the_life() -> None:
     assert region.pipelines[0].overhead == pytest.approx(0.4)
 
 
+def test_threads_without_a_cpu_are_told() -> None:
+    """Of the element where it is most: 2 s of CPU time in 8 s inside operators, of which 1 s is asleep."""
+    short = operator("parse", 100, 9, 2.0, 8.0, 1.0)
+    after = {
+        "pe0": sample("pe0", 10.0, 3.0, operator("lines", 0, 100, 1.0), operator("parse", 100, 9, 2.0)),
+        "pe1": sample("pe1", 10.0, 2.0, short),
+    }
+    assert observe_regions(PLAN, {}, after, at=10.0).waits_for_cpus == pytest.approx(5 / 7)
+    del after["pe1"]
+    assert observe_regions(PLAN, {}, after, at=10.0).waits_for_cpus == 0.0
+
+
 @pytest.mark.parametrize(("inside", "blocked"), [(6.0, 0.0), (2.5, 0.75)])
 def test_a_source_that_waits_for_its_next_tuple_is_not_held_back(inside: float, blocked: float) -> None:
     """What else its thread does meanwhile doesn't matter; waits for a CPU, which all have, are no spare time."""

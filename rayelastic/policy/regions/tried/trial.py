@@ -1,0 +1,85 @@
+"""A change of plan that is on trial: what was so before, and what it has to give to be kept (Joker 4.3). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.regions.actions import AdaptationAction
+from rayelastic.policy.regions.model import Shape
+from rayelastic.policy.regions.parting import Parting
+from rayelastic.policy.regions.thresholds import OrganicThresholds
+
+__all__ = ["Carried", "Trial"]
+
+LEAST_OF_PARTING = 1 / 3  # of the gain that it promises, from which on a parting of operators is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a job gets done.
+
+    Args:
+        sources: tuples/s that sources make; where they have begun just now, more than what is behind them takes.
+        offered: tuples/s that they would make if nothing held them back.
+        passed: {region: tuples/s that its last operator takes}.
+    """
+
+    sources: float
+    offered: float
+    passed: Mapping[str, float]
+
+    @property
+    def share(self) -> float:
+        """Of what is offered."""
+        return self.sources / self.offered if self.offered > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A change that is to be judged.
+
+    Args:
+        before: the plan that it changed.
+        actions: that changed it.
+        shapes: of the regions that change.
+        carried: when it was decided.
+        gain: expected, relative.
+        grows: whether it takes more threads or processes.
+        relieved: nodes that it takes work from.
+        parting: it, if operators go to a process of their own or back.
+        shared: regions whose partitions move.
+    """
+
+    before: ExecPlan
+    actions: tuple[AdaptationAction, ...]
+    shapes: Mapping[str, Shape]
+    carried: Carried
+    gain: float
+    grows: bool
+    relieved: tuple[str, ...] = ()
+    parting: Parting | None = None
+    shared: tuple[str, ...] = ()
+
+    def gained(self, now: Carried) -> float:
+        """Return the relative gain. The load may have changed meanwhile: the better one of share and rate counts."""
+        if self.carried.sources <= 0:
+            return 0.0
+        before = self.carried
+        found = [now.share / before.share]
+        if self.grows:
+            found.append(now.sources / before.sources)
+        if self.grows and self.parting is not None:  # soon after the start, when sources still fill queues
+            names = {action.region for action in self.actions if before.passed.get(action.region, 0.0) > 0}
+            found += [now.passed.get(name, 0.0) / before.passed[name] for name in names]
+        return max(found) - 1.0
+
+    def is_good(self, now: Carried, t: OrganicThresholds) -> bool:
+        """Whether it is kept."""
+        if not self.grows:
+            return now.share >= t.carried * min(1.0, self.carried.share)
+        enough = min(t.throughput_gain, self.gain / 2)
+        if self.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
+            enough = max(t.throughput_gain, self.gain * LEAST_OF_PARTING)
+        return now.share >= t.carried or self.gained(now) >= enough

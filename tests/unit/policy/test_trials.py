@@ -1,0 +1,106 @@
+"""What a change of plan is judged by: what passes, not what queues take, and not while others have the CPUs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.plant import ClusterPlant
+from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.regions import RegionKind
+from rayelastic.policy.regions.actions import AdaptationDecision, SplitPipeline, Verdict
+from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.observation import PlanObservation, RegionObservation
+from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.policy.regions.parting import Parting
+from rayelastic.policy.regions.thresholds import SETTLE_PERIODS, OrganicThresholds
+from rayelastic.policy.regions.tried.trial import Carried, Trial
+
+MICRO = 1e-6
+
+
+def slowed(seen: RegionObservation, factor: float) -> RegionObservation:
+    """A region that gets so much of its work done, in so much of its time."""
+    pipelines = [
+        replace(
+            p,
+            cpu=tuple(factor * cpu for cpu in p.cpu),
+            taken=tuple(factor * taken for taken in p.taken),
+            emitted=factor * p.emitted,
+        )
+        for p in seen.pipelines
+    ]
+    return replace(seen, throughput=factor * seen.throughput, pipelines=tuple(pipelines))
+
+
+class StartingProcesses:
+    """The default, on a host whose CPUs go to what each change starts, for some periods; it tells so, or not."""
+
+    def __init__(self, periods: int, *, tells: bool = True) -> None:
+        self._policy = OrganicAdaptation(
+            thresholds=OrganicThresholds.of_running_jobs(0.8),
+            actuation=Actuation.of_running_jobs((), 8, restarts=True),
+        )
+        self._periods = periods
+        self._tells = tells
+        self._plan: ExecPlan | None = None
+        self._left = 0
+        self.reasons: list[str] = []
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        if self._plan is not None and seen.plan.regions != self._plan.regions:
+            self._left = self._periods
+        self._plan = seen.plan
+        if self._left:
+            self._left -= 1
+            regions = tuple(slowed(region, 0.3) for region in seen.regions)
+            seen = replace(seen, regions=regions, waits_for_cpus=0.6 if self._tells else 0.0)
+        decision = self._policy.step(seen)
+        self.reasons.append(decision.reason)
+        return decision
+
+
+def played(policy: StartingProcesses) -> ClusterSimulation:
+    """Two Python functions under one token, that two processes make twice as fast."""
+    operators = tuple(SimulatedOperator(name, 100 * MICRO, token=True) for name in "fg")
+    job = ClusterJob.chain("two", 1e-7, SimulatedRegion(operators, kind=RegionKind.PIPELINE))
+    plant = ClusterPlant(job, [SimulatedNode("n0", 4.0)], ClusterConstants())
+    simulation = ClusterSimulation(
+        plant, policy, lambda _: {"r0": 20e3}, period=2.0, noise=0.02, seed=1, offered_known=False
+    )
+    simulation.run(40)
+    return simulation
+
+
+def test_a_change_is_judged_once_the_processes_that_it_starts_leave_the_cpus() -> None:
+    policy = StartingProcesses(periods=3)  # the first one is the warm-up
+    simulation = played(policy)
+    assert [step.decision.verdict for step in simulation.changes()] == [Verdict.TRY]
+    assert len(simulation.trace[-1].plan.pes) == 2
+    assert sum("no CPU for 60% of their work: not judged" in reason for reason in policy.reasons) == 2
+
+
+def test_it_would_be_taken_back_otherwise() -> None:
+    simulation = played(StartingProcesses(periods=3, tells=False))
+    assert Verdict.REVERT in [step.decision.verdict for step in simulation.changes()]
+
+
+def test_who_never_gets_cpus_is_judged_all_the_same() -> None:
+    policy = StartingProcesses(periods=1000)
+    simulation = played(policy)
+    assert Verdict.REVERT in [step.decision.verdict for step in simulation.changes()]
+    assert f"not judged, {SETTLE_PERIODS} of {SETTLE_PERIODS} periods" in " ".join(policy.reasons)
+
+
+def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
+    before = Carried(sources=1_100.0, offered=4_400.0, passed={"r2": 570.0})  # what was taken, and what fills queues
+    after = Carried(sources=1_080.0, offered=4_320.0, passed={"r2": 1_080.0})
+    actions = (SplitPipeline("r2", "g"),)
+    parting = Parting(ExecPlan("two", ()), actions, ("g",), gain=0.9)
+    trial = Trial(ExecPlan("two", ()), actions, {}, before, gain=0.9, grows=True, parting=parting)
+    assert trial.gained(after) == 1_080 / 570 - 1
+    assert trial.is_good(after, OrganicThresholds())
+    unseen = replace(trial, carried=replace(before, passed={}))
+    assert unseen.gained(after) == 0.0  # the share of what is offered, a guess, is as it was
+    assert not unseen.is_good(after, OrganicThresholds())
