@@ -281,3 +281,34 @@ def test_replicas_that_take_turns_are_saved_with_their_rules(tmp_path: Path) -> 
     finally:
         job.close()
     assert [tuple(t) for t in rows] == [(n, *rule) for n in range(6000) for rule in known]
+
+
+@pytest.mark.parametrize("answer", [0.0002, 0.004])
+def test_replicas_that_wait_for_answers_all_wait_all_the_time(answer: float) -> None:
+    """The first one runs in the thread that deals: the others would have nothing to do while it had a long turn, and it
+    would have nothing to do while whoever deals waited for one of the others."""
+
+    def ask(t: Number) -> Number:
+        threading.Event().wait(answer)
+        return t
+
+    numbers = Numbers()
+    topology = rel.Topology("answers")
+    stream = topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, schema=Number, lane="python")
+    stream.sink("out", rel.call(lambda t: None))
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off"))
+    try:
+        job.rescale("r1", 4)
+        job.pause(1.0)  # until those who send know how fast each of the others is
+        before = job.metrics()
+        job.pause(2.0)
+        after = job.metrics()
+        inside = [
+            sum(o.inside_seconds for o in now.operators if o.name == "ask")
+            - sum(o.inside_seconds for o in then.operators if o.name == "ask")
+            for then, now in zip(before.pes, after.pes, strict=True)
+        ]
+        assert min(inside) > 0.85 * (after.seconds - before.seconds), inside
+    finally:
+        numbers.enough.set()
+        job.close()

@@ -131,9 +131,16 @@ void Link::keep_ahead(std::uint64_t bytes) noexcept {
   sealed_->aim(frame);
 }
 
-bool Link::has_room() const {
+std::size_t Link::room() {
   const Lock lock(mutex_);
-  return has_credit();
+  if (window_ > 0 && outstanding_ <= ahead_ / 2) return std::max<std::size_t>(open_->free_bytes(), 1);
+  if (window_ > 0 && !starved_) {  // who asks has records and doesn't wait here
+    totals_.credit_waits.fetch_add(1, std::memory_order_relaxed);
+    starved_ = heartbeat_due_ = true;
+    pump(lock);
+    if (has_unsent() && !watched_) wake();
+  }
+  return 0;
 }
 
 bool Link::has_credit() const noexcept {

@@ -1,5 +1,6 @@
 // How a router deals records out in turns: to replicas of a region without state, any of which may have any record.
 #include <algorithm>
+#include <chrono>
 
 #include "operator/record_buffer.hpp"
 #include "rayelastic/net/router.hpp"
@@ -8,8 +9,10 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::size_t kFewestInTurn = 4;  // records
-constexpr std::size_t kMostInTurn = 256;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostInTurn = 256;           // records
+constexpr std::chrono::milliseconds kLongest{10};  // of a turn: of a replica that runs here, or of a link without room, while others wait
 
 }  // namespace
 
@@ -28,8 +31,14 @@ bool Router::deal(const Run& run, rel_context* context) {
     if (turns_ == 0 && sole_ != kHeld) return send_all(sole_, {records, run.count - first, stride, run.chunks}, context);
     if (turns_ == 0 && !send_turn(whole_, {records, 0, stride, {}}, context)) return false;
     const std::uint16_t number = next_in_turn();
-    const std::size_t count = std::min(turn_records_, run.count - first);
+    Target& target = targets_[number];
+    const std::size_t count = std::min(target.in_turn, run.count - first);
+    const auto began = Clock::now();
     if (!send_turn(number, {records, count, stride, run.chunks}, context)) return false;
+    if (Clock::now() - began > kLongest)
+      target.in_turn = std::max<std::size_t>(count / 2, 1);
+    else if (count == target.in_turn)
+      target.in_turn = std::min(target.in_turn + 1, kMostInTurn);
     first += count;
   }
   return true;
@@ -42,15 +51,15 @@ std::uint16_t Router::next_in_turn() {
     cursor_ = (cursor_ + stride_) % owners_.size();
     const std::uint16_t owner = owners_[cursor_];
     if (owner == kHeld) continue;
-    const Target& target = targets_[owner];
-    if (target.port >= 0 || target.broken || target.link->has_room()) {
-      turn_records_ = std::min(turn_records_ + 1, kMostInTurn);
+    Target& target = targets_[owner];
+    if (target.port >= 0 || target.broken) return owner;
+    if (const std::size_t room = target.link->room(); room > 0) {
+      target.in_turn = std::min(target.in_turn, std::max<std::size_t>(room / schema_->record_size(), 1));
       return owner;
     }
     if (found == kHeld) found = owner;
     if (tried > 2 * targets_.size()) break;  // each was looked at, most likely
   }
-  turn_records_ = std::max(turn_records_ / 2, kFewestInTurn);
   return found;
 }
 

@@ -10,6 +10,7 @@
 // Everything is checked before memory is allocated or a byte is used: whoever decodes gets a fault, never a guess.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -121,6 +122,7 @@ class FrameBody {
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t frame_bytes() const noexcept { return kFrameHeaderBytes + records_.size() + heap_.size(); }
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return target_bytes_ - std::min(frame_bytes(), target_bytes_); }
   [[nodiscard]] std::span<const std::byte> records() const noexcept { return records_; }
   [[nodiscard]] std::span<const char> heap() const noexcept { return heap_; }
 

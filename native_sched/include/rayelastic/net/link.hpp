@@ -82,8 +82,9 @@ class Link {
   // Throws std::length_error for a tuple with more than most_text; the link is as it was.
   [[nodiscard]] Outcome send(const std::byte* records, std::size_t count);
   [[nodiscard]] Outcome send(Mark mark);
-  [[nodiscard]] bool has_room() const;  // whether records would go out now, or soon
-  [[nodiscard]] Outcome finish();       // Final and Goodbye; waits until the receiver has consumed everything
+  // Bytes that would go out at once, the rest of a frame; 0: none, and the receiver is told that there are some.
+  [[nodiscard]] std::size_t room();
+  [[nodiscard]] Outcome finish();  // Final and Goodbye; waits until the receiver has consumed everything
 
   void open_in(std::shared_ptr<const Schema> schema);
   struct Received {

@@ -17,7 +17,7 @@
 //     or a stop gets it on. Its input's end is passed on after that, and commands are answered by Ended, once all that it has sent has come
 //     to the other PEs. What it sent here is processed when the tap has its end mark (mark_log.hpp), as that of each gather whose links have ended.
 //   A router that deals in turns (a region without state, where any replica may have any record) looks at no key: parts of runs go to the
-//     replicas in turn, each to one that has room, between two Turn marks of its own; so what comes behind it is put in order again
+//     replicas in turn, each to one that has room, as much as goes at once, between two Turn marks of its own; so what comes behind it is put in order again
 //     (gather.hpp). The first turn is an empty one of the replica that had everything before: it stands behind all of that.
 //   A router that sends everywhere looks at no key either: each record goes to every target that owns a partition, or has owned one since it was
 //     attached. While any partition is held all its records wait: so what a replica was sent is told by its place between the marks, and one
@@ -120,6 +120,7 @@ class Router {
     bool fed = false;             // it owns a partition, or has owned one
     std::vector<std::byte> part;  // of the run that is being scattered
     std::size_t records = 0;
+    std::size_t in_turn = 16;  // records of a turn: more as long as that takes no time, fewer where others would wait
   };
 
   std::uint64_t post(Command command);
@@ -163,12 +164,11 @@ class Router {
   HotKeys hot_keys_;
   std::optional<Mark> watermark_;  // the last one: it mustn't overtake records that are held, and a new target wants it too
   bool watermark_due_ = false;
-  std::size_t turn_ = 0;           // which target gets the next Time mark
-  std::int64_t turns_ = 0;         // that were dealt
-  std::size_t turn_records_ = 16;  // of a turn: more as long as there is room, fewer when there is none
-  std::size_t cursor_ = 0;         // the partition whose owner gets the next turn
-  std::size_t stride_ = 1;         // to the next one: neighbours have the same owner
-  std::uint16_t whole_ = 0;        // who had everything last
+  std::size_t turn_ = 0;     // which target gets the next Time mark
+  std::int64_t turns_ = 0;   // that were dealt
+  std::size_t cursor_ = 0;   // the partition whose owner gets the next turn
+  std::size_t stride_ = 1;   // to the next one: neighbours have the same owner
+  std::uint16_t whole_ = 0;  // who had everything last
   std::uint64_t epoch_ = 0;
   bool ended_ = false;
   bool closing_ = false;  // under mutex_, too: no command will be carried out
