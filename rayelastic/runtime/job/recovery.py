@@ -223,7 +223,7 @@ class Recovery:
                     reason=failure.reason,
                     checkpoint=at.epoch if at is not None else 0,
                 )
-                self._cluster.start(plan, tuple(plan.pes), saved, manifest, works=self._works)
+                self._cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
                 self._life.runs()
                 if self._life.is_cancelling:  # the old ones were told
                     for handle in self._cluster.handles.values():
