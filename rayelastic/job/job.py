@@ -97,7 +97,7 @@ class Job(Changing):
         Returns:
             What reads it, whose methods raise StateError where there is nothing to read.
         """
-        return OperatorState(lambda key, most: self._control.within(STATE_TIMEOUT).read_state(operator, key, most))
+        return OperatorState(operator, lambda *asked: self._control.within(STATE_TIMEOUT).read_state(operator, *asked))
 
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.errors import PELostError
 from rayelastic.runtime.saved.chunks import pairs_of, table_of
 from rayelastic.runtime.saved.keys import parsed_key
+from rayelastic.runtime.saved.live import unread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,11 +30,13 @@ class OperatorState:
     or replicas change, a question waits.
 
     Args:
+        operator: its name.
         read: asks the job for the state of a key, or of so many keys.
     """
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self, operator: str, read: Read) -> None:
+        self._operator = operator
+        self._asked = read
 
     def get(self, key: Any, default: Any = None) -> Any:
         """What a key has, as it was at one moment; `default` if nothing.
@@ -45,7 +49,8 @@ class OperatorState:
             A record, or what aggregates would give now, as a tuple with names; the user's own value in other lanes.
 
         Raises:
-            StateError: there can't be such a key, or the operator keeps nothing by key that could be looked at.
+            StateError: there can't be such a key, the operator keeps nothing by key that could be looked at, or the job
+                isn't running, or ends meanwhile; names the operator and the way out.
         """
         values = key if isinstance(key, tuple) else (key,)
         shape, chunks = self._read(values, 1)
@@ -75,3 +80,9 @@ class OperatorState:
         """The same as an Arrow table; see `rel.read_snapshot`."""
         shape, chunks = self._read(None, limit)
         return table_of(chunks, shape, trusted=True).slice(0, limit)
+
+    def _read(self, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, Sequence[bytes]]:
+        try:
+            return self._asked(key, most)
+        except (PELostError, TimeoutError) as error:  # of the coordinator
+            raise unread(self._operator, error) from error

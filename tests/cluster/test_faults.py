@@ -17,7 +17,10 @@ import ray
 from pyarrow import parquet
 
 import rayelastic as rel
-from rayelastic.errors import JobExistsError, JobFailedError, NotShippableError, PELostError
+from rayelastic.errors import JobExistsError, JobFailedError, JobNotFoundError, NotShippableError, PELostError
+from rayelastic.on_ray.connect import NAMESPACE
+from rayelastic.on_ray.jobs import PREFIX
+from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.values.status import State
 
 pytestmark = pytest.mark.cluster
@@ -170,3 +173,36 @@ def test_a_snapshot_is_written_where_the_driver_says(
     counts = parquet.read_table(tmp_path / "out.parquet")["n"].to_pylist()
     assert len(counts) > before
     assert counts == list(range(1, len(counts) + 1))
+
+
+FORGETFUL = """
+import sys
+import ray
+import rayelastic as rel
+
+ray.init(address=sys.argv[1], log_to_driver=False)
+topology = rel.Topology("forgotten")
+topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+job = rel.submit(topology)
+while not job.status.state.is_final:
+    job.pause(1.0)
+"""
+
+
+def test_the_coordinator_of_a_job_that_nobody_waits_for_ends_and_takes_its_keys_along(ray_cluster: None) -> None:
+    def impatient(shell: Any) -> None:
+        shell._keeper._linger = 0.0  # seconds; ten minutes by default
+
+    before = set(adapter.kv_keys("", NAMESPACE))
+    address = ray.get_runtime_context().gcs_address
+    subprocess.run([sys.executable, "-c", FORGETFUL, address], check=True, timeout=2 * PATIENCE)
+    assert rel.attach("forgotten").status.state is State.FINISHED  # for as long as somebody may ask
+    keys = set(adapter.kv_keys("", NAMESPACE)) - before
+    assert {key.partition(":")[0] for key in keys} == {"job", "journal"}
+    actor = ray.get_actor(f"{PREFIX}forgotten", namespace=NAMESPACE)
+    ray.get(actor.__ray_call__.remote(impatient))
+    with pytest.raises(ray.exceptions.RayActorError):  # the end of its process is the only answer
+        ray.get(actor.__ray_call__.remote(lambda _: threading.Event().wait()), timeout=PATIENCE)
+    assert not keys & set(adapter.kv_keys("", NAMESPACE))
+    with pytest.raises(JobNotFoundError, match="no job 'forgotten'"):
+        rel.attach("forgotten")

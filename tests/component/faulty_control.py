@@ -2,12 +2,12 @@
 
 A call is lost, or its answer is; the element that it goes to dies before it or behind it; so does the coordinator, and
 another one takes over what its journal says. A coordinator that is dead does nothing any more: each of its threads
-stands still at its next call until the test is over. What is real: coordinators, elements, their links, files.
+stands still at its next call until the test is over, and ends then, before the next test begins. What is real:
+coordinators, elements, their links, files.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import random
@@ -244,6 +244,7 @@ class FaultyJob:
 
     def __init__(self, world: World, feed: Paced, folder: Path) -> None:
         self._world = world
+        self._others = set(threading.enumerate())  # threads that are nobody's here
         self._topology = counts_of(feed)
         saving = rel.Checkpoint(folder / "saved", every=0.2, restarts=100_000)
         config = rel.JobConfig(
@@ -288,12 +289,18 @@ class FaultyJob:
         return self.job.status.state.is_final
 
     def close(self) -> None:
-        """Ends the job, and what dead coordinators had under way."""
+        """Ends the job, and what dead coordinators had under way: no thread of theirs outlives it."""
         self._world.armed = False
         self._world.over.set()
-        self.job.close()
-        for control in self._controls:
-            atexit.unregister(control.close)  # of the dead ones nobody closes anything
+        for close in (self.job.close, *(control.close for control in self._controls)):
+            with contextlib.suppress(SystemExit):  # the dead halt their loops, and get no further
+                close()
+        deadline = time.monotonic() + PATIENCE
+        while left := set(threading.enumerate()) - self._others:
+            assert time.monotonic() < deadline, f"threads that outlive the job: {left}"
+            for thread in left:
+                with contextlib.suppress(RuntimeError):  # it is just being started
+                    thread.join(max(0.0, deadline - time.monotonic()))
 
     def _until(self, done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE

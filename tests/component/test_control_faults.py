@@ -7,6 +7,7 @@ call goes wrong depends on the seed, and on how threads meet.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ IN_THE_GATE, NIGHTLY = 5, 500
 
 
 def survives(seed: int, folder: Path) -> None:
+    others = set(threading.enumerate())
     world, feed = World(seed, RATES[seed % len(RATES)]), Paced(KEYS, ROWS)
     faulty = FaultyJob(world, feed, folder)
     try:
@@ -43,6 +45,7 @@ def survives(seed: int, folder: Path) -> None:
     finally:
         feed.fast.set()
         faulty.close()
+    assert set(threading.enumerate()) <= others, "the next test would hear of these"
 
 
 @pytest.mark.timeout(300)

@@ -33,7 +33,7 @@ from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.rescale.changing import PlanChanges
-from rayelastic.runtime.saved.live import READ_TIMEOUT, read_state
+from rayelastic.runtime.saved.live import READ_TIMEOUT, check_readable, read_state
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.event_log import tell
@@ -304,8 +304,9 @@ class Coordinator:
 
     def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:
         """What an operator of the running job keeps; see CoordinatorApi.read_state."""
-        check_savable(self._job, self._life.state)
+        check_readable(self._job.name, operator, self._life.state)
         with self._rescaling.standing_still():  # a key that moves would be at two places, or at none
+            check_readable(self._job.name, operator, self._life.state)
             plan, handles = self._plan.now, self._cluster.handles
             there = [handles[pe] for pe, names in plan.pes.items() if operator in names and pe in handles]
             hosting = (handle.within(READ_TIMEOUT).read_state for handle in there)

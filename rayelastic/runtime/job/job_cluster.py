@@ -91,7 +91,12 @@ class JobCluster:
             return dict(self._handles)
 
     def start(
-        self, plan: ExecPlan, pes: Sequence[str], restore: Snapshot | None = None, manifest: Manifest | None = None
+        self,
+        plan: ExecPlan,
+        pes: Sequence[str],
+        restore: Snapshot | None = None,
+        manifest: Manifest | None = None,
+        works: Callable[[], None] | None = None,
     ) -> None:
         """Starts elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
 
@@ -101,6 +106,8 @@ class JobCluster:
             restore: the snapshot that all of them go on from; None: nothing, as of replicas that come later, whose keys
                 others have.
             manifest: of that snapshot, if it has been read.
+            works: called when all are connected, before the first of them is told to run: what is lost from then on
+                may be lost by what it works on.
 
         Raises:
             RayelasticError: one couldn't be started.
@@ -121,6 +128,8 @@ class JobCluster:
         peers = dict(self._addresses)
         for handle in reversed(fresh):
             handle.within(START_TIMEOUT).connect(peers)
+        if works is not None:
+            works()
         for handle in reversed(fresh):  # consumers first: they wait for their producers
             handle.within(START_TIMEOUT).start()
         for handle in fresh:

@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, StateError
+from rayelastic.errors import ChangeError, PELostError, StateError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
@@ -90,6 +90,8 @@ class Recovery:
         self._restarts: deque[float] = deque()  # when, within the window
         self._underway = False
         self._again: Failure | None = None
+        self._at_work = False  # whether elements of the attempt that is under way have been told to run
+        self._crashed = False  # whether one of those has been lost since
         self._taken_before = -1  # checkpoints, at the last loss
         self._in_vain = 0  # losses in a row with no checkpoint between
         self._closed = threading.Event()
@@ -99,6 +101,7 @@ class Recovery:
         with self._lock:
             if self._underway:  # of the new ones, or one of the old that somebody noticed late
                 self._again = failure
+                self._crashed = self._crashed or self._at_work
                 return
             if self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
@@ -165,6 +168,9 @@ class Recovery:
         self._taken_before = taken
         return self._in_vain >= max(1, self._settings.restarts // IN_VAIN_SHARE)
 
+    def _works(self) -> None:
+        self._at_work = True
+
     def _is_too_often(self) -> bool:
         now = self._clock()
         while self._restarts and self._restarts[0] < now - WINDOW:
@@ -175,7 +181,7 @@ class Recovery:
         pause = 0.0
         while self._life.recovers():
             with self._lock:
-                self._again = None
+                self._again, self._at_work, self._crashed = None, False, False
             self._restarts.append(self._clock())
             self._count()
             problem = self._attempt(failure)
@@ -184,8 +190,11 @@ class Recovery:
                 if problem is None and again is None:
                     self._underway = False
                     return
+                # One that is lost before it works, or doesn't answer, tells of its node, not of what it was to work on.
+                crashed = self._crashed or (self._at_work and isinstance(problem, PELostError))
+                is_over = (crashed and self._is_in_vain()) or self._is_too_often() or self._life.is_cancelling
             failure = again or failure
-            if self._is_too_often() or self._life.is_cancelling or self._closed.wait(pause):
+            if is_over or self._closed.wait(pause):
                 why = f"{failure.reason}; it has gone back {counted(len(self._restarts), 'time')}"
                 self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
                 return
@@ -214,7 +223,7 @@ class Recovery:
                     reason=failure.reason,
                     checkpoint=at.epoch if at is not None else 0,
                 )
-                self._cluster.start(plan, tuple(plan.pes), saved, manifest)
+                self._cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
                 self._life.runs()
                 if self._life.is_cancelling:  # the old ones were told
                     for handle in self._cluster.handles.values():

@@ -6,23 +6,36 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
-from rayelastic.errors import ConfigError, StateError
+from rayelastic.errors import ConfigError, PELostError, StateError
 from rayelastic.runtime.saved.chunks import keys_in
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.keys import key_bytes
 from rayelastic.runtime.saved.shapes import Shape, required, shape_of
+from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["READ_TIMEOUT", "Ask", "read_state"]
+__all__ = ["READ_TIMEOUT", "Ask", "check_readable", "read_state", "unread"]
 
 Ask = Callable[[str, tuple[tuple[int, int], ...], int], list[bytes]]  # by operator, ranges of hashes, how many keys
 
 READ_TIMEOUT = 60.0  # seconds for an element to read some keys: its operator may be in a long call
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
+AT_ITS_END = "what a job has kept is in its savepoints once it has ended: job.snapshot(), rel.read_snapshot()"
+
+
+def check_readable(job: str, operator: str, state: State) -> None:
+    """Refuses a job whose operators keep nothing at the moment, or nothing any more.
+
+    Raises:
+        StateError: names the operator, and how its state can be had.
+    """
+    if state is not State.RUNNING:
+        way_out = AT_ITS_END[0].upper() + AT_ITS_END[1:] if state.is_final else "Ask again when it runs"
+        raise StateError(f"job '{job}' is {state.value}: nothing can be read of it", operator=operator, way_out=way_out)
 
 
 def read_state(
@@ -45,7 +58,8 @@ def read_state(
         How the state is laid out, and the exports.
 
     Raises:
-        StateError: there is no such operator, it keeps nothing that can be looked at, or that can't be a key of it.
+        StateError: there is no such operator, it keeps nothing that can be looked at, that can't be a key of it, or an
+            element doesn't tell: it is busy, or has ended meanwhile.
     """
     given: object = most
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
@@ -65,9 +79,17 @@ def read_state(
     found = 0
     for ask in hosting:
         if found < most:
-            chunks += ask(operator, ranges, most - found)
+            try:
+                chunks += ask(operator, ranges, most - found)
+            except (PELostError, TimeoutError) as error:
+                raise unread(operator, error) from error
             found = sum(keys_in(chunk) for chunk in chunks)
     return shape, chunks
+
+
+def unread(operator: str, error: Exception) -> StateError:
+    """What is told where nobody has answered."""
+    return StateError(f"its state couldn't be read: {error}", operator=operator, way_out=f"Ask again; {AT_ITS_END}")
 
 
 def _looked_up(spec: OperatorSpec) -> Shape | None:

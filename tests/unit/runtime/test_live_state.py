@@ -1,0 +1,55 @@
+"""Reading keyed state of a job that doesn't run, or of elements that don't tell: of which operator, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import PELostError, RayelasticError, StateError
+from rayelastic.job.state import OperatorState
+from rayelastic.runtime.saved.live import check_readable, read_state
+from rayelastic.runtime.values.status import State
+
+GONE = [TimeoutError("the processing element has stopped"), PELostError("processing element pe1 is gone")]
+
+
+def told_by(error: RayelasticError) -> StateError:
+    assert isinstance(error, StateError)
+    assert error.operator == "counts"
+    assert error.way_out
+    return error
+
+
+@pytest.mark.parametrize("error", GONE, ids=str)
+def test_an_element_that_does_not_tell(error: Exception) -> None:
+    topology = rel.Topology("read")
+    rows = topology.source("rows", rel.rows([(1, 1)], schema={"key": int, "n": int}))
+    rows.key_by("key").aggregate("counts", n=rel.count()).sink("out", rel.list())
+
+    def gone(operator: str, ranges: object, most: int) -> list[bytes]:
+        raise error
+
+    with pytest.raises(StateError, match=str(error)) as told:
+        read_state(topology.operators, "counts", None, 1, [gone])
+    assert "savepoints" in told_by(told.value).way_out
+
+
+@pytest.mark.parametrize("error", GONE, ids=str)
+def test_a_coordinator_that_does_not_answer(error: Exception) -> None:
+    def gone(key: tuple[Any, ...] | None, most: int) -> Any:
+        raise error
+
+    state = OperatorState("counts", gone)
+    for ask in (lambda: state.get(1), lambda: state.key_of(["1"]), state.items, state.keys, state.table):
+        with pytest.raises(StateError, match=str(error)) as told:
+            list(ask())
+        assert "savepoints" in told_by(told.value).way_out
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.RUNNING])
+def test_a_job_that_does_not_run(state: State) -> None:
+    with pytest.raises(StateError, match=f"job 'read' is {state.value}") as told:
+        check_readable("read", "counts", state)
+    assert ("savepoints" in told_by(told.value).way_out) == state.is_final
