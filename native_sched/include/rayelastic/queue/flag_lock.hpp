@@ -60,14 +60,17 @@ class FlagLock {
     if (seen != 0) word_.wait(seen, std::memory_order_relaxed);
   }
 
-  // The same, but not if `leave` says so; to be asked again after rouse().
+  // The same, but not if `leave` says so; to be asked again after rouse(). Who leaves has left its note, with which the word may be what
+  // another one has seen that was about to sleep when all were roused: so it rouses again.
   template <class Leave>
   void sleep_unless(Leave&& leave) noexcept {
     const std::uint32_t seen = leave_note(kSleepers);
-    if (seen != 0 && !leave()) word_.wait(seen, std::memory_order_relaxed);
+    if (seen == 0) return;
+    if (leave()) return rouse();
+    word_.wait(seen, std::memory_order_relaxed);
   }
 
-  // The holder has a reason for sleepers to leave, and keeps the lock.
+  // There is a reason for sleepers to leave, though the holder keeps the lock.
   void rouse() noexcept {
     std::uint32_t notes = word_.load(std::memory_order_relaxed);
     while (!word_.compare_exchange_weak(notes, notes & ~kSleepers, std::memory_order_release, std::memory_order_relaxed)) {

@@ -127,6 +127,34 @@ class Notes final : public Scenario {
   std::size_t returned_ = 0;
 };
 
+// One takes it for good, and says why those who wait are to leave: what becomes manual. All of them leave.
+template <int kThreadCount>
+class Roused final : public Scenario {
+ public:
+  [[nodiscard]] int threads() const override { return kThreadCount; }
+  void run(int thread) override {
+    if (thread == 0) {
+      lock_.lock();
+      kept_.store(1, std::memory_order_relaxed);
+      lock_.rouse();
+      return;
+    }
+    const auto leave = [this] { return kept_.load(std::memory_order_relaxed) == 1; };
+    while (!lock_.try_lock()) {
+      lock_.sleep_unless(leave);
+      if (leave()) return;
+    }
+    guarded_.touch();
+    (void)lock_.unlock();
+  }
+  void finish() override { require(!lock_.try_lock(), "it is free at the end"); }
+
+ private:
+  Lock lock_;
+  Guarded guarded_;
+  Atom<std::uint32_t> kept_{0};
+};
+
 // What Port::visit and Port::make_room do with a lock: visitors leave when it is held and the holder does their work; producers
 // sleep until it is released. All visits come to their end.
 class Visits final : public Scenario {
@@ -179,6 +207,8 @@ std::vector<Case> lock_cases() {
       {"FlagLock", "lock with sleep and reservation, 2 each", make<Sleepers<2, 2>>, true, {.preemptions = 3, .stale = 1}},
       {"FlagLock", "notes", make<Notes>},
       {"FlagLock", "3 threads, a hungry one and a note", make<Patience>, true, {.preemptions = 5, .stale = 0}},
+      {"FlagLock", "a lock that is kept, and one who waits", make<Roused<2>>},
+      {"FlagLock", "3 threads, a lock that is kept", make<Roused<3>>, true, {.preemptions = 3, .stale = 1}},
       {"FlagLock", "3 threads, try_lock", make<Tries<3>>, true, {.preemptions = 3, .stale = 1}},
       {"FlagLock", "3 threads, lock with sleep and reservation", make<Sleepers<3, 2>>, false},
       {"FlagLock", "3 threads, visits and sleepers", make<Visits>, false},
