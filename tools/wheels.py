@@ -38,6 +38,7 @@ ABOUT_SOURCES = (  # they look at the tree that isn't there
     "tests/component/test_mutate.py",
 )
 INSTALLED = ("rayelastic", "native_sched")
+ISOLATED = {"PYTHONPATH": ""}  # what is tried is the wheel, not a tree that somebody's PYTHONPATH names
 EMULATED_TIMEOUT = 1800  # seconds for a native test, which takes ten times as long in qemu
 TOO_SLOW_TO_EMULATE = ("^test_model$", "^test_soak$")  # they look for interleavings by the hundred thousand
 
@@ -138,7 +139,7 @@ def try_out(version: str, python: Path, wheel: Path) -> None:
     """Installs a wheel in an empty environment in which no compiler is found, and runs the README's first example."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         _run([str(python), "-m", "venv", folder])
-        bare = {"PATH": f"{folder}/bin", "CC": "/bin/false", "CXX": "/bin/false"}
+        bare = {"PATH": f"{folder}/bin", "CC": "/bin/false", "CXX": "/bin/false", **ISOLATED}
         _run([f"{folder}/bin/pip", "install", "-q", *PIP_OPTIONS, "--only-binary=:all:", str(wheel)], bare)
         program = Path(folder) / "first_example.py"
         program.write_text(first_example())
@@ -168,11 +169,12 @@ def run_tests(version: str, python: Path, wheel: Path, chosen: Sequence[str]) ->
                 shutil.copy(ROOT / name, tree / name)
         own = "import rayelastic, sys; assert rayelastic.__file__.startswith(sys.prefix), rayelastic.__file__"
         inside = [f"{environment}/bin/python"]
-        subprocess.run([*inside, "-c", own], cwd=tree, check=True)
+        variables = {**os.environ, **ISOLATED}
+        subprocess.run([*inside, "-c", own], cwd=tree, env=variables, check=True)
         options = ["-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count() or 2), "--dist=loadfile"]
         left_out = [f"--deselect={name}" for name in ABOUT_SOURCES]
         command = [*inside, "-m", "pytest", *options, *left_out, *(chosen or LAYERS)]
-        if subprocess.run(command, cwd=tree, check=False).returncode:
+        if subprocess.run(command, cwd=tree, env=variables, check=False).returncode:
             raise SetupError(f"{wheel.name}: tests failed on Python {version}")
     say(f"{wheel.name}: tests passed on Python {version}")
 
