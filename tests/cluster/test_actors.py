@@ -23,6 +23,7 @@ from rayelastic.errors import (
     RayUnreachableError,
     UnavailableError,
 )
+from rayelastic.on_ray import spares as spares_module
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.on_ray.jobs import (
@@ -146,9 +147,13 @@ def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> 
     wait_until_gone(list(pids.values()))
 
 
-def test_a_process_that_is_made_ready_for_a_node_is_taken_there_and_one_that_has_died_is_not(ray_cluster: str) -> None:
+def test_a_process_that_is_made_ready_for_a_node_is_taken_there_and_one_that_has_died_is_not(
+    ray_cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
+    for name in ("LOOK_TIMEOUT", "START_TIMEOUT"):  # which are taken is tested here, on machines of any speed
+        monkeypatch.setattr(spares_module, name, START)
     here, host, made = socket.gethostname(), RayHost(PlacementSettings(0.25, pe_class=PE_PATH)), list[str]()
 
     def make(node: str) -> Any:

@@ -18,6 +18,7 @@ import rayelastic as rel
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
+from rayelastic.runtime.element import host
 from rayelastic.runtime.job.region_level import why_together
 from rayelastic.runtime.operators.sources import READ_RATE, seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -56,7 +57,8 @@ def told(job: Job) -> list[RegionAdaptation]:
 
 
 @pytest.mark.timeout(200)
-def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path) -> None:
+def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "available_cpus", lambda: 4)  # a machine of one CPU has no room for a second process
     enough, apart = threading.Event(), threading.Event()
     even, odd = (rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number) for of in (0, 1))  # type: ignore[misc]
     job = burning(enough, apart, tmp_path / "saved", even, odd)
@@ -82,7 +84,10 @@ def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path) ->
 
 
 @pytest.mark.timeout(120)
-def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(tmp_path: Path) -> None:
+def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "available_cpus", lambda: 4)
     enough, apart = threading.Event(), threading.Event()
     sources = (rel.callable(partial(map, Number, range(of, 2 * ROWS, 2)), Number) for of in (0, 1))
     job = burning(enough, apart, tmp_path / "saved", *sources)

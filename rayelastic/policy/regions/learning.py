@@ -186,6 +186,13 @@ class Known:
         )
 
     @property
+    def stands(self) -> bool:
+        """Whether sources have made nothing, as they wait for room: what they are offered can't be guessed then."""
+        return sum(self.offered.values()) <= 0 and any(
+            blocked.value > 1.0 - self._t.carried for blocked in self._blocked.values()
+        )
+
+    @property
     def passed(self) -> dict[str, float]:
         """{region: tuples/s that its last operator takes}."""
         return {name: passed.value for name, passed in self._passed.items()}

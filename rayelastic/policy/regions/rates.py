@@ -113,6 +113,12 @@ class RateAdaptation:
         if self._known.load_changed:
             self._rejected.load_changed()
             self._in_vain.clear()
+        if self._trial and self._known.stands and self._waited < self._t.settle_periods:
+            self._waited += 1
+            self._age = self._t.warm_up
+            self._known.forget(seen.plan)
+            made = "sources wait for room and have made nothing"
+            return self._hold(seen, f"{made}: not judged, {self._waited} of {self._t.settle_periods} periods")
         if self._age < self._t.warm_up + self._t.verify:
             return self._prepared(seen, "measuring")
         if not seen.settled and self._waited < self._t.settle_periods:
@@ -133,7 +139,7 @@ class RateAdaptation:
         return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, self._can)
 
     def _carried(self, sizing: Sizing) -> Carried:
-        return Carried(sizing.carried, sizing.offered, self._known.passed)
+        return Carried(sizing.carried, sizing.offered, self._known.passed, self._known.stands)
 
     def _aimed(self, sizing: Sizing) -> Sizing:
         """The same for the utilisation that latency asks for; where sources are held back, that is what takes long."""

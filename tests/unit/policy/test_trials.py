@@ -104,3 +104,31 @@ def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
     unseen = replace(trial, carried=replace(before, passed={}))
     assert unseen.gained(after) == 0.0  # the share of what is offered, a guess, is as it was
     assert not unseen.is_good(after, OrganicThresholds())
+
+
+class StandingSources(StartingProcesses):
+    """The default, where what a change starts lets nothing pass at first: sources wait for room and make nothing."""
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        if self._plan is not None and seen.plan.regions != self._plan.regions:
+            self._left = self._periods
+        self._plan = seen.plan
+        if self._left:
+            self._left -= 1
+            regions = tuple(replace(slowed(region, 0.0), blocked=1.0) for region in seen.regions)
+            seen = replace(seen, regions=regions)
+        decision = self._policy.step(seen)
+        self.reasons.append(decision.reason)
+        return decision
+
+
+def test_a_change_behind_which_sources_stand_is_not_kept_for_that() -> None:
+    """Nothing of nothing isn't all that is offered: it is judged once they make something, or taken back."""
+    policy = StandingSources(periods=4)
+    simulation = played(policy)
+    assert [step.decision.verdict for step in simulation.changes()] == [Verdict.TRY]
+    assert not any("0 of 0 tuples/s" in reason for reason in policy.reasons)
+    assert any("have made nothing: not judged" in reason for reason in policy.reasons)
+    policy = StandingSources(periods=30)
+    verdicts = [step.decision.verdict for step in played(policy).changes()]
+    assert verdicts[:2] == [Verdict.TRY, Verdict.REVERT]

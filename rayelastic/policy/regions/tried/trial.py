@@ -24,16 +24,18 @@ class Carried:
         sources: tuples/s that sources make; where they have begun just now, more than what is behind them takes.
         offered: tuples/s that they would make if nothing held them back.
         passed: {region: tuples/s that its last operator takes}.
+        stands: whether sources wait for room and have made nothing, so that nobody knows what they would make.
     """
 
     sources: float
     offered: float
     passed: Mapping[str, float]
+    stands: bool = False
 
     @property
     def share(self) -> float:
         """Of what is offered."""
-        return self.sources / self.offered if self.offered > 0 else 1.0
+        return self.sources / self.offered if self.offered > 0 else float(not self.stands)
 
 
 @dataclass(frozen=True, slots=True)
