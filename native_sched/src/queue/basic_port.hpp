@@ -45,6 +45,8 @@
 //   Help: a producer that finds no room drains the port itself. What is full behind it comes first, the last one first, each under its own
 //     lock alone. A help inside another one comes only of an operator that gives more than it takes, in the middle of its call: as deep as
 //     the logarithm of what a pipeline makes of one record, however long it is.
+//   Stretch: ports in a row that are to become manual do so as one, the last one first (lose_queues): the stack doesn't grow with their
+//     number here either. Whoever holds consumer_ of one is the producer side of the next, so it may.
 //   Partial: a producer that finds no room has the operator take the run beside whoever runs it, where it can (operator_parts.cpp). What
 //     that takes belongs to the producer side while no mark is in the queue, and to the consumer side from when it finds one until it
 //     has popped it. So a run overtakes records, never a mark, and the producer side isn't asked to wait there: such a port isn't one
@@ -63,6 +65,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "rayelastic/engine/scheduler.hpp"
 #include "rayelastic/operator/operator.hpp"
@@ -116,8 +119,9 @@ class BasicPort {
                ? direct_
                : nullptr;
   }
-  // The same, and leaves it in the way for the next time.
-  [[nodiscard]] Target* open_way() noexcept;
+  // The same once it has followed the wish, so that who has just lost its queue is no call in a call either; leaves it in the way for the
+  // next time. Null also: stop.
+  [[nodiscard]] Target* open_way();
 
   // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
   void visit();
@@ -166,6 +170,9 @@ class BasicPort {
   [[nodiscard]] Taken take_partial(const Run& run);
   [[nodiscard]] bool make_room(std::size_t records);
   [[nodiscard]] bool follow_wish();
+  [[nodiscard]] bool lose_queues();
+  [[nodiscard]] typename World::Port* next_to_lose() noexcept;
+  [[nodiscard]] bool lose_queue();
   void shut_way() noexcept {
     if (way_ != nullptr) way_->store(nullptr, std::memory_order_seq_cst);
   }
@@ -177,6 +184,8 @@ class BasicPort {
   [[nodiscard]] typename World::Port* ahead() noexcept;
   bool let_go_on(typename World::Port* own) noexcept;
   [[nodiscard]] Drained help();
+  [[nodiscard]] bool try_to_help();
+  [[nodiscard]] static bool turn_back(std::vector<typename World::Port*>& way, std::size_t start);
   [[nodiscard]] bool lock_to_help();
   [[nodiscard]] Drained drain_locked();
   void wait_for(Lock& lock);
@@ -243,7 +252,8 @@ ThreadingModel BasicPort<Atom, World>::model() const noexcept {
 }
 
 template <template <class> class Atom, class World>
-auto BasicPort<Atom, World>::open_way() noexcept -> Target* {
+auto BasicPort<Atom, World>::open_way() -> Target* {
+  if (direct_ != nullptr && !follow_wish()) return nullptr;
   Target* const target = manual_target();
   if (target == nullptr || way_ == nullptr) return target;
   way_->store(target, std::memory_order_seq_cst);

@@ -80,24 +80,59 @@ bool BasicPort<Atom, World>::follow_wish() {
   const ThreadingModel wish = wish_.load(std::memory_order_relaxed);
   const ThreadingModel model = model_.load(std::memory_order_relaxed);
   if (wish == model) return true;
-  if (wish == ThreadingModel::Manual) {
-    wait_for(consumer_);
-    while (!queue_.empty()) {
-      if (gate_ != nullptr) enter_gate();
-      const Drained drained = drain(queue_.capacity(), false, false);
-      if (gate_ != nullptr) gate_->leave();
-      if (drained == Drained::Stopped) {
-        release_consumer();
-        return false;
-      }
-    }
-    if (queue_.forget_awaited()) let_go_on(nullptr);  // nobody will retire
-  }
+  if (wish == ThreadingModel::Manual) return lose_queues();
   if (model == ThreadingModel::Manual) shut_way();
   model_.store(wish, std::memory_order_relaxed);
-  if (wish == ThreadingModel::Manual) consumer_.rouse();  // who wanted to help: consumer_ isn't unlocked for long
   if (model == ThreadingModel::Manual) release_consumer();
   engine_.switched(model, wish);
+  engine_.listener.changed();
+  return true;
+}
+
+// Ports behind this one that are to lose their queues, too, do so before it, the last one first: each then finds operators behind it that
+// run down in a loop. One at a time they would do so in each other's calls, on a stack as deep as there are ports.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::lose_queues() {
+  auto& way = World::thread().way;
+  const std::size_t start = way.size();
+  for (auto* port = self(); port != nullptr; port = port->next_to_lose()) {
+    port->wait_for(port->consumer_);  // whoever holds it is the producer side of the next
+    way.push_back(port);
+  }
+  bool ok = true;
+  while (way.size() > start) {
+    auto* const port = way.back();
+    way.pop_back();
+    ok = ok && port->lose_queue();
+    if (!ok) port->release_consumer();
+  }
+  return ok;
+}
+
+// For whoever holds consumer_.
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::next_to_lose() noexcept -> typename World::Port* {
+  auto* const next = target_.next_port(false);
+  const bool loses = next != nullptr && !next->shared_ && next->gate_ == nullptr &&
+                     next->wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
+                     next->model_.load(std::memory_order_relaxed) != ThreadingModel::Manual;
+  return loses ? next : nullptr;
+}
+
+// Under consumer_, which it keeps. False: stop.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::lose_queue() {
+  while (!queue_.empty()) {
+    if (gate_ != nullptr) enter_gate();
+    const Drained drained = drain(queue_.capacity(), false, false);
+    if (gate_ != nullptr) gate_->leave();
+    if (drained == Drained::Stopped) return false;
+  }
+  if (queue_.forget_awaited()) let_go_on(nullptr);  // nobody will retire
+  const ThreadingModel model = model_.load(std::memory_order_relaxed);
+  model_.store(ThreadingModel::Manual, std::memory_order_relaxed);
+  consumer_.rouse();  // who wanted to help: consumer_ isn't unlocked for long
+  engine_.switched(model, ThreadingModel::Manual);
   engine_.listener.changed();
   return true;
 }
@@ -213,7 +248,16 @@ auto BasicPort<Atom, World>::help() -> Drained {
       drained = Drained::Quantum;
       continue;
     }
-    drained = locked || port->lock_to_help() ? port->drain_locked() : Drained::Quantum;
+    if (!locked && !port->try_to_help()) {
+      if (turn_back(way, start)) {  // rather than wait at the far end
+        drained = Drained::Quantum;
+        continue;
+      }
+      locked = port->lock_to_help();
+    } else {
+      locked = true;
+    }
+    drained = locked ? port->drain_locked() : Drained::Quantum;
     if (drained != Drained::Blocked) way.pop_back();
   }
   way.resize(start);
@@ -222,14 +266,32 @@ auto BasicPort<Atom, World>::help() -> Drained {
   return engine_.is_stopping() ? Drained::Stopped : drained;
 }
 
-// Takes consumer_ to drain a port that others produce for. False: it has no queue any more, or all stops.
 template <template <class> class Atom, class World>
-bool BasicPort<Atom, World>::lock_to_help() {
-  const auto leave = [this] { return model_.load(std::memory_order_relaxed) == ThreadingModel::Manual || engine_.is_stopping(); };
+bool BasicPort<Atom, World>::try_to_help() {
   for (int spin = 0; spin < Lock::kSpins; ++spin) {
     if (consumer_.try_lock()) return true;
     cpu_relax();
   }
+  return false;
+}
+
+// While the ports from `start` on were gone through, others may have run some of them: then the way ends before the first that has room,
+// or there is none any more. False: all are as full as they were.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::turn_back(std::vector<typename World::Port*>& way, std::size_t start) {
+  std::size_t end = way.size();
+  for (std::size_t index = way.size(); index-- > start;) {  // in the direction in which room wanders
+    if (way[index]->free_slots() >= way[index]->quantum()) end = index;
+  }
+  const bool shorter = end < way.size();
+  way.resize(end);
+  return shorter;
+}
+
+// Takes consumer_ to drain a port that others produce for. False: it has no queue any more, or all stops.
+template <template <class> class Atom, class World>
+bool BasicPort<Atom, World>::lock_to_help() {
+  const auto leave = [this] { return model_.load(std::memory_order_relaxed) == ThreadingModel::Manual || engine_.is_stopping(); };
   const typename World::Waiting waiting(engine_, World::thread(), false);
   while (!consumer_.try_lock()) {
     consumer_.sleep_unless(leave);

@@ -7,9 +7,7 @@ using namespace rayelastic::check;
 
 namespace {
 
-// While a port is switched, runs go down a chain by calls: as many as the chain has operators, 1,024 at most (wiring.cpp), in frames of up to
-// 1 KiB. An address sanitizer makes them 14 KiB: more than the system's 8 MiB.
-constexpr std::size_t kStack = (kSanitized ? 64 : 1) * 1024UL * 1024;
+constexpr std::size_t kStack = (kSanitized ? 4096 : 512) * 1024UL;  // the system's default is 8 MiB
 
 // Rows of one branch get a stream of their own.
 struct Branch : Guarded {

@@ -25,6 +25,7 @@ struct Cast {
   int switches = 0;        // by the one that applies, or by the first producer between its records
   bool any_model = false;  // which is a choice, as is how many records may wait; else two models in turn
   bool chain = false;      // a second operator downstream, always dynamic
+  bool stretch = false;    // which gets the same models
   int records = 4;         // each producer's; the second and the third are one run
   bool in_parts = false;   // the producer may run the operator in part; in the middle it sends a mark
 };
@@ -60,7 +61,7 @@ class Switch final : public Scenario {
     first_.check(kCast.records);
     if (kCast.chain) last_.check(kCast.records);
     require(way_.load(std::memory_order_seq_cst) == nullptr || port().model() == kManual, "a way is open although the wish is another");
-    require(kCast.applies || kCast.any_model || engine_.changes == kCast.switches, "a switch isn't carried out");
+    require(kCast.applies || kCast.any_model || engine_.changes == kCast.switches * (kCast.stretch ? 2 : 1), "a switch isn't carried out");
   }
 
  private:
@@ -107,9 +108,11 @@ class Switch final : public Scenario {
       return;
     }
     const ThreadingModel now = switched_++ % 2 == 0 ? kCast.at_first : other();
-    port().wish(kCast.any_model  ? static_cast<ThreadingModel>(Execution::the().choose(kCast.dedicated ? 3 : 2))
-                : now == other() ? kCast.at_first
-                                 : other());
+    const ThreadingModel wish = kCast.any_model  ? static_cast<ThreadingModel>(Execution::the().choose(kCast.dedicated ? 3 : 2))
+                                : now == other() ? kCast.at_first
+                                                 : other();
+    port().wish(wish);
+    if (kCast.stretch) engine_.ports[1]->wish(wish);
   }
   static constexpr ThreadingModel other() {
     if (kCast.dedicated) return kCast.at_first == kDedicated ? kDynamic : kDedicated;
@@ -212,6 +215,14 @@ std::vector<Case> port_cases() {
       {"Port", "in parts, to manual and back", make<Cast{.switches = 2, .records = 7, .in_parts = true}>, false},
       {"Port", "2 ports, a worker", make<Cast{.chain = true, .records = 2}>, true, {.preemptions = 1, .stale = 1}, kThree},
       {"Port", "2 ports, the second full", make<Cast{.chain = true, .records = 6}>, true, {.preemptions = 1, .stale = 0}, kThree},
+      {"Port",
+       "2 ports in a row, to manual and back",
+       make<Cast{.switches = 2, .chain = true, .stretch = true, .records = 3}>,
+       true,
+       {.preemptions = 1, .stale = 1},
+       kThree},
+      {"Port", "2 ports in a row, one that applies manual",
+       make<Cast{.workers = 2, .applies = true, .switches = 1, .chain = true, .stretch = true, .records = 4}>, false},
       {"Port", "3 threads, 2 ports, the second full", make<Cast{.workers = 2, .chain = true, .records = 6}>, false},
       {"Port", "4 threads, 2 ports, any models",
        make<Cast{.workers = 2, .applies = true, .switches = 2, .any_model = true, .chain = true, .records = 6}>, false},
