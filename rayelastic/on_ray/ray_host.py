@@ -120,11 +120,11 @@ class RayHost:
 
     def start_pe(self, spec: PESpec) -> RayHandle:
         """Has a spare host it, or asks Ray for an actor and returns at once; calls to that wait until it runs."""
-        spare = self._spares.take(spec.node)
-        if spare is None:
-            return RayHandle(spec.pe, self._actor(spec))
-        answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
-        return RayHandle(spec.pe, spare)
+        while (spare := self._spares.take(spec.node)) is not None:
+            with contextlib.suppress(PELostError):  # it died behind its last answer: the next one will do
+                answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
+                return RayHandle(spec.pe, spare)
+        return RayHandle(spec.pe, self._actor(spec))
 
     def recycle(self, handle: PEHandle) -> None:
         """Ends a processing element; if it ends by itself, and soon, its process is a spare from then on."""

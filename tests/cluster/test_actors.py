@@ -184,6 +184,39 @@ def test_a_process_that_is_made_ready_for_a_node_is_taken_there_and_one_that_has
             handle.kill()
 
 
+class DeadSpares(Spares):
+    """Spares whose first one dies behind its last answer, before it is told what to host."""
+
+    died = 0
+
+    def take(self, node: str) -> Any:
+        import ray
+
+        spare = super().take(node)
+        if spare is not None and not self.died:
+            self.died += 1
+            ray.kill(spare)
+            with pytest.raises(PELostError):
+                while True:
+                    answer(spare.about.remote(), "the spare", "about", START)
+        return spare
+
+
+def test_a_spare_that_dies_before_it_hosts_is_no_loss(ray_cluster: str) -> None:
+    host, handles = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)), []
+    host._spares = spares = DeadSpares(lambda node: host._actor(None, node))
+    try:
+        spares.keep(1)
+        answer(spares._waiting[0][1].about.remote(), "a spare", "about", START)
+        handles.append(host.start_pe(PlainSpec("pe0")))  # type: ignore[arg-type]
+        assert spares.died == 1
+        assert element_at(handles[0], START).about()[0] == "pe0"
+    finally:
+        host.close()
+        for handle in handles:
+            handle.kill()
+
+
 ATTACH = """
 import sys
 from rayelastic.on_ray.jobs import find_coordinator, list_jobs
