@@ -13,6 +13,7 @@ from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.rescale.change_journal import JournalStore
 
+JOB = "job:"  # of the key of a job, which is there until it is closed
 DIGITS = 12  # of a line's number in its key, so that keys sort as numbers do
 
 
@@ -25,7 +26,7 @@ class GcsStore(JournalStore):
 
     def __init__(self, job_id: str) -> None:
         self._prefix = f"journal:{job_id}:"
-        self._job = f"job:{job_id}"
+        self._job = f"{JOB}{job_id}"
         self._next = 0
         self._doubtful: bytes | None = None  # what may be there under the next number, though it couldn't be written
 

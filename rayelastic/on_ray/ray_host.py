@@ -16,6 +16,7 @@ from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import Spares
+from rayelastic.on_ray.wishes import CpuWish
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
 
@@ -142,8 +143,10 @@ class RayHost:
         self._spares.keep(count, here[0].name if not node and len(here) == 1 else node)
 
     def close(self) -> None:
-        """Ends the processes that were kept ready."""
+        """Ends the processes that were kept ready, and gives back what was asked for."""
         self._spares.close()
+        with contextlib.suppress(Exception):  # Ray's own: a wish whose job is closed counts no more in any case
+            self.request(0)
 
     def _actor(self, spec: PESpec | None, node: str = "") -> ActorHandle[PEActor]:
         import ray
@@ -202,10 +205,9 @@ class RayHost:
         self._spares.leave(nodes)
 
     def request(self, cpus: int) -> None:
-        """Asks Ray's autoscaler, where there is one, for so many CPUs in the whole cluster."""
-        from ray.autoscaler.sdk import request_resources
-
-        request_resources(num_cpus=cpus)
+        """Asks Ray's autoscaler, where there is one, for so many CPUs more, beside what other jobs ask for."""
+        if self._settings.job_id:
+            CpuWish(self._settings.job_id).tell(cpus)
 
     def _strategy(self, node: str, *, spare: bool) -> Any:
         import ray

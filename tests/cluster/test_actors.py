@@ -197,8 +197,7 @@ class DeadSpares(Spares):
             self.died += 1
             ray.kill(spare)
             with pytest.raises(PELostError):
-                while True:
-                    answer(spare.about.remote(), "the spare", "about", START)
+                ask_until_lost(RayHandle("the spare", spare))
         return spare
 
 

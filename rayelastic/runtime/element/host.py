@@ -87,7 +87,7 @@ class PEHost(Protocol):
         ...
 
     def request(self, cpus: int) -> None:
-        """Asks whoever can start machines for so many CPUs in all; 0: what there is will do."""
+        """Asks whoever can start machines for so many CPUs more than there are; 0: what there is will do."""
         ...
 
 

@@ -56,6 +56,7 @@ class JobTelemetry:
         self._cluster = cluster
         self._life = life
         self._samples: dict[str, PESample] = {}  # the last ones
+        self._told: tuple[str, ...] = ()  # elements whose counters were told last
         self._ended: dict[str, tuple[Adaptation, ...]] = {}
         self._results: dict[str, SinkResult] = {}
         self.regions: dict[str, RegionCounters] = {}  # whoever changes regions writes here
@@ -72,7 +73,9 @@ class JobTelemetry:
         self._results.clear()
 
     def metrics(self) -> JobMetrics:
-        """Counters of each element: fresh where it answers, the last ones where it doesn't."""
+        """Counters of each element: fresh where it answers, the last ones where it doesn't or others take over."""
+        if self._life.is_recovering and self._told:  # elements that don't run yet know no operators
+            return self._of(self._told)
         elements = self._life.elements()
         for pe, handle in self._cluster.handles.items():
             if pe in elements and not elements[pe].state.is_final:
@@ -80,7 +83,11 @@ class JobTelemetry:
                     self._samples[pe] = handle.within(CALL_TIMEOUT).sample()
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
-        samples = tuple(self._samples[pe] for pe in self._life.elements() if pe in self._samples)
+        self._told = tuple(pe for pe in self._life.elements() if pe in self._samples)
+        return self._of(self._told)
+
+    def _of(self, pes: tuple[str, ...]) -> JobMetrics:
+        samples = tuple(self._samples[pe] for pe in pes)
         return JobMetrics(self._job, self._life.seconds, samples, dict(self.regions), self._life.checkpoints)
 
     def adaptations(self, since: Mapping[str, int]) -> Iterator[Adaptation]:

@@ -54,7 +54,7 @@ class RegionLoop(PeriodicLoop):
         nodes: gives what may be used.
         period: seconds between two decisions.
         early: how many of the first periods are half as long; no policy decides in the very first, as all begins then.
-        request: asks for so many CPUs in the whole cluster; 0: no longer.
+        request: asks for so many CPUs more than there are; 0: no longer.
         prepare: makes ready what a growth takes that may come soon, on a node; empty: on any.
         journal: where each pass is kept.
         advises: whether what is decided is told, and not done.
@@ -90,7 +90,9 @@ class RegionLoop(PeriodicLoop):
         self._period = period
         self._early = early
         self._request = request
-        self._requested = 0
+        self._requested: tuple[int, float] | None = (
+            None  # CPUs more, of those that there were: told anew once some came
+        )
         self._prepare = prepare
         self.journal = journal or RegionJournal()
         self._advises = advises
@@ -167,11 +169,16 @@ class RegionLoop(PeriodicLoop):
 
     def _ask_for(self, decision: AdaptationDecision, nodes: tuple[Node, ...]) -> None:
         """Tells whoever starts machines how many CPUs there should be, once per wish."""
-        lacking = decision.request.cpus if decision.request is not None else 0.0
-        wanted = math.ceil(sum(node.cpus for node in nodes) + lacking) if lacking > 0 else 0
-        if wanted != self._requested:
-            self._request(wanted)
-            self._requested = wanted
+        lacking = math.ceil(decision.request.cpus) if decision.request is not None else 0
+        wish = lacking, sum(node.cpus for node in nodes) if lacking else 0.0
+        if wish == self._requested:
+            return
+        try:
+            self._request(lacking)
+        except Exception:  # Ray's own, whose store may be starting again: the next pass asks once more
+            _log.warning("%d CPUs more can't be asked for", lacking, exc_info=True)
+        else:
+            self._requested = wish
 
 
 def _made(samples: Mapping[str, PESample]) -> int:

@@ -8,8 +8,9 @@ import pytest
 
 from rayelastic.errors import ChangeError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.node_placement import Node
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.policy.regions.actions import AdaptationDecision, RebalanceRegion, Verdict
+from rayelastic.policy.regions.actions import AdaptationDecision, NodeRequest, RebalanceRegion, Verdict
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.loops.region_profile import observe_regions
@@ -186,3 +187,42 @@ def test_the_first_of_several_elements_works_while_the_others_start_wherever_it_
     failed = loop.step({}, {}, at=10.0)
     assert failed.problem == "a node is gone"
     assert failed.in_force.region("r1").replicas == 2, "what is there stays"
+
+
+class Lacks:
+    """Holds, and lacks CPUs."""
+
+    cpus = 0.0
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        return AdaptationDecision(seen.plan, request=NodeRequest(self.cpus, reason="") if self.cpus else None)
+
+
+def test_cpus_that_are_lacking_are_asked_for_once_and_again_where_that_failed_or_some_came() -> None:
+    asked, fails, policy = list[int](), False, Lacks()
+    nodes = [Node("n0", 2.0)]
+
+    def request(cpus: int) -> None:
+        asked.append(cpus)
+        if fails:
+            raise ConnectionError("the store starts again")
+
+    loop = RegionLoop(
+        policy, sample=dict, plan=lambda: PLAN, change=lambda _: PLAN, nodes=lambda: tuple(nodes), period=2.0,
+        clock=lambda: 0.0, request=request,
+    )  # fmt: skip
+
+    def told(cpus: float) -> list[int]:
+        asked.clear()
+        policy.cpus = cpus
+        loop.step({}, {}, at=1.0)
+        return list(asked)
+
+    assert told(0.0) == [0], "another coordinator of this job may have asked for some"
+    fails = True
+    assert told(2.5) == [3]
+    fails = False
+    assert [told(2.5), told(2.5)] == [[3], []]
+    nodes.append(Node("n1", 2.0))
+    assert [told(2.5), told(2.5)] == [[3], []]
+    assert [told(0.0), told(0.0)] == [[0], []]

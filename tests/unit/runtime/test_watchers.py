@@ -14,7 +14,7 @@ from rayelastic.runtime.job import watchers
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
-from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.values.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
 
 
 @dataclass
@@ -38,8 +38,10 @@ class Element:
             raise said
         return said
 
+    operators: tuple[OperatorSample, ...] = ()
+
     def sample(self) -> PESample:
-        return PESample(self.pe, 1.0, 0, 0.0, ())
+        return PESample(self.pe, 1.0, 0, 0.0, self.operators)
 
     def adaptations(self) -> tuple[()]:
         return ()
@@ -182,3 +184,20 @@ def test_the_word_of_one_that_was_retired_or_comes_late_counts_no_more(over: boo
     assert job.watch() is None
     assert job.life.state is (State.CANCELLED if over else State.RUNNING)
     assert job.cluster.ended == (["pe0"] if over else [])
+
+
+def test_while_others_take_over_the_last_counters_are_told() -> None:
+    """Elements that don't run yet know no operators: whoever asks for one meanwhile isn't told that there is none."""
+    job, counted = Job(), OperatorSample("work", "manual", 3, 2, 0)
+    job.element.operators = (counted,)
+    assert job.telemetry.metrics().operator("work").tuples_in == 3
+    assert job.life.recovers()
+    job.element.operators = ()
+    job.life.begins(PEStatus("pe0", State.CREATED))
+    job.life.begins(PEStatus("pe2", State.CREATED))
+    job.cluster.handles["pe2"] = Element("pe2", [])
+    assert job.telemetry.metrics().operator("work").tuples_in == 3
+    job.element.operators = (OperatorSample("work", "manual", 4, 2, 0),)
+    job.life.runs()
+    assert job.telemetry.metrics().operator("work").tuples_in == 4
+    assert [sample.pe for sample in job.telemetry.metrics().pes] == ["pe0", "pe2"]

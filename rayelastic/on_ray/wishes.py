@@ -1,0 +1,52 @@
+"""What jobs want of Ray's autoscaler: it knows one wish for a whole cluster, so it is asked for what all of them lack.
+
+Each job's wish is a key in Ray's own store until the job has enough or ends; one whose job is gone counts no more.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rayelastic.on_ray.cluster import cpu_count
+from rayelastic.on_ray.connect import NAMESPACE
+from rayelastic.on_ray.gcs_store import JOB
+from rayelastic.on_ray.private import adapter
+
+__all__ = ["CpuWish"]
+
+PREFIX = "wish:"  # of the key of a job's wish
+
+
+class CpuWish:
+    """The wish of one job.
+
+    Args:
+        job_id: of the job.
+    """
+
+    def __init__(self, job_id: str) -> None:
+        self._key = f"{PREFIX}{job_id}"
+
+    def tell(self, cpus: int) -> None:
+        """Has Ray's autoscaler, where there is one, see to so many CPUs more than there are; 0: to none for this job.
+
+        Args:
+            cpus: that the job lacks.
+        """
+        from ray.autoscaler.sdk import request_resources
+
+        if cpus:
+            adapter.kv_put(self._key, str(cpus).encode(), NAMESPACE)
+        elif adapter.kv_get(self._key, NAMESPACE) is None:
+            return
+        else:
+            adapter.kv_delete(self._key, NAMESPACE)
+        lacking = sum(wishes().values())
+        request_resources(num_cpus=math.ceil(cpu_count()) + lacking if lacking else 0)
+
+
+def wishes() -> dict[str, int]:
+    """Returns what each job lacks: {job id: CPUs}."""
+    asked = (key.removeprefix(PREFIX) for key in adapter.kv_keys(PREFIX, NAMESPACE))
+    told = {job: adapter.kv_get(f"{PREFIX}{job}", NAMESPACE) for job in asked if adapter.kv_keys(JOB + job, NAMESPACE)}
+    return {job: int(cpus) for job, cpus in told.items() if cpus is not None}
