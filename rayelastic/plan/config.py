@@ -97,7 +97,8 @@ class JobConfig:
             process.
         max_processes: the most processing elements that an elastic job may grow to; None: as many as the cluster has
             CPUs.
-        max_replicas: the most replicas that a region may grow to by itself; None: 16, as in Joker.
+        max_replicas: the most replicas that a region may grow to by itself; None: as many as `max_processes` has room
+            for, up to 271, one for each partition of keys; with regions='paper' 16, as in Joker.
         replicas: {operator: the fewest and the most replicas} of its region, or one number for both, in place of 1 and
             `max_replicas`; the job starts with the fewest.
         goal: what replicas are to reach, such as rel.Latency(p99=0.2), by sizing for less than `region_target` if need

@@ -8,10 +8,12 @@ answer from outside: that keeps its thread as busy, and needs no CPU. Pure arith
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
+from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["RegionModel", "Shape", "affordable", "best_cuts", "demands", "shape_of", "shapes", "widest"]
@@ -45,6 +47,9 @@ class RegionModel:
     >>> hot = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a",)), (1e-6,), overhead=0.0, hot=0.5)
     >>> [round(hot.capacity(((), replicas))) for replicas in (1, 2, 16)]
     [1000000, 1333333, 1882353]
+    >>> many = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a",)), (1e-6,), overhead=0.0)
+    >>> [round(many.capacity(((), replicas)) / 1e6, 1) for replicas in (16, 135, 136, 200, 271)]
+    [16.0, 90.3, 135.5, 135.5, 271.0]
     """
 
     region: Region
@@ -89,9 +94,21 @@ class RegionModel:
         longest = self.longest(cuts)
         if longest <= 0:
             return float("inf")
+        even = self._even(replicas)
         if self.hot > 0 and (self.key or self.skew <= 1.0):  # it is known that no replica takes that from its owner
-            return self.efficiency / (self.hot + (1.0 - self.hot) / replicas) / longest
-        return self.efficiency * replicas / (self.skew if replicas > 1 else 1.0) / longest
+            return self.efficiency / (self.hot + (1.0 - self.hot) / even) / longest
+        return self.efficiency * min(replicas / self.skew if replicas > 1 else 1.0, even) / longest
+
+    def fewest(self, cuts: Sequence[str], capacity: float) -> int:
+        """Return a number of replicas below which none can carry a rate, tuples/s, whatever their skew."""
+        longest = self.longest(cuts)
+        return max(1, math.floor(capacity * longest / self.efficiency)) if longest > 0 and self.efficiency > 0 else 1
+
+    def _even(self, replicas: int) -> float:
+        """How many times what the busiest replica has of the partitions there is: 136 replicas do as much as 200."""
+        if self.region.kind is not RegionKind.DATA_PARALLEL or replicas <= MAX_REPLICAS:  # even to half a percent
+            return replicas
+        return PARTITIONS / math.ceil(PARTITIONS / replicas)
 
 
 def shape_of(planned: RegionPlan) -> Shape:
@@ -155,7 +172,7 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int, 
             best = best_cuts(operators, model.useful, pipelines)
             if not cuts or model.longest(cuts) > CLOSE * model.longest(best):
                 cuts = best
-        for replicas in range(1, most_replicas + 1):
+        for replicas in range(model.fewest(cuts, capacity), most_replicas + 1):
             if model.capacity((cuts, replicas)) >= capacity:
                 threads = pipelines * replicas
                 fewest = min(fewest, threads)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
-from rayelastic.plan.hash_ring import PARTITIONS
+from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.plan_text import counted
 from rayelastic.policy.regions.actions import NodeRequest
@@ -46,6 +46,7 @@ class Sizing:
         rejected: shapes that were tried in vain.
         thresholds: of the policy.
         can: what of the plan can be changed.
+        guessed: whether what sources are offered is a guess.
     """
 
     plan: ExecPlan
@@ -61,6 +62,7 @@ class Sizing:
     rejected: Mapping[str, set[Shape]]
     thresholds: OrganicThresholds
     can: Actuation = Actuation()  # noqa: RUF009  (it is frozen)
+    guessed: bool = False
 
     @classmethod
     def of(
@@ -87,7 +89,7 @@ class Sizing:
         for planned in plan.regions:
             model = models.get(planned.region.name)
             if model is not None:
-                most[planned.region.name] = _most(model, planned, rejected, thresholds, can)
+                most[planned.region.name] = _most(model, planned, rejected, thresholds, can, guessed=known.guesses)
         cpus = sum(node.cpus for node in nodes) * thresholds.busy if nodes else float("inf")
         wished = affordable(plan, models, offered, most)
         need = demands(plan, models, wished)
@@ -107,7 +109,13 @@ class Sizing:
             rejected,
             thresholds,
             can,
+            known.guesses,
         )
+
+    def allowed(self, region: str, *, guessed: bool) -> int:
+        """Return how many replicas a region may have, for a load that is a guess or not."""
+        planned, model = self.plan.region(region), self.models[region]
+        return replicas_allowed(planned, model, self.thresholds, self.can, guessed=guessed)
 
     @property
     def sized(self) -> list[RegionPlan]:
@@ -231,7 +239,7 @@ class Sizing:
         model, rejected = self.models[name], self.rejected.get(name, set())
         if len(rejected) >= TRIES:
             return None
-        allowed = replicas_allowed(planned, model, self.thresholds, self.can)
+        allowed = self.allowed(name, guessed=self.guessed)
         # A region that will be the limit can't be kept below full use.
         most = widest(model, now, allowed, cut=self.thresholds.cuts)
         capacity = min(self.need[name] / self.thresholds.aim, most) * (1.0 - NEGLIGIBLE)
@@ -257,11 +265,18 @@ def threads(shape: Shape) -> int:
     return (len(shape[0]) + 1) * shape[1]
 
 
-def replicas_allowed(planned: RegionPlan, model: RegionModel, thresholds: OrganicThresholds, can: Actuation) -> int:
-    """Return how many replicas a region may have: what one key has of the load no further one takes from its owner."""
+def replicas_allowed(
+    planned: RegionPlan, model: RegionModel, thresholds: OrganicThresholds, can: Actuation, *, guessed: bool
+) -> int:
+    """Return how many replicas a region may have: what one key has of the load no further one takes from its owner.
+
+    Nor is a guess of the load reason enough for very many at once: beyond Joker's most, twice as many as there are.
+    """
     if not can.replicates(planned):
         return planned.replicas
     _, most = can.bounds_of(planned.region.name, thresholds.max_replicas)
+    if guessed:
+        most = min(most, max(MAX_REPLICAS, 2 * planned.replicas))
     return max(min(most, _useful(model.hot)), planned.replicas)
 
 
@@ -276,7 +291,10 @@ def _most(
     rejected: Mapping[str, set[Shape]],
     thresholds: OrganicThresholds,
     can: Actuation,
+    *,
+    guessed: bool,
 ) -> float:
     if planned.region.kind.is_fixed or len(rejected.get(planned.region.name, ())) >= TRIES:
         return model.capacity(shape_of(planned))
-    return widest(model, shape_of(planned), replicas_allowed(planned, model, thresholds, can), cut=thresholds.cuts)
+    most = replicas_allowed(planned, model, thresholds, can, guessed=guessed)
+    return widest(model, shape_of(planned), most, cut=thresholds.cuts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Self
 
-from rayelastic.plan.hash_ring import MAX_REPLICAS
+from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 
 __all__ = ["ActionOrder", "OrganicThresholds"]
 
@@ -106,12 +106,12 @@ class OrganicThresholds:
         return self.order is not ActionOrder.EXPAND_ONLY
 
     @classmethod
-    def of_running_jobs(cls, target: float, max_replicas: int = MAX_REPLICAS) -> Self:
+    def of_running_jobs(cls, target: float, max_replicas: int = PARTITIONS) -> Self:
         """Return those for jobs whose local levels decide on pipelines: where queues go is where pipelines are cut.
 
         Args:
             target: utilisation that a change of plan sizes for, 0..1; what lies around it keeps its distance.
-            max_replicas: of a region.
+            max_replicas: of a region; what bounds them is the number of processes, and what pays.
 
         >>> made = OrganicThresholds.of_running_jobs(0.8)
         >>> round(made.grow_above, 3), round(made.grow_stable_above, 3), round(made.shrink_below, 3)

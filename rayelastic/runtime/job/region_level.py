@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
 from rayelastic.plan.config import Regions
-from rayelastic.plan.hash_ring import MAX_REPLICAS
+from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.wishes.bounds import checked_bounds
 from rayelastic.plan.wishes.replicas import region_bounds
 from rayelastic.policy.regions.actuation import Actuation
@@ -78,9 +78,10 @@ def region_level(
     bounds = region_bounds(job.plan, job.operators, checked_bounds(config.replicas))
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if config.remember and not paper else None
+    most = config.max_replicas or (MAX_REPLICAS if paper else PARTITIONS)
     policy = OrganicAdaptation(
         "paper" if paper else "rates",
-        thresholds=OrganicThresholds.of_running_jobs(config.region_target, config.max_replicas or MAX_REPLICAS),
+        thresholds=OrganicThresholds.of_running_jobs(config.region_target, most),
         actuation=Actuation.of_running_jobs(
             cluster.elastic,
             config.max_processes,

@@ -18,6 +18,7 @@ from rayelastic.policy.regions.tried.earlier import Earlier
 
 MICRO = 1e-6
 PERIOD = 2.0  # s
+PROCESSES = 40
 LOAD = 400e3  # tuples/s: far more than four times what one replica takes
 DEAR = ClusterJob.chain("dear", 1e-7, [20 * MICRO])
 
@@ -32,7 +33,7 @@ def simulated(
     elastic = [p.region.name for p in job.plan().regions if p.region.kind.is_replicable]
     policy = OrganicAdaptation(
         thresholds=OrganicThresholds.of_running_jobs(0.8),
-        actuation=Actuation.of_running_jobs(elastic, 40, **can),  # type: ignore[arg-type]
+        actuation=Actuation.of_running_jobs(elastic, PROCESSES, **can),  # type: ignore[arg-type]
         earlier=earlier,
     )
     plant = ClusterPlant(job, [SimulatedNode(f"n{i}", 8) for i in range(4)], constants or ClusterConstants())
@@ -80,7 +81,7 @@ def test_bounds_of_today_count(bounds: dict[str, tuple[int, int]]) -> None:
     simulation, _ = simulated(DEAR, Earlier({"r1": 10_000, "gone": 5}), bounds=bounds)
     simulation.run(20)
     most = max(step.plan.region("r1").replicas for step in simulation.trace)
-    assert most == (3 if bounds else 16)
+    assert most == (3 if bounds else PROCESSES)
 
 
 def test_a_process_that_paid_comes_back_at_once() -> None:

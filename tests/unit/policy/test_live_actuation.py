@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -31,12 +32,13 @@ PROCESSES = 20
 class Performed:
     """The policy of running jobs; what it asks for is checked by the performer's own rules."""
 
-    def __init__(self, plan: ExecPlan, key_share: float = 0.0) -> None:
+    def __init__(self, plan: ExecPlan, key_share: float = 0.0, processes: int = PROCESSES) -> None:
         elastic = [p.region.name for p in plan.regions if p.region.kind.is_replicable]
         self.policy = OrganicAdaptation(
             thresholds=OrganicThresholds.of_running_jobs(0.8),
-            actuation=Actuation.of_running_jobs(elastic, PROCESSES),
+            actuation=Actuation.of_running_jobs(elastic, processes),
         )
+        self.processes = processes
         self.key_share = key_share  # that routers see of a key
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
@@ -46,7 +48,7 @@ class Performed:
         decision = self.policy.step(seen)
         if decision.changes:
             check_performable(plan_change(seen.plan, decision.plan))
-            assert len(decision.plan.pes) <= PROCESSES
+            assert len(decision.plan.pes) <= self.processes
             assert decision.plan.regions != seen.plan.regions
         return decision
 
@@ -59,16 +61,30 @@ def simulated(
     constants: ClusterConstants | None = None,
     seed: int = 0,
     key_share: float = 0.0,
+    processes: int = PROCESSES,
 ) -> ClusterSimulation:
     plant = ClusterPlant(job, [SimulatedNode(f"n{i}", cpus) for i in range(nodes)], constants or ClusterConstants())
     return ClusterSimulation(
-        plant, Performed(job.plan(), key_share), lambda time: {"r0": load}, period=PERIOD, noise=NOISE, seed=seed,
-        offered_known=False,
+        plant, Performed(job.plan(), key_share, processes), lambda time: {"r0": load}, period=PERIOD, noise=NOISE,
+        seed=seed, offered_known=False,
     )  # fmt: skip
 
 
 def verdicts(simulation: ClusterSimulation) -> list[Verdict]:
     return [step.decision.verdict for step in simulation.trace if step.decision.verdict is not Verdict.HOLD]
+
+
+def test_a_large_load_gets_as_many_replicas_as_it_needs_twice_as_many_at_a_time() -> None:
+    """Nobody has to say that there may be more than Joker's 16, and a guess of the load doesn't ask for all at once."""
+    job = ClusterJob.chain("large", 1e-8, [100 * MICRO])
+    simulation = simulated(job, 600e3, nodes=16, cpus=8, processes=128)
+    simulation.run(120)
+    replicas = [step.plan.region("r1").replicas for step in simulation.trace]
+    assert all(after <= max(16, 2 * before) for before, after in itertools.pairwise(replicas))
+    assert 60 < replicas[-1] < 100
+    late = [step.throughput for step in simulation.trace[-20:]]
+    assert sum(late) / len(late) >= 0.95 * 600e3
+    assert not any(step.decision.changes for step in simulation.trace[-40:])
 
 
 def test_every_change_of_random_graphs_is_performable_and_judged_and_then_it_is_quiet() -> None:

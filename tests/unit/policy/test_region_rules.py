@@ -179,6 +179,6 @@ def test_a_hot_key_bounds_the_replicas_of_its_region() -> None:
 
     def allowed(hot: float) -> int:
         model = RegionModel(region, (1.0,), 0.0, selectivity=1.0, hot=hot)
-        return replicas_allowed(planned, model, OrganicThresholds(), can)
+        return replicas_allowed(planned, model, OrganicThresholds(), can, guessed=False)
 
     assert [allowed(hot) for hot in (0.0, 0.5, 0.9)] == [16, 9, 1]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from rayelastic.policy.regions.model import Shape
-from rayelastic.policy.regions.sizing import Sizing, replicas_allowed
+from rayelastic.policy.regions.sizing import Sizing
 
 __all__ = ["Earlier"]
 
@@ -52,9 +52,7 @@ class Earlier:
         """
         found = dict(wanted)
         for region, (cuts, replicas) in wanted.items() if guessed and sizing.held_back else ():
-            planned = sizing.plan.region(region)
-            most = replicas_allowed(planned, sizing.models[region], sizing.thresholds, sizing.can)
-            shape = cuts, max(replicas, min(self.replicas.get(region, 0), most))
+            shape = cuts, max(replicas, min(self.replicas.get(region, 0), sizing.allowed(region, guessed=False)))
             if shape not in sizing.rejected.get(region, ()):
                 found[region] = shape
         return found
