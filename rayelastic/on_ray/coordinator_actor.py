@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rayelastic.errors import NotShippableError, StateError
-from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.ray_host import RayHost
+from rayelastic.on_ray.store.gcs_store import GcsStore
 from rayelastic.runtime.job.keeper import Keeper
 from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal

@@ -19,9 +19,9 @@ from rayelastic.graph.spec.validation import check_shippable
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray, warn_of_open_cluster
 from rayelastic.on_ray.coordinator_actor import COORDINATOR_CLASS, CoordinatorActor
-from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.pe_actor import PE_CLASS
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
+from rayelastic.on_ray.store.gcs_store import GcsStore
 from rayelastic.runtime.remote import Call, Remote
 
 if TYPE_CHECKING:

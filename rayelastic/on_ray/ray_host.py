@@ -16,7 +16,7 @@ from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import Spares
-from rayelastic.on_ray.wishes import CpuWish
+from rayelastic.on_ray.store.wishes import CpuWish
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
 

@@ -103,6 +103,8 @@ class JobConfig:
             `max_replicas`; the job starts with the fewest.
         goal: what replicas are to reach, such as rel.Latency(p99=0.2), by sizing for less than `region_target` if need
             be; None: `region_target` alone.
+        cool_down: seconds for which less has to be enough before replicas and processes are given back, in place of 8
+            times `region_period`; twice as long, and so on, for those that are needed again soon.
         region_period: seconds between two decisions on regions.
         region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
         patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
@@ -159,6 +161,7 @@ class JobConfig:
     max_replicas: int | None = None
     replicas: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
     goal: Latency | None = None
+    cool_down: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("pes", "queue_records", "queue_bytes", "run_records", "run_bytes"):
@@ -189,6 +192,8 @@ class JobConfig:
         _check_period("adaptation_period", self.adaptation_period)
         _check_period("region_period", self.region_period)
         _check_share("region_target", self.region_target)
+        if self.cool_down is not None:
+            _check_period("cool_down", self.cool_down)
         _check_period("patience", self.patience, LEAST_PATIENCE)
         object.__setattr__(self, "checkpoint", _checked_checkpoint(self.checkpoint))
         if self.web_port is not None:
@@ -243,10 +248,10 @@ class JobConfig:
         given: object = self.goal
         if given is not None and not isinstance(given, Latency):
             raise ConfigError(f"JobConfig(goal={given!r})", way_out="Give rel.Latency(p99=seconds)")
-        bounded = self.max_processes is not None or self.max_replicas is not None or bool(self.replicas)
-        if bounded and self.regions in (Regions.FIXED, Regions.FIXED.value):
+        given_bounds = (self.max_processes, self.max_replicas, self.cool_down, self.replicas or None)
+        if any(bound is not None for bound in given_bounds) and self.regions in (Regions.FIXED, Regions.FIXED.value):
             raise ConfigError(
-                "JobConfig(regions='fixed') with max_processes, max_replicas or replicas: nothing would grow",
+                "JobConfig(regions='fixed') with max_processes, max_replicas, replicas or cool_down: nothing would grow",
                 way_out="Leave regions out, or give 'elastic', which isn't the default in this process",
             )
         decided = (None, Regions.ELASTIC, Regions.ELASTIC.value, Regions.ADVISE, Regions.ADVISE.value)

@@ -8,8 +8,8 @@ import math
 import pytest
 
 from rayelastic.on_ray.cluster import cpu_count
-from rayelastic.on_ray.gcs_store import GcsStore
 from rayelastic.on_ray.ray_host import PlacementSettings, RayHost
+from rayelastic.on_ray.store.gcs_store import GcsStore
 
 pytestmark = pytest.mark.cluster
 

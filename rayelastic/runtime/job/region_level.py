@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,9 +80,12 @@ def region_level(
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if config.remember and not paper else None
     most = config.max_replicas or (MAX_REPLICAS if paper else PARTITIONS)
+    thresholds = OrganicThresholds.of_running_jobs(config.region_target, most)
+    if config.cool_down is not None:
+        thresholds = replace(thresholds, shrink_periods=math.ceil(config.cool_down / config.region_period))
     policy = OrganicAdaptation(
         "paper" if paper else "rates",
-        thresholds=OrganicThresholds.of_running_jobs(config.region_target, most),
+        thresholds=thresholds,
         actuation=Actuation.of_running_jobs(
             cluster.elastic,
             config.max_processes,

@@ -8,7 +8,7 @@ import pytest
 
 from rayelastic.errors import JobExistsError, UnavailableError
 from rayelastic.on_ray import gcs_store
-from rayelastic.on_ray.gcs_store import GcsStore
+from rayelastic.on_ray.store.gcs_store import GcsStore
 
 
 class Kept:

@@ -9,8 +9,8 @@ import math
 
 from rayelastic.on_ray.cluster import cpu_count
 from rayelastic.on_ray.connect import NAMESPACE
-from rayelastic.on_ray.gcs_store import JOB
 from rayelastic.on_ray.private import adapter
+from rayelastic.on_ray.store.gcs_store import JOB
 
 __all__ = ["CpuWish"]
 

@@ -1,0 +1,68 @@
+"""How long less has to be enough before replicas are given back, as users say."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.job import start
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+
+PERIOD = 0.2  # seconds between two decisions
+PERIODS = 20  # of them, for which less has to be enough; 8 is usual
+RATE = 20.0  # tuples/s: nothing, for two replicas
+TICK = 0.01  # seconds between two looks at the clock
+PATIENCE = 90.0
+
+
+class Number(NamedTuple):
+    n: int
+
+
+def keep(t: Number) -> Number:
+    return t
+
+
+@pytest.mark.timeout(200)
+def test_replicas_are_given_back_once_less_was_enough_for_that_long() -> None:
+    enough = threading.Event()
+
+    def numbers() -> Iterator[Number]:
+        made, due, now = itertools.count(), 0.0, time.monotonic()
+        while not enough.wait(TICK):
+            before, now = now, time.monotonic()
+            due += (now - before) * RATE
+            yield from map(Number, itertools.islice(made, int(due)))
+            due -= int(due)
+
+    topology = rel.Topology("cools")
+    stream = topology.source("numbers", rel.callable(numbers, Number))
+    stream.map("keep", keep, schema=Number, lane="python").sink("out", rel.list())
+    config = rel.JobConfig(
+        regions="elastic", region_period=PERIOD, cool_down=PERIODS * PERIOD, elasticity="off", max_processes=4
+    )
+    job = start(topology, config)
+    try:
+        plan = job.plan()
+        region = plan.region_of("keep").region.name
+        job.change(plan.with_replicas(region, 2, ("pe0", *plan.fresh_pes(1))))
+        until = time.monotonic() + PATIENCE
+        while job.plan().region(region).replicas > 1:
+            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+            job.pause(PERIOD)
+        told = [one for one in job.adaptations(every_pass=True) if isinstance(one, RegionAdaptation)]
+        given_back = next(at for at, one in enumerate(told) if one.changed)
+        calm = sum(f"less would do for {region}" in one.decision.reason for one in told[:given_back])
+        assert calm >= PERIODS - 1, "\n".join(map(str, told))
+        enough.set()
+        rows = job.wait(60)["out"]
+        assert [t.n for t in rows] == list(range(len(rows)))
+    finally:
+        enough.set()
+        job.close()
