@@ -251,7 +251,7 @@ class JobConfig:
         given_bounds = (self.max_processes, self.max_replicas, self.cool_down, self.replicas or None)
         if any(bound is not None for bound in given_bounds) and self.regions in (Regions.FIXED, Regions.FIXED.value):
             raise ConfigError(
-                "JobConfig(regions='fixed') with max_processes, max_replicas, replicas or cool_down: nothing would grow",
+                "JobConfig(regions='fixed') with max_processes, max_replicas, replicas or cool_down: nothing changes",
                 way_out="Leave regions out, or give 'elastic', which isn't the default in this process",
             )
         decided = (None, Regions.ELASTIC, Regions.ELASTIC.value, Regions.ADVISE, Regions.ADVISE.value)

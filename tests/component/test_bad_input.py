@@ -136,7 +136,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "fewer at most than at least": (lambda t, s: rel.JobConfig(replicas={"m": (3, 2)}), "ConfigError", "m", "JobConfig(replicas={'m': (3, 2)}). Give the fewest and the most, such"),
     "more replicas than partitions": (lambda t, s: rel.JobConfig(replicas={"m": (1, 999)}), "ConfigError", "m", "JobConfig(replicas=...): there are 271 partitions of keys, and it may "),
     "bounds that contradict": (lambda t, s: rel.JobConfig(replicas={"m": (1, 8)}, max_replicas=4), "ConfigError", "m", "JobConfig(replicas=...) says (1, 8), and max_replicas=4. Give fewer th"),
-    "bounds of what stays": (lambda t, s: rel.JobConfig(replicas={"m": 2}, regions="fixed"), "ConfigError", None, "JobConfig(regions='fixed') with max_processes, max_replicas or replica"),
+    "bounds of what stays": (lambda t, s: rel.JobConfig(replicas={"m": 2}, regions="fixed"), "ConfigError", None, "JobConfig(regions='fixed') with max_processes, max_replicas, replicas o"),
     "bounds of an unknown operator": (lambda t, s: (done(s), rel.run(t, rel.JobConfig(replicas={"nobody": 2}, regions="elastic"))), "ConfigError", "nobody", "JobConfig(replicas=...) names it, but topology 'bad' has no such oper"),
     "replicas of a source": (lambda t, s: (done(s), rel.run(t, rel.JobConfig(replicas={"rows": 2}, regions="elastic"))), "ConfigError", "rows", "JobConfig(replicas=...) is about its region r0, which keeps one replic"),
     "two bounds of one region": (lambda t, s: (s.map("a", same).map("b", same).sink("out", rel.list()), rel.run(t, rel.JobConfig(replicas={"a": 2, "b": 3}, regions="elastic"))), "ConfigError", "b", "JobConfig(replicas=...) says (3, 3) of its region r1, and (2, 2) by an"),

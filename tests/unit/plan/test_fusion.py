@@ -189,7 +189,7 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, Any], says: str
             {"pes": 3, "max_processes": 2},
             "starts with more than it may have. Give a larger max_processes, or fewer pes",
         ),
-        ({"regions": "fixed", "max_replicas": 2}, "nothing would grow. Leave regions out, or give 'elastic'"),
+        ({"regions": "fixed", "max_replicas": 2}, "nothing changes. Leave regions out, or give 'elastic'"),
         ({"pes": 2, "pins": {"a": 1}}, "says twice where to cut. Give pes or pins"),
     ],
 )
