@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.tls import TLS as TLS
     from rayelastic.plan.wishes.latency import Latency as Latency
     from rayelastic.plan.wishes.paper import PaperElasticity as PaperElasticity
+    from rayelastic.plan.wishes.schedule import Schedule as Schedule
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -109,6 +110,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.tls": ("TLS",),
     "rayelastic.plan.wishes.latency": ("Latency",),
     "rayelastic.plan.wishes.paper": ("PaperElasticity",),
+    "rayelastic.plan.wishes.schedule": ("Schedule",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),

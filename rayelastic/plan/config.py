@@ -11,9 +11,10 @@ from rayelastic.errors import ConfigError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.tls import TLS
-from rayelastic.plan.wishes.bounds import checked_bounds
 from rayelastic.plan.wishes.latency import Latency
 from rayelastic.plan.wishes.paper import PaperElasticity
+from rayelastic.plan.wishes.schedule import Schedule
+from rayelastic.plan.wishes.wish import checked_wishes, span_of
 
 __all__ = ["Elasticity", "JobConfig", "Regions", "ThreadingModel"]
 
@@ -100,7 +101,7 @@ class JobConfig:
         max_replicas: the most replicas that a region may grow to by itself; None: as many as `max_processes` has room
             for, up to 271, one for each partition of keys; with regions='paper' 16, as in Joker.
         replicas: {operator: the fewest and the most replicas} of its region, or one number for both, in place of 1 and
-            `max_replicas`; the job starts with the fewest.
+            `max_replicas`; the job starts with the fewest. By the time of day: rel.Schedule.
         goal: what replicas are to reach, such as rel.Latency(p99=0.2), by sizing for less than `region_target` if need
             be; None: `region_target` alone.
         cool_down: seconds for which less has to be enough before replicas and processes are given back, in place of 8
@@ -159,7 +160,7 @@ class JobConfig:
     tls: TLS | None = None
     max_processes: int | None = None
     max_replicas: int | None = None
-    replicas: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
+    replicas: Mapping[str, int | tuple[int, int] | Schedule] = field(default_factory=dict)
     goal: Latency | None = None
     cool_down: float | None = None
 
@@ -237,9 +238,9 @@ class JobConfig:
                 f"JobConfig(max_replicas={self.max_replicas}): there are {PARTITIONS} partitions of keys",
                 way_out=f"Give {PARTITIONS} or less",
             )
-        object.__setattr__(self, "replicas", checked_bounds(self.replicas))
-        for operator, bounds in self.replicas.items():
-            if self.max_replicas is not None and bounds[1] > self.max_replicas:  # type: ignore[index]  # checked
+        object.__setattr__(self, "replicas", wishes := checked_wishes(self.replicas))
+        for operator, bounds in ((name, span_of(wish)) for name, wish in wishes.items()):
+            if self.max_replicas is not None and bounds[1] > self.max_replicas:
                 raise ConfigError(
                     f"JobConfig(replicas=...) says {bounds}, and max_replicas={self.max_replicas}",
                     operator=operator,

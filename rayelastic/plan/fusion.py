@@ -15,8 +15,8 @@ from rayelastic.graph.spec.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
 from rayelastic.plan.regions import Region, regions
-from rayelastic.plan.wishes.bounds import checked_bounds
 from rayelastic.plan.wishes.replicas import check_elastic, with_least
+from rayelastic.plan.wishes.wish import checked_wishes
 
 __all__ = ["plan_topology"]
 
@@ -53,7 +53,7 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
     )
     if config.goal is not None:
         check_elastic(plan, graph.operators, f"goal={config.goal}")
-    return with_least(plan, graph.operators, checked_bounds(config.replicas), config.max_processes)
+    return with_least(plan, graph.operators, checked_wishes(config.replicas), config.max_processes)
 
 
 def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:

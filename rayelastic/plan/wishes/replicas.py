@@ -8,25 +8,25 @@ from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.routing import elastic_regions, why_fixed
-from rayelastic.plan.wishes.bounds import Bounds
+from rayelastic.plan.wishes.wish import Wish, span_of
 
-__all__ = ["check_elastic", "region_bounds", "with_least"]
+__all__ = ["check_elastic", "region_wishes", "with_least"]
 
 
-def region_bounds(
-    plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, Bounds]
-) -> dict[str, Bounds]:
-    """Return {region: bounds} in a plan.
+def region_wishes(
+    plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, Wish]
+) -> dict[str, Wish]:
+    """Return {region: wish} in a plan.
 
     Args:
         plan: of the job.
         operators: of the topology, by name.
-        replicas: {operator: bounds}; one operator of a region stands for all of it.
+        replicas: {operator: wish}; one operator of a region stands for all of it.
 
     Raises:
         ConfigError: an operator that can't have replicas, or two that say different things of one region.
     """
-    found: dict[str, Bounds] = {}
+    found: dict[str, Wish] = {}
     for operator, bounds in replicas.items():
         planned = plan.region_of(operator)
         name, why = planned.region.name, why_fixed(planned, operators)
@@ -48,7 +48,7 @@ def region_bounds(
 def with_least(
     plan: ExecPlan,
     operators: Mapping[str, OperatorSpec],
-    replicas: Mapping[str, Bounds],
+    replicas: Mapping[str, Wish],
     most_processes: int | None = None,
 ) -> ExecPlan:
     """Return the plan in which each region has the fewest replicas that it may have, each in an element of its own.
@@ -56,13 +56,14 @@ def with_least(
     Args:
         plan: with one replica of each region.
         operators: of the topology, by name.
-        replicas: {operator: bounds}.
+        replicas: {operator: wish}; of a schedule the fewest of the whole day.
         most_processes: that the job may have; None: any number.
 
     Raises:
-        ConfigError: as `region_bounds`; or it would have more processes than it may.
+        ConfigError: as `region_wishes`; or it would have more processes than it may.
     """
-    for name, (least, _) in region_bounds(plan, operators, replicas).items():
+    for name, wish in region_wishes(plan, operators, replicas).items():
+        least, _ = span_of(wish)
         present = plan.region(name).pipelines[0].pes
         if least > len(present):
             plan = plan.with_replicas(name, least, (*present, *plan.fresh_pes(least - len(present))))

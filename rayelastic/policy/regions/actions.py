@@ -198,6 +198,7 @@ class Verdict(Enum):
     KEEP = "keep"  # the last change was worth it
     REVERT = "revert"  # the last change was not; perhaps another one is tried at once
     PLACE = "place"  # processing elements go to other nodes
+    BOUND = "bound"  # replicas go to the bounds that users have set for this time
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ class PlanObservation:
             element where it is most: others use the CPUs of its host, such as processes that start.
         latencies: marks that reached sinks in the period, by how long they were under way: less than 2^i microseconds,
             and not less than half of that; empty: none is known of.
+        bounds: {region: the fewest and the most replicas} of this time of the day; None: they never change.
 
     >>> plan = ExecPlan("empty", ())
     >>> seen = PlanObservation(time=30.0, period=30.0, plan=plan, regions=(), nodes=(Node("a", cpus=8.0),))
@@ -145,6 +146,7 @@ class PlanObservation:
     cost: float | None = None
     waits_for_cpus: float = 0.0
     latencies: tuple[int, ...] = ()
+    bounds: Mapping[str, tuple[int, int]] | None = None
 
     def of(self, region: str) -> RegionObservation:
         """Return what was seen of a region; KeyError if nothing was."""
@@ -159,6 +161,7 @@ class PlanObservation:
             "plan": self.plan.to_dict(),
             "regions": [_values(r) | {"pipelines": [_values(p) for p in r.pipelines]} for r in self.regions],
             "nodes": [_values(node) for node in self.nodes],
+            "bounds": None if self.bounds is None else [[region, *pair] for region, pair in self.bounds.items()],
         }
 
     @classmethod
@@ -170,8 +173,10 @@ class PlanObservation:
         )
         nodes = tuple(Node(**node) for node in values["nodes"])
         latencies = tuple(values.get("latencies", ()))
+        told = values.get("bounds")
+        bounds = None if told is None else {region: (fewest, most) for region, fewest, most in told}
         made = {"plan": ExecPlan.from_dict(values["plan"]), "regions": regions, "nodes": nodes, "latencies": latencies}
-        return cls(**{**values, **made})
+        return cls(**{**values, **made, "bounds": bounds})
 
 
 def _values(item: Any) -> dict[str, Any]:

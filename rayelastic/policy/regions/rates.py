@@ -84,6 +84,8 @@ class RateAdaptation:
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
+        if seen.bounds is not None:
+            self._can = replace(self._can, bounds=seen.bounds)
         if not seen.adapted:
             return self._hold(seen, "the plan that was asked for is not in force yet")
         unasked = self._plan is not None and seen.plan.regions != self._plan.regions
@@ -150,6 +152,8 @@ class RateAdaptation:
 
     def _decide(self, seen: PlanObservation) -> AdaptationDecision:
         sizing = self._aimed(self._sizing(seen))
+        if bound := sizing.out_of_bounds():
+            return self._bound(seen, sizing, bound)
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
         wanted = self._earlier.raised(wanted, sizing, guessed=self._known.guesses)
         relieve, crowded = [], False
@@ -211,6 +215,19 @@ class RateAdaptation:
             reset=True,
             request=proposal.request,
         )
+
+    def _bound(self, seen: PlanObservation, sizing: Sizing, bound: Mapping[str, Shape]) -> AdaptationDecision:
+        """Goes to the bounds of this time, whether that pays or not: users know of a load before it comes."""
+        proposal = propose(sizing, bound, seen.nodes)
+        if not proposal.actions:
+            return self._hold(
+                seen, f"no room for the replicas of {', '.join(bound)}: full nodes, or max_processes", proposal.request
+            )
+        self._grow = self._shrink = 0
+        self._started(proposal.plan)
+        why = f"{', '.join(action.text() for action in proposal.actions)}: the fewest or the most at this time"
+        bounded = replace(self._hold(seen, why, proposal.request), plan=proposal.plan, actions=proposal.actions)
+        return replace(bounded, verdict=Verdict.BOUND, rule="JobConfig(replicas=...)", reset=True)
 
     def _share(self, seen: PlanObservation, sizing: Sizing, sharing: Sharing) -> AdaptationDecision:
         """Asks for partitions at other replicas: no replica more, and what moves is little."""

@@ -200,6 +200,16 @@ class Sizing:
                     break
         return found
 
+    def out_of_bounds(self) -> dict[str, Shape]:
+        """Return the shapes at their bounds of the regions that have fewer or more replicas than users want."""
+        found: dict[str, Shape] = {}
+        for planned in self.sized:
+            name, (cuts, replicas) = planned.region.name, shape_of(planned)
+            fewest, most = self.can.bounds_of(name, replicas)
+            if self.can.replicates(planned) and not fewest <= replicas <= most:
+                found[name] = cuts, min(max(replicas, fewest), most)
+        return found
+
     def gain(self, plan: ExecPlan) -> float:
         """Return what another plan promises: more throughput, or at least room for it."""
         room = 1.0

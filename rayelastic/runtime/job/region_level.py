@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
-from rayelastic.plan.wishes.bounds import checked_bounds
-from rayelastic.plan.wishes.replicas import region_bounds
+from rayelastic.plan.wishes.replicas import region_wishes
+from rayelastic.plan.wishes.schedule import Schedule
+from rayelastic.plan.wishes.wish import bounds_at, checked_wishes, span_of
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow
@@ -25,10 +27,12 @@ from rayelastic.runtime.operators.sources import seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.wishes.bounds import Bounds
+    from rayelastic.plan.wishes.wish import Wish
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
@@ -76,7 +80,7 @@ def region_level(
     if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (together == NO_PYTHON and not cluster.elastic):
         return None
 
-    bounds = region_bounds(job.plan, job.operators, checked_bounds(config.replicas))
+    wishes = region_wishes(job.plan, job.operators, checked_wishes(config.replicas))
     path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
     plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if config.remember and not paper else None
     most = config.max_replicas or (MAX_REPLICAS if paper else PARTITIONS)
@@ -90,7 +94,7 @@ def region_level(
             cluster.elastic,
             config.max_processes,
             restarts=apart,
-            bounds=bounds,
+            bounds={name: span_of(wish) for name, wish in wishes.items()},
             together=together,
             going_on=max(map(seconds_to_go_on, sources_of(job)), default=0.0) if apart else 0.0,
             in_steps=aggregates_for_two_steps(job),
@@ -113,7 +117,14 @@ def region_level(
         advises=config.regions is Regions.ADVISE,
         learned=(lambda: plans.keep(policy.learned)) if plans is not None else lambda: None,
         age=lambda: life.seconds,
+        bounds=(lambda: bounds_now(wishes)) if any(isinstance(one, Schedule) for one in wishes.values()) else None,
     )
+
+
+def bounds_now(wishes: Mapping[str, Wish]) -> dict[str, Bounds]:
+    """Returns the fewest and the most replicas of each region at this time of the day."""
+    now = datetime.now(UTC)
+    return {name: bounds_at(wish, now) for name, wish in wishes.items()}
 
 
 def why_together(job: JobSpec, *, saves: bool) -> str:

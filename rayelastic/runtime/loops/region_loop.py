@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import RayelasticError
@@ -60,6 +61,7 @@ class RegionLoop(PeriodicLoop):
         advises: whether what is decided is told, and not done.
         learned: called after each decision: what paid may be kept for later runs.
         clock: seconds.
+        bounds: gives the fewest and the most replicas of regions whose bounds depend on the time; None: none do.
         age: seconds since the start of the job, for what is told; since that of the loop if not given.
     """
 
@@ -80,6 +82,7 @@ class RegionLoop(PeriodicLoop):
         learned: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         age: Callable[[], float] | None = None,
+        bounds: Callable[[], Mapping[str, tuple[int, int]]] | None = None,
     ) -> None:
         super().__init__("adapt-regions")
         self._policy = policy
@@ -99,6 +102,7 @@ class RegionLoop(PeriodicLoop):
         self._learned = learned
         self._clock = clock
         self._age = age
+        self._bounds = bounds
         self._number = 0
         self._cost: float | None = None
 
@@ -130,6 +134,8 @@ class RegionLoop(PeriodicLoop):
         here = {node.name for node in nodes}  # an element on a node that is gone is its watcher's affair
         shown = plan.with_nodes({pe: node for pe, node in plan.nodes.items() if node in here})
         seen = observe_regions(shown, before, after, at=at, nodes=nodes, cost=self._cost)
+        if self._bounds is not None:
+            seen = replace(seen, bounds=self._bounds())
         self._cost = None
         decision = self._policy.step(seen)
         self._learned()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from rayelastic.errors import JobExistsError, UnavailableError
-from rayelastic.on_ray import gcs_store
+from rayelastic.on_ray.store import gcs_store
 from rayelastic.on_ray.store.gcs_store import GcsStore
 
 

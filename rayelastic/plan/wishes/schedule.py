@@ -1,0 +1,87 @@
+"""Bounds of replicas that depend on the time of day: what users know of their load before it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, time
+from zoneinfo import ZoneInfo
+
+from rayelastic.errors import ConfigError
+from rayelastic.plan.wishes.bounds import Bounds, checked_pair
+
+__all__ = ["Schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Bounds of the replicas of a region that change at times of the day, every day.
+
+    `JobConfig(replicas={"ask": rel.Schedule({"08:00": (4, 16), "20:00": (1, 4)})})` has four replicas wait when the
+    load comes at eight, and gives them back at eight in the evening.
+
+    Args:
+        bounds: {time of day, as HH:MM: the fewest and the most replicas from then on, or one number for both}.
+        zone: of these times, such as 'Europe/Berlin'.
+
+    Raises:
+        ConfigError: no time of day, no such zone, or nothing that there can be.
+
+    >>> day = Schedule({"20:00": 1, "08:00": (4, 16)})
+    >>> [day.at(datetime.fromisoformat(f"2026-11-24T{clock}+00:00")) for clock in ("07:59", "08:00", "20:01")]
+    [(1, 1), (4, 16), (1, 1)]
+    >>> Schedule({"8 am": 4})
+    Traceback (most recent call last):
+    rayelastic.errors.ConfigError: Schedule(...): '8 am' is no time of day. Give hours and minutes, such as '08:00'
+    """
+
+    bounds: Mapping[str, int | tuple[int, int]]
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        given: object = self.bounds
+        if not isinstance(given, Mapping) or not given:
+            raise ConfigError(f"Schedule({given!r})", way_out="Give {time of day: (fewest, most)}")
+        for at, value in given.items():
+            _time_of(at)
+            checked_pair(value, f"Schedule({{{at!r}: {value!r}}})", None)
+        _zone_of(self.zone)
+
+    @property
+    def span(self) -> Bounds:
+        """The fewest and the most replicas of the whole day."""
+        pairs = [pair for _, pair in self._by_time()]
+        return min(fewest for fewest, _ in pairs), max(most for _, most in pairs)
+
+    def at(self, now: datetime) -> Bounds:
+        """Return the bounds at a time.
+
+        Args:
+            now: with its zone.
+        """
+        day, clock = self._by_time(), now.astimezone(_zone_of(self.zone)).time()
+        passed = [pair for begins, pair in day if begins <= clock]
+        return passed[-1] if passed else day[-1][1]
+
+    def _by_time(self) -> list[tuple[time, Bounds]]:
+        pairs = ((_time_of(at), checked_pair(value, "Schedule", None)) for at, value in self.bounds.items())
+        return sorted(pairs, key=lambda one: one[0])
+
+
+def _time_of(text: object) -> time:
+    try:
+        return datetime.strptime(str(text), "%H:%M").time()  # noqa: DTZ007  (a time of day has none)
+    except ValueError:
+        raise ConfigError(
+            f"Schedule(...): {text!r} is no time of day", way_out="Give hours and minutes, such as '08:00'"
+        ) from None
+
+
+def _zone_of(name: object) -> ZoneInfo:
+    try:
+        return ZoneInfo(str(name))
+    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise ConfigError(
+            f"Schedule(zone={name!r}): no such zone on this machine",
+            way_out="Give one such as 'UTC' or 'Europe/Berlin'",
+        ) from None

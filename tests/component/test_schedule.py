@@ -1,0 +1,146 @@
+"""Replicas by the time of day: there when the load is known to come, and given back, whatever the load is now."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError
+from rayelastic.job import Job, start
+from rayelastic.policy.regions.actions import Verdict
+from rayelastic.runtime.job import region_level
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+
+PERIOD = 0.2  # seconds between two decisions
+PATIENCE = 60.0
+TICK = 0.005  # seconds between two tuples: next to no load
+
+
+class Number(NamedTuple):
+    key: int
+    n: int
+
+
+class Seen(NamedTuple):
+    times: int = 0
+
+
+def count(t: Number, s: Seen) -> Number:
+    if s.times != t.n:
+        raise ValueError(f"{t} came where {s.times} was due")
+    s.times += 1  # type: ignore[misc]  # state of a key is mutable
+    return t
+
+
+class Clock:
+    """The time of the day, as the test says."""
+
+    now = datetime(2026, 11, 24, 7, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+
+    class Told(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            assert tz is UTC
+            return made.now
+
+    monkeypatch.setattr(region_level, "datetime", Told)
+    return made
+
+
+def awaits(job: Job, condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
+        job.pause(PERIOD)
+
+
+@pytest.mark.timeout(200)
+def test_replicas_are_there_by_the_clock_and_no_key_notices(clock: Clock) -> None:
+    enough = threading.Event()
+
+    def numbers() -> Iterator[Number]:
+        n = 0
+        while not enough.wait(TICK):
+            yield Number(n % 7, n // 7)
+            n += 1
+
+    topology = rel.Topology("by_the_clock")
+    stream = topology.source("numbers", rel.callable(numbers, Number)).key_by("key")
+    stream.map("count", count, state=Seen, schema=Number, lane="python").sink("out", rel.list())
+    day = rel.Schedule({"08:00": (3, 4), "20:00": 1})
+    config = rel.JobConfig(
+        regions="elastic", region_period=PERIOD, elasticity="off", replicas={"count": day}, max_processes=4
+    )
+    job = start(topology, config)
+
+    def replicas() -> int:
+        return job.plan().region_of("count").replicas
+
+    try:
+        job.pause(10 * PERIOD)
+        assert replicas() == 1
+        clock.now += timedelta(hours=1)
+        awaits(job, lambda: replicas() == 3)
+        told = [one for one in job.adaptations() if isinstance(one, RegionAdaptation)]
+        assert [one.decision.verdict for one in told] == [Verdict.BOUND]
+        assert "from 1 replica to 3: the fewest or the most at this time [JobConfig(replicas=...)]" in str(told[0])
+        job.pause(16 * PERIOD)  # twice as long as less would have to be enough
+        assert replicas() == 3
+        clock.now += timedelta(hours=12)
+        awaits(job, lambda: replicas() == 1)
+        enough.set()
+        rows = job.wait(PATIENCE)["out"]
+        assert sum(rows_of(rows, key) for key in range(7)) == len(rows)
+    finally:
+        enough.set()
+        job.close()
+
+
+def rows_of(rows: list[Number], key: int) -> int:
+    """How many rows a key has, which are numbered from 0 on."""
+    numbers = [t.n for t in rows if t.key == key]
+    assert numbers == list(range(len(numbers)))
+    return len(numbers)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "zone", "message"),
+    [
+        ({}, "UTC", r"Schedule\(\{\}\)\. Give \{time of day"),
+        ({"25:00": 1}, "UTC", r"'25:00' is no time of day\. Give hours and minutes, such as '08:00'"),
+        ({"08:00": (4, 2)}, "UTC", r"Schedule\(\{'08:00': \(4, 2\)\}\)\. Give the fewest and the most"),
+        ({"08:00": 272}, "UTC", r"271 partitions of keys, and it may have 272 replicas"),
+        ({"08:00": 2}, "Atlantis", r"zone='Atlantis'\): no such zone on this machine\. Give one such as 'UTC'"),
+    ],
+)
+def test_what_can_not_be_is_refused(bounds: Mapping[str, int], zone: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        rel.Schedule(bounds, zone)
+
+
+def test_more_than_may_be_is_refused_before_anything_starts() -> None:
+    day = rel.Schedule({"08:00": (4, 16), "20:00": (1, 4)})
+    with pytest.raises(ConfigError, match="says .1, 16., and max_replicas=8"):
+        rel.JobConfig(replicas={"count": day}, max_replicas=8)
+    topology = rel.Topology("fixed")
+    topology.source("numbers", rel.sequence(10)).sink("out", rel.list())
+    with pytest.raises(ConfigError, match="which keeps one replica"):
+        rel.start(topology, rel.JobConfig(regions="elastic", replicas={"numbers": day}))
+
+
+def test_times_are_those_of_the_zone() -> None:
+    day = rel.Schedule({"08:00": 4, "20:00": 1}, zone="Europe/Berlin")
+    assert day.at(datetime(2026, 11, 24, 7, 30, tzinfo=UTC)) == (4, 4)  # 8:30 in winter
+    assert day.at(datetime(2026, 7, 24, 18, 30, tzinfo=UTC)) == (1, 1)  # 20:30 in summer
+    assert day.at(datetime(2026, 7, 24, 3, 0, tzinfo=UTC)) == (1, 1)  # since the evening before
