@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import UTC, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
 from rayelastic.errors import ConfigError
@@ -77,11 +77,13 @@ def _time_of(text: object) -> time:
         ) from None
 
 
-def _zone_of(name: object) -> ZoneInfo:
+def _zone_of(name: object) -> tzinfo:
+    if name == "UTC":  # wherever the machine has no names of zones
+        return UTC
     try:
         return ZoneInfo(str(name))
     except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         raise ConfigError(
             f"Schedule(zone={name!r}): no such zone on this machine",
-            way_out="Give one such as 'UTC' or 'Europe/Berlin'",
+            way_out="Give one such as 'UTC' or 'Europe/Berlin'; pip install tzdata brings them to a machine without",
         ) from None
