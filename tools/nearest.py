@@ -82,7 +82,8 @@ class Nearest:
             return []
         if path.parts[0] == "tests":
             return [path] if path.name.startswith("test_") else self._importers(module)
-        doctests = [path] if ">>> " in (self._root / path).read_text() else []
+        source = self._known[module]  # not where it was, if it has become a folder
+        doctests = [source.relative_to(self._root)] if ">>> " in source.read_text() else []
         return [*doctests, *self.of_module(module, near)]
 
     def _importers(self, helper: str) -> list[Path]:

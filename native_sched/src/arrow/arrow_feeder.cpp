@@ -15,9 +15,9 @@ bool ArrowFeeder::push(ArrowArray* array, ArrowSchema* arrow) {
   const std::unique_ptr<ArrowSchema, decltype(release_schema)> owned(arrow, release_schema);
   auto batch = std::make_unique<ArrowBatch>(schema_, array, *arrow);  // declared before the lock: dropped after it
   if (batch->rows() == 0) return true;
-  std::unique_lock lock(mutex_);
-  const auto closed = [this] { return interrupted_ || finished_ || failure_.has_value(); };
-  room_.wait(lock, [&] { return closed() || bytes_ == 0 || bytes_ + batch->bytes() <= capacity_bytes_; });
+  Lock lock(mutex_);
+  const auto closed = [this]() REL_HELD(mutex_) { return interrupted_ || finished_ || failure_.has_value(); };
+  room_.wait(lock, [&]() REL_HELD(mutex_) { return closed() || bytes_ == 0 || bytes_ + batch->bytes() <= capacity_bytes_; });
   if (closed()) return false;
   bytes_ += batch->bytes();
   batches_.push_back(std::move(batch));
@@ -26,14 +26,14 @@ bool ArrowFeeder::push(ArrowArray* array, ArrowSchema* arrow) {
 }
 
 void ArrowFeeder::finish() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   finished_ = true;
   work_.notify_all();
   room_.notify_all();
 }
 
 void ArrowFeeder::fail(std::string message) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!failure_.has_value()) failure_ = std::move(message);
   work_.notify_all();
   room_.notify_all();
@@ -41,7 +41,7 @@ void ArrowFeeder::fail(std::string message) {
 
 void ArrowFeeder::interrupt() {
   std::deque<std::unique_ptr<ArrowBatch>> dropped;  // released outside of the lock: it may call foreign code
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   interrupted_ = true;
   dropped.swap(batches_);
   bytes_ = 0;
@@ -50,8 +50,8 @@ void ArrowFeeder::interrupt() {
 }
 
 std::unique_ptr<ArrowBatch> ArrowFeeder::next() {
-  std::unique_lock lock(mutex_);
-  work_.wait(lock, [this] { return interrupted_ || failure_.has_value() || finished_ || !batches_.empty(); });
+  Lock lock(mutex_);
+  work_.wait(lock, [this]() REL_HELD(mutex_) { return interrupted_ || failure_.has_value() || finished_ || !batches_.empty(); });
   if (interrupted_ || failure_.has_value() || batches_.empty()) return nullptr;
   std::unique_ptr<ArrowBatch> batch = std::move(batches_.front());
   batches_.pop_front();
@@ -61,12 +61,12 @@ std::unique_ptr<ArrowBatch> ArrowFeeder::next() {
 }
 
 std::optional<std::string> ArrowFeeder::failure() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return failure_;
 }
 
 std::size_t ArrowFeeder::queued_bytes() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return bytes_;
 }
 

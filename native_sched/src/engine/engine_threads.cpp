@@ -17,7 +17,7 @@ bool is_waiting(const Worker& worker) {
 }  // namespace
 
 void EngineThreads::set_count(unsigned count) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   wanted_ = bounded(count);
   adjust();
 }
@@ -39,14 +39,14 @@ void EngineThreads::adjust() {
 }
 
 void EngineThreads::start_dedicated(Port& port) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   if (std::ranges::find(dedicated_, &port) != dedicated_.end()) return;
   operator_threads_.emplace_back(engine_, port);
   dedicated_.push_back(&port);
 }
 
 void EngineThreads::start_source(OperatorContext& source) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   operator_threads_.emplace_back(engine_, source);
 }
 
@@ -62,7 +62,7 @@ void EngineThreads::start_profiler(std::function<bool(std::chrono::nanoseconds)>
 
 // Looks, and replaces workers that got stuck until they come back.
 void EngineThreads::tick(const std::function<void(const Profile&)>& looked) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   profiler_.begin(Profiler::Clock::now());
   for (Worker& worker : workers_) {
     profiler_.see(worker.own(), true);
@@ -88,7 +88,7 @@ bool EngineThreads::somebody_starves() const {
 void EngineThreads::replace_waiting() {
   bool none = false;
   {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     try {
       adjust();
     } catch (const std::system_error&) {  // no more threads to be had
@@ -102,7 +102,7 @@ void EngineThreads::replace_waiting() {
 }
 
 void EngineThreads::halt() {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   for (Worker& worker : workers_) worker.resume();
   for (OperatorThread& thread : operator_threads_) thread.wake();
   engine_.idle.interrupt();
@@ -124,12 +124,12 @@ unsigned EngineThreads::able() const {
 }
 
 bool EngineThreads::has(unsigned count) const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   return able() == bounded(count);
 }
 
 void EngineThreads::tell(InForce& answer) const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   answer.thread_count = able();
   for (const Worker& worker : workers_) {
     answer.stuck += worker.is_stuck() ? 1 : 0;
@@ -138,7 +138,7 @@ void EngineThreads::tell(InForce& answer) const {
 }
 
 void EngineThreads::tell(Sample& sample) const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   const Profile& profile = profiler_.profile();
   for (std::size_t id = 0; id < sample.operators.size(); ++id) {
     sample.operators[id].cpu_ns = profile.operator_cpu[id];

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "engine/operator_thread.hpp"
 #include "engine/worker.hpp"
 #include "rayelastic/engine/scheduler.hpp"
+#include "rayelastic/mutex.hpp"
 
 namespace rayelastic {
 
@@ -41,7 +41,7 @@ class EngineThreads {
   void replace_waiting();
   // After the engine's `stopping` is set: nobody sleeps on.
   void halt();
-  void join();
+  void join() REL_UNCHECKED;  // when nobody makes one any more; without the mutex, which those that end may want
 
   // So many workers as asked for work.
   [[nodiscard]] bool has(unsigned count) const;
@@ -50,21 +50,20 @@ class EngineThreads {
   void tell(Sample& sample) const;
 
  private:
-  // All with the mutex held.
-  void adjust();
-  [[nodiscard]] bool somebody_starves() const;
-  [[nodiscard]] unsigned able() const;
+  void adjust() REL_HELD(mutex_);
+  [[nodiscard]] bool somebody_starves() const REL_HELD(mutex_);
+  [[nodiscard]] unsigned able() const REL_HELD(mutex_);
   [[nodiscard]] unsigned bounded(unsigned count) const;
 
   void tick(const std::function<void(const Profile&)>& looked);
 
   Engine& engine_;
-  mutable std::mutex mutex_;
-  std::deque<Worker> workers_;
-  std::deque<OperatorThread> operator_threads_;
-  std::vector<const Port*> dedicated_;
-  Profiler profiler_;
-  unsigned wanted_ = 0;
+  mutable Mutex mutex_;
+  std::deque<Worker> workers_ REL_GUARDED_BY(mutex_);
+  std::deque<OperatorThread> operator_threads_ REL_GUARDED_BY(mutex_);
+  std::vector<const Port*> dedicated_ REL_GUARDED_BY(mutex_);
+  Profiler profiler_ REL_GUARDED_BY(mutex_);
+  unsigned wanted_ REL_GUARDED_BY(mutex_) = 0;
   std::thread profiling_;
 };
 

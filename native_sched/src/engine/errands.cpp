@@ -8,7 +8,7 @@
 namespace rayelastic {
 
 void Errands::add(Port& port) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   if (engine_.is_stopping() || std::ranges::find(ports_, &port) != ports_.end()) return;
   ports_.push_back(&port);
   if (!thread_.joinable()) thread_ = std::thread([this] { run_engine_thread(engine_, own_, [this] { run(); }); });
@@ -16,9 +16,9 @@ void Errands::add(Port& port) {
 }
 
 void Errands::run() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return !ports_.empty() || engine_.is_stopping(); });
+    changed_.wait(lock, [this]() REL_HELD(mutex_) { return !ports_.empty() || engine_.is_stopping(); });
     if (engine_.is_stopping()) return;
     Port& port = *ports_.front();
     ports_.pop_front();
@@ -31,7 +31,7 @@ void Errands::run() {
 
 void Errands::halt() noexcept {
   {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
   }  // whoever waits has seen `stopping`, or hears this
   changed_.notify_all();
 }

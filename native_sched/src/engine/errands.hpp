@@ -4,11 +4,11 @@
 
 #include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "engine/engine.hpp"
 #include "engine/engine_thread.hpp"
+#include "rayelastic/mutex.hpp"
 
 namespace rayelastic {
 
@@ -22,17 +22,17 @@ class Errands {
   void add(Port& port);
   // After the engine's `stopping` is set.
   void halt() noexcept;
-  void join();
+  void join() REL_UNCHECKED;  // after halt(): nobody makes one any more
 
  private:
   void run();
 
   Engine& engine_;
-  std::mutex mutex_;  // innermost
+  Mutex mutex_;  // innermost
   std::condition_variable changed_;
-  std::deque<Port*> ports_;
+  std::deque<Port*> ports_ REL_GUARDED_BY(mutex_);
   EngineThread own_;
-  std::thread thread_;
+  std::thread thread_ REL_GUARDED_BY(mutex_);
 };
 
 }  // namespace rayelastic

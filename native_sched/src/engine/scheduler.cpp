@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "engine/errands.hpp"
 #include "engine/graph/graph.hpp"
 #include "engine/graph/wiring.hpp"
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
@@ -59,7 +59,7 @@ class Scheduler::State {
     if (started_) throw std::logic_error("a scheduler starts once");
     check(desired);
     auto graph = std::make_unique<Graph>(specs_, edges_);
-    const std::lock_guard apply_guard(apply_mutex_);
+    const Lock apply_guard(apply_mutex_);
     build(std::move(graph), desired);
     started_ = true;
     try {
@@ -84,7 +84,7 @@ class Scheduler::State {
 
   InForce apply(const Desired& desired) {
     check(desired);
-    const std::lock_guard apply_guard(apply_mutex_);
+    const Lock apply_guard(apply_mutex_);
     if (!started_ || is_over()) return in_force();
     Desired possible = desired;
     try {
@@ -99,8 +99,8 @@ class Scheduler::State {
       threads_->set_count(desired.thread_count);
     } catch (const std::system_error&) {  // no more threads to be had: the answer says what there is
     }
-    std::unique_lock lock(over_mutex_);
-    changed_.wait_for(lock, kApplyPatience, [&] { return over_ || holds(possible); });
+    Lock lock(over_mutex_);
+    changed_.wait_for(lock, kApplyPatience, [&]() REL_HELD(over_mutex_) { return over_ || holds(possible); });
     lock.unlock();
     return in_force();
   }
@@ -139,12 +139,12 @@ class Scheduler::State {
   }
 
   bool wait_for(std::chrono::nanoseconds duration) const {
-    std::unique_lock lock(over_mutex_);
-    return changed_.wait_for(lock, std::min(duration, kLongest), [this] { return over_; });
+    Lock lock(over_mutex_);
+    return changed_.wait_for(lock, std::min(duration, kLongest), [this]() REL_HELD(over_mutex_) { return over_; });
   }
 
   [[nodiscard]] std::optional<Failure> failure() const {
-    const std::lock_guard guard(over_mutex_);
+    const Lock guard(over_mutex_);
     return failure_;
   }
 
@@ -162,7 +162,7 @@ class Scheduler::State {
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience) {
     check(ids, "to hold");
     if (!started_) throw std::logic_error("operators of a scheduler that hasn't started can't be held");
-    const std::lock_guard hold_guard(hold_mutex_);
+    const Lock hold_guard(hold_mutex_);
     engine_->replaces_waiting.store(true, std::memory_order_relaxed);  // others shall go on, and those who waited before know nothing of it
     threads_->replace_waiting();
     std::string refusal = safe_points_->hold(ids, drain, std::min(patience, kLongest), *engine_);
@@ -229,11 +229,11 @@ class Scheduler::State {
         if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
       }
       release(finish);
-      std::unique_lock lock(over_mutex_);
-      changed_.wait(lock, [this] { return over_; });
+      Lock lock(over_mutex_);
+      changed_.wait(lock, [this]() REL_HELD(over_mutex_) { return over_; });
     }
     halt();
-    const std::lock_guard apply_guard(apply_mutex_);
+    const Lock apply_guard(apply_mutex_);
     join();
   }
 
@@ -268,6 +268,7 @@ class Scheduler::State {
     safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
     epochs_ = std::make_unique<Epochs>(graph_->contexts(), *engine_);
     for (const OperatorId id : stops_) graph_->contexts()[id]->stop_at_epochs();
+    const Lock guard(over_mutex_);
     for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }
@@ -284,14 +285,14 @@ class Scheduler::State {
   }
 
   [[nodiscard]] bool is_over() const {
-    const std::lock_guard guard(over_mutex_);
+    const Lock guard(over_mutex_);
     return over_;
   }
 
   // From here on engine threads call.
   void fail(Failure failure) {
     {
-      const std::lock_guard guard(over_mutex_);
+      const Lock guard(over_mutex_);
       if (over_) return;  // the first failure counts, and none that comes of stopping
       failure_ = std::move(failure);
     }
@@ -299,14 +300,14 @@ class Scheduler::State {
   }
 
   void count_final() {
-    const std::lock_guard guard(over_mutex_);
+    const Lock guard(over_mutex_);
     if (--terminals_left_ > 0) return;
     over_ = true;
     changed_.notify_all();
   }
 
   void tell_changed() {
-    const std::lock_guard guard(over_mutex_);
+    const Lock guard(over_mutex_);
     changed_.notify_all();
   }
 
@@ -314,7 +315,7 @@ class Scheduler::State {
   void halt() {
     engine_->stopping.store(true, std::memory_order_seq_cst);
     {
-      const std::lock_guard guard(over_mutex_);
+      const Lock guard(over_mutex_);
       over_ = true;
       changed_.notify_all();
     }
@@ -347,15 +348,15 @@ class Scheduler::State {
   TokenWaits token_waits_;         // the profiler's thread's
   std::atomic<bool> started_{false};
 
-  std::mutex hold_mutex_;
+  Mutex hold_mutex_;
   std::atomic<bool> draining_{false};
-  std::mutex apply_mutex_;
+  Mutex apply_mutex_;
 
-  mutable std::mutex over_mutex_;
+  mutable Mutex over_mutex_;
   mutable std::condition_variable changed_;
-  bool over_ = false;
-  std::size_t terminals_left_ = 0;
-  std::optional<Failure> failure_;
+  bool over_ REL_GUARDED_BY(over_mutex_) = false;
+  std::size_t terminals_left_ REL_GUARDED_BY(over_mutex_) = 0;
+  std::optional<Failure> failure_ REL_GUARDED_BY(over_mutex_);
 };
 
 Scheduler::Scheduler(SchedulerOptions options) : state_(std::make_unique<State>(options)) {}

@@ -23,7 +23,7 @@ Gather::~Gather() {
 }
 
 bool Gather::add(std::shared_ptr<Link> link) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   if (ended_ || stopping_) return false;
   link->open_in(schema_);
   Arm& arm = arms_.emplace_back();
@@ -33,24 +33,24 @@ bool Gather::add(std::shared_ptr<Link> link) {
 }
 
 void Gather::end_local() {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   ++local_ended_;
   arrived_.notify_all();
 }
 
 void Gather::seal() {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   sealed_ = true;
   arrived_.notify_all();
 }
 
 std::vector<std::string> Gather::lost() const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   return lost_;
 }
 
 void Gather::interrupt() noexcept {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   stopping_ = true;
   for (const Arm& arm : arms_) arm.link->interrupt();
   arrived_.notify_all();
@@ -68,17 +68,17 @@ void Gather::receive(Arm& arm) {
     } catch (const std::exception& error) {  // no memory, most likely
       problem = "link '" + arm.link->options().name + "': " + error.what();
     }
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     if (!problem.empty()) lost_.push_back(problem);
     arm.stage = outcome == Link::Outcome::Ok ? Stage::Arrived : Stage::Ended;
     arrived_.notify_all();
-    taken_.wait(lock, [&] { return arm.stage != Stage::Arrived || stopping_; });
+    taken_.wait(lock, [&]() REL_HELD(mutex_) { return arm.stage != Stage::Arrived || stopping_; });
     if (arm.stage == Stage::Ended || stopping_) return;
   }
 }
 
 std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* context) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   Arm* found = nullptr;
   for (;;) {
     if (stopping_) return REL_STOPPED;
@@ -138,14 +138,14 @@ std::int64_t Gather::pass(Arm& arm, std::byte* out, std::size_t capacity, rel_co
 void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   if (mark.kind == MarkKind::Final) return;  // the engine sends it, when this source has finished
   if (options_.in_turn && mark.kind == MarkKind::Turn) {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     const bool begins = mark.value % 2 == 0;
     current_ = begins ? &arm : nullptr;
     if (!begins) ++due_;
     return;
   }
   if (mark.kind == MarkKind::Epoch) {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     if (mark.value <= epoch_) return;
     epoch_ = mark.value;
   }
@@ -158,7 +158,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   arm.watermark = mark.value;
   std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
   {
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     for (const Arm& other : arms_) {
       if (other.stage == Stage::Ended) continue;
       if (!other.watermark.has_value()) return;
@@ -200,14 +200,14 @@ bool Gather::is_aligned(std::int64_t epoch) const noexcept {
 }
 
 void Gather::abandon_epochs(std::int64_t epoch) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   epoch_ = std::max(epoch_, epoch);
   arrived_.notify_all();
 }
 
 bool Gather::put(const Run& run) {
-  std::unique_lock lock(mutex_);
-  taken_.wait(lock, [this] { return piece_bytes_ <= kMostAhead || stopping_; });
+  Lock lock(mutex_);
+  taken_.wait(lock, [this]() REL_HELD(mutex_) { return piece_bytes_ <= kMostAhead || stopping_; });
   if (stopping_) return false;
   Piece& piece = pieces_.emplace_back();
   piece.records = std::make_unique<RecordBuffer>(schema_->record_size());
@@ -219,7 +219,7 @@ bool Gather::put(const Run& run) {
 }
 
 bool Gather::put(Mark mark) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   pieces_.push_back({.records = nullptr, .mark = mark});
   ++pieces_put_;
   arrived_.notify_all();
@@ -227,7 +227,7 @@ bool Gather::put(Mark mark) {
 }
 
 std::pair<std::uint64_t, std::uint64_t> Gather::flow() const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   return {pieces_put_, pieces_passed_};
 }
 

@@ -29,7 +29,7 @@ Link::Outcome Link::wait_until(Lock& lock, Done done) {
   if (!done() && !failed_ && !stopping_.load()) {
     const auto since = Clock::now();
     if (has_unsent() && !watched_) wake();  // the service thread has to wait for room in the socket
-    changed_.wait(lock, [&] { return done() || failed_ || stopping_.load(); });
+    changed_.wait(lock, [&]() REL_HELD(mutex_) { return done() || failed_ || stopping_.load(); });
     const auto waited = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since);
     totals_.blocked_nanoseconds.fetch_add(static_cast<std::uint64_t>(waited.count()), std::memory_order_relaxed);
   }
@@ -40,7 +40,7 @@ Link::Outcome Link::wait_until(Lock& lock, Done done) {
 Link::Outcome Link::send(const std::byte* records, std::size_t count) {
   Lock lock(mutex_);
   if (mark_due_) {  // a mark stays where it was put
-    if (const Outcome outcome = wait_until(lock, [this] { return !mark_due_; }); outcome != Outcome::Ok) return outcome;
+    if (const Outcome outcome = wait_until(lock, [this]() REL_HELD(mutex_) { return !mark_due_; }); outcome != Outcome::Ok) return outcome;
   }
   std::size_t done = 0;
   while (true) {
@@ -54,7 +54,8 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
                               " bytes). Cut it into several tuples, or pin the two operators to one processing element");
     }
     if (append == FrameBody::Append::Taken) break;
-    if (const Outcome outcome = wait_until(lock, [this] { return open_->empty(); }); outcome != Outcome::Ok) return outcome;
+    if (const Outcome outcome = wait_until(lock, [this]() REL_HELD(mutex_) { return open_->empty(); }); outcome != Outcome::Ok)
+      return outcome;
   }
   const bool tell = (!open_->empty() && !told_) || (has_unsent() && !watched_);
   told_ = !open_->empty();
@@ -66,7 +67,7 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
 
 Link::Outcome Link::send(Mark mark) {
   Lock lock(mutex_);
-  const Outcome outcome = wait_until(lock, [this] { return open_->empty() && !mark_due_; });
+  const Outcome outcome = wait_until(lock, [this]() REL_HELD(mutex_) { return open_->empty() && !mark_due_; });
   if (outcome != Outcome::Ok) return outcome;
   mark_ = mark;
   mark_due_ = true;
@@ -81,14 +82,14 @@ Link::Outcome Link::finish() {
   if (const Outcome outcome = send(Mark{MarkKind::Final, 0}); outcome != Outcome::Ok) return outcome;
   Lock lock(mutex_);
   goodbye_due_ = true;
-  return wait_until(lock, [this] { return goodbye_heard_; });
+  return wait_until(lock, [this]() REL_HELD(mutex_) { return goodbye_heard_; });
 }
 
 Link::Outcome Link::say_goodbye() {
   Lock lock(mutex_);
   goodbye_due_ = true;
   // The peer's goodbye is here: if it can't take ours any more, nothing is lost on this side.
-  const Outcome outcome = wait_until(lock, [this] { return output_broken_ || (goodbye_gone_ && !has_unsent()); });
+  const Outcome outcome = wait_until(lock, [this]() REL_HELD(mutex_) { return output_broken_ || (goodbye_gone_ && !has_unsent()); });
   return outcome == Outcome::Ok ? Outcome::End : outcome;
 }
 

@@ -60,7 +60,7 @@ Router::~Router() {
 }
 
 void Router::interrupt() noexcept {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   stopping_.store(true);
   for (const auto& link : links_) link->interrupt();
   changed_.notify_all();
@@ -100,7 +100,7 @@ void Router::look_at_keys(const Run& run) {
   });
   if (!told) return;
   std::optional<HotKey> found = hot_keys_.hottest();
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   hottest_ = std::move(found);
 }
 
@@ -228,13 +228,13 @@ bool Router::finish(rel_context* context) {
   while (!closing_) {
     publish();
     if (held_partitions_ > 0 ? !wait_for_command(context) : !carry_out(context)) return false;
-    const std::lock_guard guard(mutex_);
+    const Lock guard(mutex_);
     closing_ = held_partitions_ == 0 && commands_.empty();
   }
   publish();
   if (!say_goodbyes()) return false;
   if (options_.end_mark != 0 && !options_.locals.empty()) context->mark({MarkKind::Flush, options_.end_mark});
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   closed_ = true;
   for (Command& command : commands_) {
     if (command.link != nullptr) say_goodbye(std::move(command.link));

@@ -31,7 +31,7 @@ std::uint64_t Router::detach(std::uint16_t target, std::uint64_t epoch) {
 }
 
 std::uint64_t Router::post(Command command) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   command.ticket = ++tickets_;
   if (command.link != nullptr) {
     links_.push_back(command.link);
@@ -48,12 +48,12 @@ std::uint64_t Router::post(Command command) {
   return tickets_;
 }
 
-// Under mutex_. The goodbye waits for an answer.
+// The goodbye waits for an answer.
 void Router::say_goodbye(std::shared_ptr<Link> link) {
   farewells_.emplace_back([link = std::move(link)] { (void)link->finish(); });
 }
 
-// Under mutex_: of the oldest command that has none.
+// Of the oldest command that has none.
 void Router::answer(Answer given) {
   answers_.push_back(given);
   ++answered_;
@@ -61,8 +61,9 @@ void Router::answer(Answer given) {
 }
 
 Router::Answer Router::wait(std::uint64_t ticket, std::chrono::nanoseconds patience) {
-  std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, patience, [&] { return answered_ >= ticket || stopping_.load(); }) || answered_ < ticket) {
+  Lock lock(mutex_);
+  if (!changed_.wait_for(lock, patience, [&]() REL_HELD(mutex_) { return answered_ >= ticket || stopping_.load(); }) ||
+      answered_ < ticket) {
     return stopping_.load() ? Answer::Ended : Answer::Late;
   }
   const std::uint64_t age = answered_ - ticket;
@@ -70,12 +71,12 @@ Router::Answer Router::wait(std::uint64_t ticket, std::chrono::nanoseconds patie
 }
 
 RouterCounters Router::counters() const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   return counters_;
 }
 
 std::optional<HotKey> Router::hottest() const {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   return hottest_;
 }
 
@@ -91,14 +92,14 @@ void Router::publish() {
   for (std::size_t number = 0; number < targets_.size(); ++number) {
     if (targets_[number].broken) now.broken.push_back(static_cast<std::uint16_t>(number));
   }
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   counters_ = std::move(now);
 }
 
 bool Router::wait_for_command(rel_context* context) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !commands_.empty() || stopping_.load(); });
+    Lock lock(mutex_);
+    changed_.wait(lock, [this]() REL_HELD(mutex_) { return !commands_.empty() || stopping_.load(); });
   }
   return !stopping_.load() && carry_out(context);
 }
@@ -108,7 +109,7 @@ bool Router::carry_out(rel_context* context) {
   for (;;) {
     Command command;
     {
-      const std::lock_guard guard(mutex_);
+      const Lock guard(mutex_);
       if (commands_.empty()) {
         posted_.store(false, std::memory_order_relaxed);
         return !stopping_.load();
@@ -119,7 +120,7 @@ bool Router::carry_out(rel_context* context) {
     const Answer found = carry_out(command, context);
     publish();
     {
-      const std::lock_guard guard(mutex_);
+      const Lock guard(mutex_);
       answer(found);
     }
     changed_.notify_all();
@@ -212,7 +213,7 @@ Router::Answer Router::drop_target(const Command& command) {
     link->interrupt();
     return Answer::Done;
   }
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   say_goodbye(std::move(link));
   return Answer::Done;
 }

@@ -7,12 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "openssl.hpp"
+#include "rayelastic/mutex.hpp"
 
 namespace rayelastic {
 
@@ -45,24 +45,27 @@ struct Tls::State {
 
   const int fd;
   std::array<unsigned char, kKeyBytes> key{};
-  mutable std::mutex mutex;  // of everything below
-  openssl::Connection* connection = nullptr;
-  bool certified = false;  // by certificates, instead of the key
-  bool ended = false;
-  bool done = false;
-  std::string error;
-  std::array<char, kRecordBytes> record{};  // that is being encrypted
-  std::vector<char> out;                    // encrypted, for one call of send: a wake-up of the receiver for each record is slow
-  std::size_t out_sent = 0;
+  mutable Mutex mutex;  // of everything below
+  openssl::Connection* connection REL_GUARDED_BY(mutex) = nullptr;
+  bool certified REL_GUARDED_BY(mutex) = false;  // by certificates, instead of the key
+  bool ended REL_GUARDED_BY(mutex) = false;
+  bool done REL_GUARDED_BY(mutex) = false;
+  std::string error REL_GUARDED_BY(mutex);
+  std::array<char, kRecordBytes> record REL_GUARDED_BY(mutex){};  // that is being encrypted
+  std::vector<char> out REL_GUARDED_BY(mutex);  // encrypted, for one call of send: a wake-up of the receiver for each record is slow
+  std::size_t out_sent REL_GUARDED_BY(mutex) = 0;
   std::atomic<bool> unsent{false};
-  std::uint64_t sent = 0, update_every = kKeyBytesMost, updates = 0;
+  std::uint64_t sent REL_GUARDED_BY(mutex) = 0;
+  std::uint64_t update_every REL_GUARDED_BY(mutex) = kKeyBytesMost;
+  std::uint64_t updates REL_GUARDED_BY(mutex) = 0;
 
   ~State() {
     if (connection != nullptr) library().SSL_free(connection);
     explicit_bzero(key.data(), key.size());
   }
 
-  static int write(openssl::Bio* bio, const char* data, int bytes) {
+  // OpenSSL calls these three within the calls of it below, which have the mutex.
+  static int write(openssl::Bio* bio, const char* data, int bytes) REL_UNCHECKED {
     auto* const self = static_cast<State*>(library().BIO_get_data(bio));
     library().BIO_clear_flags(bio, openssl::kBioReads | openssl::kBioWrites | openssl::kBioRetry);
     self->out.insert(self->out.end(), data, data + bytes);
@@ -71,7 +74,7 @@ struct Tls::State {
   }
 
   // Everything that is encrypted into the socket; else false and errno.
-  bool flush() {
+  bool flush() REL_HELD(mutex) {
     while (out_sent < out.size()) {
       const ssize_t gone = ::send(fd, out.data() + out_sent, out.size() - out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (gone < 0 && errno == EINTR) continue;
@@ -84,7 +87,7 @@ struct Tls::State {
     return true;
   }
 
-  static int read(openssl::Bio* bio, char* data, int bytes) {
+  static int read(openssl::Bio* bio, char* data, int bytes) REL_UNCHECKED {
     auto* const self = static_cast<State*>(library().BIO_get_data(bio));
     library().BIO_clear_flags(bio, openssl::kBioReads | openssl::kBioWrites | openssl::kBioRetry);
     const ssize_t got = ::recv(self->fd, data, static_cast<std::size_t>(bytes), MSG_DONTWAIT);
@@ -94,7 +97,7 @@ struct Tls::State {
     return static_cast<int>(got);
   }
 
-  static long control(openssl::Bio* bio, int what, long, void*) {
+  static long control(openssl::Bio* bio, int what, long, void*) REL_UNCHECKED {
     auto* const self = static_cast<State*>(library().BIO_get_data(bio));
     if (what == openssl::kBioControlEnd) return self->ended ? 1 : 0;
     if (what != openssl::kBioControlFlush) return 0;
@@ -184,7 +187,7 @@ struct Tls::State {
   }
 
   // Takes part in the context, which may be freed then.
-  void connect(openssl::Context* context, Side side) {
+  void connect(openssl::Context* context, Side side) REL_HELD(mutex) {
     connection = library().SSL_new(context);
     if (connection == nullptr) throw std::runtime_error("OpenSSL: " + last_error());
     library().SSL_set_ex_data(connection, 0, this);
@@ -194,7 +197,7 @@ struct Tls::State {
   }
 
   // What a call that gave nothing means for the caller. errno is that of the socket if it was the socket's.
-  ssize_t outcome(int result) {
+  ssize_t outcome(int result) REL_HELD(mutex) {
     const int of_socket = errno;
     switch (library().SSL_get_error(connection, result)) {
       case openssl::kWantsRead:
@@ -218,7 +221,7 @@ struct Tls::State {
     return -1;
   }
 
-  Step go_on() {
+  Step go_on() REL_HELD(mutex) {
     if (done) return Step::Done;
     if (!error.empty()) return Step::Failed;
     library().ERR_clear_error();
@@ -244,7 +247,7 @@ struct Tls::State {
   }
 
   // What goes into the next record: where it lies, if that is in one piece, else a copy.
-  std::span<const char> next(std::span<const iovec> parts, std::size_t skip) {
+  std::span<const char> next(std::span<const iovec> parts, std::size_t skip) REL_HELD(mutex) {
     std::size_t filled = 0;
     for (const iovec& part : parts) {
       const std::size_t skipped = std::min(skip, part.iov_len);
@@ -282,13 +285,13 @@ Tls::Tls(int fd, Side side, const Certificates& files) : state_(std::make_unique
 Tls::~Tls() = default;
 
 Tls::Step Tls::handshake() {
-  const std::lock_guard lock(state_->mutex);
+  const Lock lock(state_->mutex);
   return state_->go_on();
 }
 
 ssize_t Tls::send(std::span<const iovec> parts) {
-  const std::lock_guard lock(state_->mutex);
   State& state = *state_;
+  const Lock lock(state.mutex);
   if (!state.flush()) return -1;
   std::size_t total = 0;
   while (total < kSendBytes) {
@@ -316,8 +319,8 @@ ssize_t Tls::send(std::span<const iovec> parts) {
 bool Tls::unsent() const noexcept { return state_->unsent.load(); }
 
 ssize_t Tls::receive(std::span<const iovec> parts) {
-  const std::lock_guard lock(state_->mutex);
   State& state = *state_;
+  const Lock lock(state.mutex);
   std::size_t total = 0;
   for (const iovec& part : parts) {
     std::size_t filled = 0;
@@ -338,12 +341,12 @@ ssize_t Tls::receive(std::span<const iovec> parts) {
 }
 
 std::string Tls::error() const {
-  const std::lock_guard lock(state_->mutex);
+  const Lock lock(state_->mutex);
   return state_->error;
 }
 
 std::string Tls::in_force() const {
-  const std::lock_guard lock(state_->mutex);
+  const Lock lock(state_->mutex);
   if (!state_->done) return {};
   return std::string(library().SSL_get_version(state_->connection)) + " " +
          library().SSL_CIPHER_get_name(library().SSL_get_current_cipher(state_->connection)) +
@@ -351,7 +354,7 @@ std::string Tls::in_force() const {
 }
 
 std::string Tls::exported() const {
-  const std::lock_guard lock(state_->mutex);
+  const Lock lock(state_->mutex);
   std::array<unsigned char, kExportBytes> bytes{};
   if (!state_->done || library().SSL_export_keying_material(state_->connection, bytes.data(), bytes.size(), kExportLabel.data(),
                                                             kExportLabel.size(), nullptr, 0, 0) != 1) {
@@ -361,12 +364,12 @@ std::string Tls::exported() const {
 }
 
 std::uint64_t Tls::key_updates() const {
-  const std::lock_guard lock(state_->mutex);
+  const Lock lock(state_->mutex);
   return state_->updates;
 }
 
 void Tls::update_key_every(std::uint64_t bytes) {
-  const std::lock_guard lock(state_->mutex);
+  const Lock lock(state_->mutex);
   state_->update_every = bytes;
 }
 

@@ -51,7 +51,7 @@ class Group:
 def detail_of(operators: int) -> Detail:
     """How much is shown of so many operators if nobody says.
 
-    >>> detail_of(52), detail_of(387)
+    >>> detail_of(59), detail_of(60)
     (<Detail.OPERATORS: 'operators'>, <Detail.ALIKE: 'alike'>)
     """
     return Detail.OPERATORS if operators < MANY else Detail.ALIKE

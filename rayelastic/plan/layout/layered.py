@@ -48,7 +48,7 @@ def layered(sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str,
     number = {slot: at for at, column in enumerate(columns) for slot in column}
     left, right, at = [], [], MARGIN
     for column, used in zip(columns, tracks, strict=True):
-        width = max((sizes[slot][0] for slot in column if not isinstance(slot, Bend)), default=0.0)
+        width = max(sizes[slot][0] for slot in column if not isinstance(slot, Bend))  # each has a node
         left.append(at)
         right.append(at + width)
         at += width + 2 * GAP + used * TRACK

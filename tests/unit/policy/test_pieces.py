@@ -45,6 +45,13 @@ def test_an_operator_that_several_feed_is_shared_among_their_pieces() -> None:
     assert graph.crossings(dict.fromkeys(costs, 1.0), frozenset({"sink"})) == {"source": 0.5, "sink": 0.5}
 
 
+def test_what_others_do_of_an_operator_is_not_cut_off() -> None:
+    graph = OperatorGraph(["source", "a", "b"], {"a": ["source"], "b": ["source", "a"]})
+    costs = {"source": 0.0, "a": 1.0, "b": 4.0}  # b's work is half the source's, half a's
+    assert graph.cut(costs, 5.0, anywhere) == frozenset()
+    assert graph.cut(costs, 4.0, anywhere) == {"a"}
+
+
 def test_what_may_not_be_cut_is_not() -> None:
     graph = OperatorGraph(["source", "a", "b"])
     assert graph.cut({"source": 0.0, "a": 1.0, "b": 1.0}, 1.0, lambda name: name == "a") == {"a"}

@@ -106,6 +106,15 @@ def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
     assert not unseen.is_good(after, OrganicThresholds())
 
 
+def test_less_is_kept_while_it_carries_what_counts_as_all() -> None:
+    plan, t = ExecPlan("one", ()), OrganicThresholds()
+    trial = Trial(plan, (), {}, Carried(sources=100.0, offered=100.0, passed={}), gain=0.0, grows=False)
+    assert trial.is_good(Carried(sources=100.0 * t.carried, offered=100.0, passed={}), t)
+    assert not trial.is_good(Carried(sources=94.0, offered=100.0, passed={}), t)
+    standing = Carried(sources=0.0, offered=0.0, passed={}, stands=True)
+    assert replace(trial, carried=standing).is_good(standing, t)  # nothing was carried, and nothing is lost
+
+
 class StandingSources(StartingProcesses):
     """The default, where what a change starts lets nothing pass at first: sources wait for room and make nothing."""
 

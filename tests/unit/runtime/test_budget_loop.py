@@ -8,6 +8,7 @@ from rayelastic.errors import PELostError
 from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.element.api import ElementApi
 from rayelastic.runtime.job.levels.budget_loop import BudgetLoop
+from rayelastic.runtime.job.levels.job_loops import JobLoops
 from rayelastic.runtime.values.host_use import HostUse
 from rayelastic.runtime.values.status import PEStatus, State
 
@@ -110,3 +111,16 @@ def test_the_next_coordinator_takes_over_what_was_given() -> None:
     hosts.passes(4, a=4.0, b=4.0)
     hosts.loop = BudgetLoop("job", hosts.statuses, hosts.element, 1.0, lambda: hosts.now)
     assert hosts.passes(1, a=0.0, b=0.0) == {"a": 4, "b": 4}
+
+
+def test_loops_of_a_job_that_is_over_make_no_further_pass() -> None:
+    passes = []
+
+    def statuses() -> dict[str, PEStatus]:
+        passes.append(1)
+        raise RuntimeError("this ends the loop, too")
+
+    loop = BudgetLoop("job", statuses, Hosts().element, 1e-3)
+    JobLoops(None, loop).halt()
+    loop.run()
+    assert not passes

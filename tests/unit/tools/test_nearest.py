@@ -52,6 +52,16 @@ def test_a_files_own_examples_come_first(tmp_path: Path) -> None:
     assert Nearest(root).of_files([path])[:2] == [path, Path("tests/unit/graph/test_numbers.py")]
 
 
+def test_a_module_that_has_become_a_folder_keeps_its_tests(tmp_path: Path) -> None:
+    root = written(tmp_path)
+    path = root / "rayelastic/graph/numbers.py"
+    path.unlink()
+    path.with_suffix("").mkdir()
+    (path.with_suffix("") / "__init__.py").write_text(TREE["rayelastic/graph/numbers.py"])
+    found = Nearest(root).of_files([Path("rayelastic/graph/numbers.py"), Path("rayelastic/graph/numbers/__init__.py")])
+    assert found[0] == Path("tests/unit/graph/test_numbers.py")
+
+
 def written(root: Path) -> Path:
     for name, text in TREE.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,11 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "rayelastic/arrow/arrow_reader.hpp"
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
@@ -39,14 +39,14 @@ class ArrowFeeder {
  private:
   std::shared_ptr<const Schema> schema_;
   std::size_t capacity_bytes_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable room_;
   std::condition_variable work_;
-  std::deque<std::unique_ptr<ArrowBatch>> batches_;
-  std::size_t bytes_ = 0;
-  bool finished_ = false;
-  bool interrupted_ = false;
-  std::optional<std::string> failure_;
+  std::deque<std::unique_ptr<ArrowBatch>> batches_ REL_GUARDED_BY(mutex_);
+  std::size_t bytes_ REL_GUARDED_BY(mutex_) = 0;
+  bool finished_ REL_GUARDED_BY(mutex_) = false;
+  bool interrupted_ REL_GUARDED_BY(mutex_) = false;
+  std::optional<std::string> failure_ REL_GUARDED_BY(mutex_);
 };
 
 // A source whose schema is the feeder's.

@@ -19,13 +19,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/net/mark_log.hpp"
 #include "rayelastic/operator/operator.hpp"
@@ -87,9 +87,9 @@ class Gather {
   };
 
   void receive(Arm& arm);
-  [[nodiscard]] bool is_due(const Arm& arm, bool records, Mark mark) const noexcept;
-  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept;
-  [[nodiscard]] bool is_due(const Arm& arm) const noexcept;
+  [[nodiscard]] bool is_due(const Arm& arm, bool records, Mark mark) const noexcept REL_HELD(mutex_);
+  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept REL_HELD(mutex_);
+  [[nodiscard]] bool is_due(const Arm& arm) const noexcept REL_HELD(mutex_);
   [[nodiscard]] std::int64_t pass_local(Piece piece, rel_context* context);
   [[nodiscard]] std::int64_t pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context);
   void pass(Arm& arm, Mark mark, rel_context* context);
@@ -100,25 +100,25 @@ class Gather {
   std::optional<std::int64_t> watermark_;  // passed on
   bool idle_ = false;                      // has said so since
 
-  mutable std::mutex mutex_;  // of everything below; an arm that has arrived belongs to the source's thread
+  mutable Mutex mutex_;  // an arm that has arrived belongs to the source's thread
   std::condition_variable arrived_;
   std::condition_variable taken_;
-  std::deque<Arm> arms_;  // never moves
-  std::size_t next_ = 0;  // turn and turn about
-  std::size_t local_ended_ = 0;
-  std::deque<Piece> pieces_;
-  std::size_t piece_bytes_ = 0;
-  std::uint64_t pieces_put_ = 0;
-  std::uint64_t pieces_passed_ = 0;
+  std::deque<Arm> arms_ REL_GUARDED_BY(mutex_);  // never moves
+  std::size_t next_ REL_GUARDED_BY(mutex_) = 0;  // turn and turn about
+  std::size_t local_ended_ REL_GUARDED_BY(mutex_) = 0;
+  std::deque<Piece> pieces_ REL_GUARDED_BY(mutex_);
+  std::size_t piece_bytes_ REL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t pieces_put_ REL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t pieces_passed_ REL_GUARDED_BY(mutex_) = 0;
   Arm local_;
-  const Arm* current_ = nullptr;  // whose turn it is
-  std::int64_t due_ = 0;          // the next turn
-  std::int64_t epoch_ = 0;        // the last one that was passed on, or given up
+  const Arm* current_ REL_GUARDED_BY(mutex_) = nullptr;  // whose turn it is
+  std::int64_t due_ REL_GUARDED_BY(mutex_) = 0;          // the next turn
+  std::int64_t epoch_ REL_GUARDED_BY(mutex_) = 0;        // the last one that was passed on, or given up
   std::atomic<bool> speaks_{false};
-  std::vector<std::string> lost_;
-  bool sealed_ = false;
-  bool ended_ = false;
-  bool stopping_ = false;
+  std::vector<std::string> lost_ REL_GUARDED_BY(mutex_);
+  bool sealed_ REL_GUARDED_BY(mutex_) = false;
+  bool ended_ REL_GUARDED_BY(mutex_) = false;
+  bool stopping_ REL_GUARDED_BY(mutex_) = false;
 };
 
 // What notes the marks behind a replica. `gathers` hear of its end.

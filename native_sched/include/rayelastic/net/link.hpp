@@ -21,11 +21,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/net/frame.hpp"
 #include "rayelastic/net/tls.hpp"
 #include "rayelastic/operator/operator.hpp"
@@ -105,7 +105,6 @@ class Link {
  private:
   enum class Role : std::uint8_t { None, Out, In };
   using Clock = std::chrono::steady_clock;
-  using Lock = std::unique_lock<std::mutex>;
 
   Link(int fd, LinkOptions options, std::shared_ptr<Tls> tls);
 
@@ -113,30 +112,31 @@ class Link {
   void serve();
   void wake() noexcept;
   void open(Role role, std::shared_ptr<const Schema> schema);
-  [[nodiscard]] Outcome lose(const Lock& lock, const std::string& what);  // keeps the first reason, ends the connection
-  [[nodiscard]] Outcome lose_silent(const Lock& lock);
-  [[nodiscard]] Outcome refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more = {});
+  [[nodiscard]] Outcome lose(const Lock& lock, const std::string& what) REL_HELD(mutex_);  // keeps the first reason, ends the connection
+  [[nodiscard]] Outcome lose_silent(const Lock& lock) REL_HELD(mutex_);
+  [[nodiscard]] Outcome refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more = {})
+      REL_HELD(mutex_);
   [[nodiscard]] bool is_silent() const noexcept {
     return silent_beats_ * options_.heartbeat >= (heard_ ? options_.silence : options_.first_silence);
   }
 
-  // link_send.cpp: what goes out. `mutex_` is held.
-  void pump(const Lock& lock);
-  [[nodiscard]] bool choose_frame();
-  void seal(FrameHeader header, std::span<const std::byte> records = {}, std::span<const char> heap = {});
-  void seal_body();
-  [[nodiscard]] bool has_credit() const noexcept;
-  void learn(std::uint64_t granted);
-  void keep_ahead(std::uint64_t bytes) noexcept;
-  void grant(const Lock& lock);
+  // link_send.cpp: what goes out.
+  void pump(const Lock& lock) REL_HELD(mutex_);
+  [[nodiscard]] bool choose_frame() REL_HELD(mutex_);
+  void seal(FrameHeader header, std::span<const std::byte> records = {}, std::span<const char> heap = {}) REL_HELD(mutex_);
+  void seal_body() REL_HELD(mutex_);
+  [[nodiscard]] bool has_credit() const noexcept REL_HELD(mutex_);
+  void learn(std::uint64_t granted) REL_HELD(mutex_);
+  void keep_ahead(std::uint64_t bytes) noexcept REL_HELD(mutex_);
+  void grant(const Lock& lock) REL_HELD(mutex_);
   template <typename Done>
-  [[nodiscard]] Outcome wait_until(Lock& lock, Done done);
-  [[nodiscard]] bool has_unsent() const noexcept { return sealed_sent_ < sealed_bytes_ || (tls_ && tls_->unsent()); }
+  [[nodiscard]] Outcome wait_until(Lock& lock, Done done) REL_HELD(mutex_);
+  [[nodiscard]] bool has_unsent() const noexcept REL_HELD(mutex_) { return sealed_sent_ < sealed_bytes_ || (tls_ && tls_->unsent()); }
 
   // link_receive.cpp: what comes in. Of the reading thread.
   void read_control();
-  [[nodiscard]] FrameFault take_control(const FrameHeader& header);   // sending side
-  [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);  // receiving side
+  [[nodiscard]] FrameFault take_control(const FrameHeader& header) REL_HELD(mutex_);  // sending side
+  [[nodiscard]] FrameFault take_in_order(const FrameHeader& header);                  // receiving side
   [[nodiscard]] Outcome read_header(FrameHeader& header, FrameFault& fault);
   [[nodiscard]] Outcome read_text(const FrameHeader& header);
   [[nodiscard]] Outcome read_records(const FrameHeader& header, Received& received);
@@ -154,35 +154,41 @@ class Link {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> closing_{false};
 
-  mutable std::mutex mutex_;  // of everything until the incoming part
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  Role role_ = Role::None;
+  Role role_ REL_GUARDED_BY(mutex_) = Role::None;
   std::shared_ptr<const Schema> schema_;  // constant once the role is set
-  std::unique_ptr<FrameBody> open_, sealed_;
-  bool body_due_ = false;        // the rest of sealed_ is to be sent before anything else of the stream
-  std::size_t text_gone_ = 0;    // bytes of the heap of sealed_ that are in frames already
-  HeaderBytes sealed_header_{};  // of the frame under way, and its body
-  std::span<const std::byte> sealed_records_;
-  std::span<const char> sealed_text_;
-  std::size_t sealed_bytes_ = 0, sealed_sent_ = 0;
-  std::uint64_t send_sequence_ = 0;
-  bool hello_due_ = false, heartbeat_due_ = false, mark_due_ = false, goodbye_due_ = false;
-  bool goodbye_gone_ = false, goodbye_heard_ = false;
-  bool output_broken_ = false;  // the socket takes nothing more
-  bool failed_ = false;
-  bool told_ = false;     // the service thread knows of the records in open_
-  bool watched_ = false;  // the service thread waits for room in the socket
-  bool starved_ = false;  // waiting for credit, counted
-  Mark mark_;
-  std::uint64_t window_ = 0;       // sending side: what the first Credit granted
-  std::uint64_t ahead_ = 0;        // of that, what may be on its way
-  std::uint64_t taken_ = 0;        // by the receiver, so far, as credit tells
-  Clock::time_point granted_at_;   // when credit came, or went, for the last time
-  std::uint64_t outstanding_ = 0;  // sending side: bytes sent and not granted back; receiving side: received and not granted back
-  std::uint64_t consumed_ = 0;     // receiving side: bytes to grant back
-  std::uint64_t grant_due_ = 0;
-  std::string failure_;
-  Clock::time_point last_sent_;
+  std::unique_ptr<FrameBody> open_ REL_GUARDED_BY(mutex_);
+  std::unique_ptr<FrameBody> sealed_ REL_GUARDED_BY(mutex_);
+  bool body_due_ REL_GUARDED_BY(mutex_) = false;        // the rest of sealed_ is to be sent before anything else of the stream
+  std::size_t text_gone_ REL_GUARDED_BY(mutex_) = 0;    // bytes of the heap of sealed_ that are in frames already
+  HeaderBytes sealed_header_ REL_GUARDED_BY(mutex_){};  // of the frame under way, and its body
+  std::span<const std::byte> sealed_records_ REL_GUARDED_BY(mutex_);
+  std::span<const char> sealed_text_ REL_GUARDED_BY(mutex_);
+  std::size_t sealed_bytes_ REL_GUARDED_BY(mutex_) = 0;
+  std::size_t sealed_sent_ REL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t send_sequence_ REL_GUARDED_BY(mutex_) = 0;
+  bool hello_due_ REL_GUARDED_BY(mutex_) = false;
+  bool heartbeat_due_ REL_GUARDED_BY(mutex_) = false;
+  bool mark_due_ REL_GUARDED_BY(mutex_) = false;
+  bool goodbye_due_ REL_GUARDED_BY(mutex_) = false;
+  bool goodbye_gone_ REL_GUARDED_BY(mutex_) = false;
+  bool goodbye_heard_ REL_GUARDED_BY(mutex_) = false;
+  bool output_broken_ REL_GUARDED_BY(mutex_) = false;  // the socket takes nothing more
+  bool failed_ REL_GUARDED_BY(mutex_) = false;
+  bool told_ REL_GUARDED_BY(mutex_) = false;     // the service thread knows of the records in open_
+  bool watched_ REL_GUARDED_BY(mutex_) = false;  // the service thread waits for room in the socket
+  bool starved_ REL_GUARDED_BY(mutex_) = false;  // waiting for credit, counted
+  Mark mark_ REL_GUARDED_BY(mutex_);
+  std::uint64_t window_ REL_GUARDED_BY(mutex_) = 0;       // sending side: what the first Credit granted
+  std::uint64_t ahead_ REL_GUARDED_BY(mutex_) = 0;        // of that, what may be on its way
+  std::uint64_t taken_ REL_GUARDED_BY(mutex_) = 0;        // by the receiver, so far, as credit tells
+  Clock::time_point granted_at_ REL_GUARDED_BY(mutex_);   // when credit came, or went, for the last time
+  std::uint64_t outstanding_ REL_GUARDED_BY(mutex_) = 0;  // bytes sent, or received, and not granted back
+  std::uint64_t consumed_ REL_GUARDED_BY(mutex_) = 0;     // receiving side: bytes to grant back
+  std::uint64_t grant_due_ REL_GUARDED_BY(mutex_) = 0;
+  std::string failure_ REL_GUARDED_BY(mutex_);
+  Clock::time_point last_sent_ REL_GUARDED_BY(mutex_);
 
   // Incoming, of the one thread that reads: the service thread of a sending side, the operator's of a receiving side.
   HeaderBytes next_header_{};

@@ -5,7 +5,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
+
+#include "rayelastic/mutex.hpp"
 
 namespace rayelastic {
 
@@ -16,7 +17,7 @@ class MarkLog {
  public:
   void note(std::int64_t value) {
     {
-      const std::lock_guard guard(mutex_);
+      const Lock guard(mutex_);
       ++seen_[value];
       if (seen_.size() > kKept) seen_.erase(seen_.begin());
     }
@@ -25,15 +26,15 @@ class MarkLog {
   // Nothing more comes.
   void close() {
     {
-      const std::lock_guard guard(mutex_);
+      const Lock guard(mutex_);
       closed_ = true;
     }
     changed_.notify_all();
   }
   // True once the mark was seen `count` times, or nothing more comes.
   [[nodiscard]] bool wait(std::int64_t value, unsigned count, std::chrono::nanoseconds patience) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] {
+    Lock lock(mutex_);
+    return changed_.wait_for(lock, patience, [&]() REL_HELD(mutex_) {
       const auto at = seen_.find(value);
       return closed_ || (at != seen_.end() && at->second >= count);
     });
@@ -42,10 +43,10 @@ class MarkLog {
  private:
   static constexpr std::size_t kKept = 256;  // marks have rising values, and few are under way at once
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::int64_t, unsigned> seen_;
-  bool closed_ = false;
+  std::map<std::int64_t, unsigned> seen_ REL_GUARDED_BY(mutex_);
+  bool closed_ REL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rayelastic

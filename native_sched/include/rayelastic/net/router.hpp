@@ -32,12 +32,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/net/hot_keys.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/operator/operator.hpp"
@@ -142,8 +142,8 @@ class Router {
   void break_target(std::uint16_t number);
   [[nodiscard]] bool finish(rel_context* context);
   [[nodiscard]] bool say_goodbyes();
-  void say_goodbye(std::shared_ptr<Link> link);
-  void answer(Answer given);
+  void say_goodbye(std::shared_ptr<Link> link) REL_HELD(mutex_);
+  void answer(Answer given) REL_HELD(mutex_);
   [[nodiscard]] Answer add_target(const Command& command);
   [[nodiscard]] Answer drop_target(const Command& command);
   [[nodiscard]] bool send_to_links(Mark mark);
@@ -177,17 +177,17 @@ class Router {
 
   std::atomic<bool> posted_{false};  // relaxed: under mutex_ the truth is found out
   std::atomic<bool> stopping_{false};
-  mutable std::mutex mutex_;  // of everything below
+  mutable Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Command> commands_;
-  std::uint64_t tickets_ = 0;
-  std::deque<Answer> answers_;  // of the last tickets up to answered_
-  std::uint64_t answered_ = 0;
-  bool closed_ = false;                       // all that was sent has arrived: commands are answered at once
-  std::vector<std::shared_ptr<Link>> links_;  // all that there ever were, for interrupt()
-  std::vector<std::thread> farewells_;        // of links that leave: a goodbye waits for an answer
-  RouterCounters counters_;
-  std::optional<HotKey> hottest_;
+  std::deque<Command> commands_ REL_GUARDED_BY(mutex_);
+  std::uint64_t tickets_ REL_GUARDED_BY(mutex_) = 0;
+  std::deque<Answer> answers_ REL_GUARDED_BY(mutex_);  // of the last tickets up to answered_
+  std::uint64_t answered_ REL_GUARDED_BY(mutex_) = 0;
+  bool closed_ REL_GUARDED_BY(mutex_) = false;                       // all that was sent has arrived: commands are answered at once
+  std::vector<std::shared_ptr<Link>> links_ REL_GUARDED_BY(mutex_);  // all that there ever were, for interrupt()
+  std::vector<std::thread> farewells_ REL_GUARDED_BY(mutex_);        // of links that leave: a goodbye waits for an answer
+  RouterCounters counters_ REL_GUARDED_BY(mutex_);
+  std::optional<HotKey> hottest_ REL_GUARDED_BY(mutex_);
 };
 
 // An operator that runs it: one output port for each local target, a sink if there is none.

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "engine/engine.hpp"
 #include "engine/graph/junction.hpp"
 #include "engine/work_meter.hpp"
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
@@ -288,14 +288,14 @@ class alignas(64) OperatorContext final : public rel_context {
   std::int64_t epoch_ = 0;                  // whose marks are coming in
   std::size_t epochs_ = 0;                  // edges by which its mark has come; 0: none, or it has aligned
   bool stops_at_epochs_ = false;
-  std::mutex held_mutex_;                     // it is held for an epoch, or that is given up, not both; guards copy_, too
-  std::atomic<std::int64_t> held_at_{0};      // the epoch at whose mark it is held, or its state is copied; 0: none
-  std::atomic<bool> copies_{false};           // its state is copied there; written before held_at_
-  std::shared_ptr<StateCopy> copy_;           // until somebody takes it
-  std::atomic<std::int64_t> aligned_{0};      // the last epoch whose mark has come by all edges
-  std::atomic<std::uint32_t> alignments_{0};  // changes when aligned_ does, and when waiting for that is vain
-  std::atomic<bool> waits_{false};            // the profiler's
-  std::atomic<bool> final_{false};            // release: everything that the operator did is done
+  Mutex held_mutex_;                                             // it is held for an epoch, or that is given up, not both
+  std::atomic<std::int64_t> held_at_{0};                         // the epoch at whose mark it is held, or its state is copied; 0: none
+  std::atomic<bool> copies_{false};                              // its state is copied there; written before held_at_
+  std::shared_ptr<StateCopy> copy_ REL_GUARDED_BY(held_mutex_);  // until somebody takes it
+  std::atomic<std::int64_t> aligned_{0};                         // the last epoch whose mark has come by all edges
+  std::atomic<std::uint32_t> alignments_{0};                     // changes when aligned_ does, and when waiting for that is vain
+  std::atomic<bool> waits_{false};                               // the profiler's
+  std::atomic<bool> final_{false};                               // release: everything that the operator did is done
   std::atomic<bool> interrupted_{false};
 };
 

@@ -11,7 +11,6 @@
 // these hold belong to operators that have aligned. What is missing is a thread at most: waiting counts as starving, so it is replaced. Loops
 // are not aligned, nor are operators that somebody pokes in front of a meeting: no marks are sent there (alignment.py).
 #include <atomic>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -56,7 +55,7 @@ void OperatorContext::hold_here() {
   } catch (const std::bad_alloc&) {
     begun = nullptr;  // reading it where it is takes less memory
   }
-  const std::lock_guard guard(held_mutex_);
+  const Lock guard(held_mutex_);
   if (is_vain()) {
     if (begun != nullptr) begun->abandon();
     return;
@@ -68,7 +67,7 @@ void OperatorContext::hold_here() {
 }
 
 std::shared_ptr<StateCopy> OperatorContext::take_copy(std::int64_t epoch) {
-  const std::lock_guard guard(held_mutex_);
+  const Lock guard(held_mutex_);
   if (held_at_.load(std::memory_order_relaxed) != epoch || copy_ == nullptr) return nullptr;
   held_at_.store(0, std::memory_order_relaxed);
   StateCopy* const taken = copy_.get();
@@ -76,14 +75,14 @@ std::shared_ptr<StateCopy> OperatorContext::take_copy(std::int64_t epoch) {
 }
 
 void OperatorContext::let_go() noexcept {
-  const std::lock_guard guard(held_mutex_);
+  const Lock guard(held_mutex_);
   if (copy_ == nullptr) held_at_.store(0, std::memory_order_relaxed);  // else it was held for something else
   safe_point_.release();
 }
 
 void OperatorContext::give_epochs_up(std::int64_t epoch) noexcept {
   {
-    const std::lock_guard guard(held_mutex_);
+    const Lock guard(held_mutex_);
     const std::int64_t at = held_at_.load(std::memory_order_relaxed);
     if (at != 0 && at <= epoch) {
       held_at_.store(0, std::memory_order_relaxed);

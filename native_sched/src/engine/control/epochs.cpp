@@ -15,7 +15,7 @@ constexpr std::chrono::microseconds kLook{200};  // between two looks: marks are
 }  // namespace
 
 bool Epochs::send(std::vector<OperatorId> sources, std::int64_t epoch) {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   if (sending_.load(std::memory_order_acquire)) return false;
   if (thread_.joinable()) thread_.join();
   if (engine_.stopping.load(std::memory_order_seq_cst)) return true;
@@ -70,7 +70,7 @@ void Epochs::halt() noexcept {
 }
 
 void Epochs::join() {
-  const std::lock_guard guard(mutex_);
+  const Lock guard(mutex_);
   if (thread_.joinable()) thread_.join();
 }
 

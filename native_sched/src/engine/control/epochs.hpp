@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "engine/context/operator_context.hpp"
 #include "engine/engine.hpp"
+#include "rayelastic/mutex.hpp"
 
 namespace rayelastic {
 
@@ -41,8 +41,8 @@ class Epochs {
 
   const Contexts& contexts_;
   Engine& engine_;
-  std::mutex mutex_;  // of thread_
-  std::thread thread_;
+  Mutex mutex_;
+  std::thread thread_ REL_GUARDED_BY(mutex_);
   std::atomic<bool> sending_{false};
   EngineThread own_;
 };

@@ -63,12 +63,12 @@ void KeyedState::Copy::write(const Slot* slot, StateWriter& writer) const {
 
 void KeyedState::Copy::abandon() noexcept {
   abandoned_.store(true, std::memory_order_relaxed);
-  const std::lock_guard guard(reading_);
+  const Lock guard(reading_);
   over_.store(true, std::memory_order_release);
 }
 
 std::optional<StateChunk> KeyedState::Copy::next_chunk(std::size_t max_bytes) {
-  const std::lock_guard guard(reading_);
+  const Lock guard(reading_);
   while (segment_ < segment_count_) {
     const std::size_t from = segment_;
     StateWriter writer = new_writer(max_bytes);

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "rayelastic/mutex.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "rayelastic/state/state_copy.hpp"
@@ -55,7 +55,7 @@ class KeyedState::Copy final : public StateCopy {
   void export_group(std::size_t group, StateWriter& writer);
   void export_singly(std::size_t group, StateWriter& writer);
   // Of the segment that the reader is at; false: there is more of it.
-  [[nodiscard]] bool export_segment(StateWriter& writer, std::size_t max_bytes);
+  [[nodiscard]] bool export_segment(StateWriter& writer, std::size_t max_bytes) REL_HELD(reading_);
 
   const KeyedState& table_;  // what never changes of it, and slots
   const CopyForm form_;
@@ -68,14 +68,14 @@ class KeyedState::Copy final : public StateCopy {
   std::unique_ptr<Segment[]> segments_;
   std::atomic<bool> abandoned_{false};
   std::atomic<bool> over_{false};  // release: all that was to be read has been
-  std::mutex reading_;             // whoever abandons the copy waits for the end of the reader's group
+  Mutex reading_;                  // whoever abandons the copy waits for the end of the reader's group
 
   // The reader's.
-  std::size_t segment_ = 0;
-  std::size_t group_ = 0;  // of all
-  std::size_t piece_ = 0;  // of what was kept aside of the segment
-  std::size_t more_ = 0;   // of the form
-  bool given_ = false;     // something, or it was skipped
+  std::size_t segment_ REL_GUARDED_BY(reading_) = 0;
+  std::size_t group_ REL_GUARDED_BY(reading_) = 0;  // of all
+  std::size_t piece_ REL_GUARDED_BY(reading_) = 0;  // of what was kept aside of the segment
+  std::size_t more_ REL_GUARDED_BY(reading_) = 0;   // of the form
+  bool given_ REL_GUARDED_BY(reading_) = false;     // something, or it was skipped
 };
 
 }  // namespace rayelastic
