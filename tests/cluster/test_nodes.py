@@ -238,7 +238,8 @@ def test_ray_job_submit_over_three_hosts(tmp_path: Path) -> None:
         )  # fmt: skip
         assert "succeeded" in told
         listed = json.loads(ray("list", "actors", "--address", hosts.dashboard, "--detail", "--format", "json"))
-        assert len({actor["node_id"] for actor in listed if actor["class_name"] == "PEActor"}) == 3
+        elements = {actor["node_id"] for actor in listed if actor["class_name"] == "PEActor"}
+        assert len(elements - {None}) == 3  # a spare that found no place before the job was over was on no node
         assert not [actor for actor in listed if actor["state"] == "ALIVE"]
         for number in range(3):
             left = hosts.run(number, ["ls", "/dev/shm"]).stdout.split()
