@@ -14,6 +14,8 @@ import hmac
 import json
 import os
 import re
+import secrets
+import socket
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import ConfigError, DamagedError, StateError, UnreadableError
 from rayelastic.graph.edges.locations import (
     LocationError,
+    below,
     beside,
     file_system,
     is_uri,
@@ -167,6 +170,28 @@ class SnapshotFolder:
         if self.is_there():
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
         self.make()
+
+    def try_out(self) -> None:
+        """Raises StateError unless there can be snapshots in it: makes one, without anything, and removes it."""
+        trial = SnapshotFolder(Snapshot(below(self.location, f"trial-{secrets.token_hex(4)}")))
+        trial.make()
+        try:
+            trial.write("trial", b"nothing")
+        finally:
+            trial.remove()
+
+    def enter(self) -> None:
+        """Makes sure that it is there, on a disk that who made it sees too; raises StateError if it isn't.
+
+        Nothing is made here: what would be written on another disk nobody could go back to, and nobody would remove.
+        """
+        if not self._local:
+            self.make()  # folders of a store are names
+        elif Path(self._folder).is_dir():
+            self._check_ours()
+        else:
+            problem = f"isn't there on {socket.gethostname()}: that node has another disk than the coordinator"
+            raise self._error(problem, "Give a place that every node of the cluster sees")
 
     def make(self) -> None:
         """Makes the folder, if it isn't there; raises StateError if it can't be written."""

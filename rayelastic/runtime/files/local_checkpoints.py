@@ -5,13 +5,29 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["discard_local", "keep_local", "local_folder"]
+if TYPE_CHECKING:
+    from rayelastic.runtime.snapshot import SnapshotFolder
+
+__all__ = ["discard_local", "enter", "keep_local", "local_folder"]
 
 
 def local_folder(job_id: str) -> Path:
     """The folder of one run of a job."""
     return Path.home() / ".cache" / "rayelastic" / "checkpoints" / job_id
+
+
+def enter(folder: SnapshotFolder, job_id: str) -> None:
+    """Has an element of a run be able to write into the folder of a checkpoint, a savepoint or a snapshot.
+
+    Raises:
+        StateError: it can't be written, or the coordinator's node has another disk where all were to have the same.
+    """
+    if Path(folder.location).parent == local_folder(job_id):
+        folder.make()  # each node has its share on its own disk
+    else:
+        folder.enter()
 
 
 def discard_local(job_id: str) -> None:
