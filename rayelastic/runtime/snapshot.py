@@ -180,12 +180,15 @@ class SnapshotFolder:
         finally:
             trial.remove()
 
-    def enter(self) -> None:
-        """Makes sure that it is there, on a disk that who made it sees too; raises StateError if it isn't.
+    def enter(self, *, own: bool) -> None:
+        """Has an element be able to write there, what the coordinator has made; raises StateError if it can't.
 
-        Nothing is made here: what would be written on another disk nobody could go back to, and nobody would remove.
+        Nothing is made on another disk: what would be written there nobody could go back to, and nobody would remove.
+
+        Args:
+            own: each node has its own share, on its own disk.
         """
-        if not self._local:
+        if own or not self._local:
             self.make()  # folders of a store are names
         elif Path(self._folder).is_dir():
             self._check_ours()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -228,49 +227,6 @@ def test_where_earlier_checkpoints_cannot_be_seen_nothing_starts(tmp_path: Path)
     place.write_text("")
     with pytest.raises(StateError, match="can't be looked at"):
         rel.run(counting(rel.rows([(0, 0)], schema=Event)), rel.JobConfig(checkpoint=rel.Checkpoint(place)))
-
-
-def test_where_checkpoints_cannot_be_written_nothing_starts(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    checkpoint = rel.Checkpoint(tmp_path / "file" / "below")
-    with pytest.raises(StateError, match="file/below/trial-.* can't be written: .*Not a directory"):
-        rel.run(counting(rel.rows([(0, 0)], schema=Event)), rel.JobConfig(checkpoint=checkpoint))
-    place = tmp_path / "saved"
-    rel.run(counting(rel.rows([(0, 0)], schema=Event)), rel.JobConfig(checkpoint=rel.Checkpoint(place)))
-    assert not list(place.glob("trial*"))
-
-
-@pytest.mark.parametrize("kept_by_node", [False, True])
-def test_a_place_that_is_another_one_on_another_node_is_told_and_nothing_written_there(
-    kept_by_node: bool, feed: Events, gates: list[testing.Gate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where no place is named each node keeps its share on its own disk."""
-    place, made = tmp_path / "saved", SnapshotFolder.prepare
-
-    def elsewhere(self: SnapshotFolder) -> None:  # the coordinator makes its folder on the disk of its own node
-        made(self)
-        if not self.location.endswith("rows"):
-            self.remove()
-
-    monkeypatch.setattr(SnapshotFolder, "prepare", elsewhere)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    checkpoint = rel.Checkpoint(None if kept_by_node else place, every=0.2)
-    job = rel.start(counting(script(feed, gates)), rel.JobConfig(checkpoint=checkpoint))
-    try:
-        assert gates[0].wait_reached(PATIENCE)
-        while not (job.status.checkpoints.taken if kept_by_node else job.status.checkpoints.abandoned):
-            job.pause(0.01)
-        problem = job.status.checkpoints.problem
-        if not kept_by_node:
-            assert re.search(r"saved/0+1 isn't there on .*another disk.*every node of the cluster sees", problem)
-            assert not list(place.glob("0*"))
-            with pytest.raises(StateError, match="isn't there on .* another disk than the coordinator"):
-                job.snapshot(tmp_path / "savepoint")
-        for gate in gates:
-            gate.open()
-        check(job.wait(PATIENCE)["out"], feed)
-    finally:
-        job.close()
 
 
 def test_checkpoints_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rayelastic.runtime.snapshot import SnapshotFolder
-
-__all__ = ["discard_local", "enter", "keep_local", "local_folder"]
+__all__ = ["discard_local", "is_local", "keep_local", "local_folder"]
 
 
 def local_folder(job_id: str) -> Path:
@@ -18,16 +14,13 @@ def local_folder(job_id: str) -> Path:
     return Path.home() / ".cache" / "rayelastic" / "checkpoints" / job_id
 
 
-def enter(folder: SnapshotFolder, job_id: str) -> None:
-    """Has an element of a run be able to write into the folder of a checkpoint, a savepoint or a snapshot.
+def is_local(location: str, job_id: str) -> bool:
+    """Tells whether each node has its own share of a checkpoint of one run.
 
-    Raises:
-        StateError: it can't be written, or the coordinator's node has another disk where all were to have the same.
+    >>> is_local(f"{local_folder('7f')}/00000001", "7f"), is_local("/mnt/saved/00000001", "7f")
+    (True, False)
     """
-    if Path(folder.location).parent == local_folder(job_id):
-        folder.make()  # each node has its share on its own disk
-    else:
-        folder.enter()
+    return Path(location).parent == local_folder(job_id)
 
 
 def discard_local(job_id: str) -> None:

@@ -1,8 +1,13 @@
-"""Checkpoints in a store of objects that answers 500 for a while: given up and counted, and the job goes on."""
+"""Where checkpoints are kept: a store that answers 500, a place that can't be written, nodes with other disks there.
+
+What costs a checkpoint is counted and told, and the job goes on.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +15,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
+from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.status import Failure
 from tests.component.dying_coordinator import PATIENCE, ROWS, Row
 from tests.component.readers.object_store import Store, object_store
@@ -85,3 +91,48 @@ def test_a_store_that_fails_at_the_start_refuses_it(store: Store) -> None:
     store.failing.update(ALL)
     with pytest.raises(StateError, match=r"s3://user:\*\*\*@store/saved can't be looked at"):
         rel.run(topology, restore=store.uri("saved"))
+
+
+def test_where_checkpoints_cannot_be_written_nothing_starts(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    checkpoint = rel.Checkpoint(tmp_path / "file" / "below")
+    with pytest.raises(StateError, match="file/below/trial-.* can't be written: .*Not a directory"):
+        rel.run(counting(rel.rows(ROWS, schema=Row)), rel.JobConfig(checkpoint=checkpoint))
+    place = tmp_path / "saved"
+    rel.run(counting(rel.rows(ROWS, schema=Row)), rel.JobConfig(checkpoint=rel.Checkpoint(place)))
+    assert not list(place.glob("trial*"))
+
+
+@pytest.mark.parametrize("kept_by_node", [False, True])
+def test_a_place_that_is_another_one_on_another_node_is_told_and_nothing_written_there(
+    kept_by_node: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no place is named each node keeps its share on its own disk."""
+    place, made = tmp_path / "saved", SnapshotFolder.prepare
+
+    def elsewhere(self: SnapshotFolder) -> None:  # the coordinator makes its folder on the disk of its own node
+        made(self)
+        if not self.location.endswith("rows"):
+            self.remove()
+
+    monkeypatch.setattr(SnapshotFolder, "prepare", elsewhere)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    checkpoint = rel.Checkpoint(None if kept_by_node else place, every=0.2)
+    gate = testing.Gate()
+    source = testing.script([*ROWS[:100], gate, *ROWS[100:]], Row)
+    job = rel.start(counting(source), rel.JobConfig(checkpoint=checkpoint))
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while not (job.status.checkpoints.taken if kept_by_node else job.status.checkpoints.abandoned):
+            job.pause(0.01)
+        problem = job.status.checkpoints.problem
+        if not kept_by_node:
+            assert re.search(r"saved/0+1 isn't there on .*another disk.*every node of the cluster sees", problem)
+            assert not list(place.glob("0*"))
+            with pytest.raises(StateError, match="isn't there on .* another disk than the coordinator"):
+                job.snapshot(tmp_path / "savepoint")
+        gate.open()
+        assert [(row.n, row.all) for row in job.wait(PATIENCE)["out"]] == COUNTS
+    finally:
+        gate.open()
+        job.close()
