@@ -120,6 +120,7 @@ class SnapshotFolder:
 
         self._snapshot = snapshot
         location = str(snapshot.location)
+        self._shown = shown_location(location)  # in messages
         self._files: FileSystem
         try:
             local = local_path(location)
@@ -135,11 +136,6 @@ class SnapshotFolder:
     def location(self) -> str:
         """Where it is."""
         return str(self._snapshot.location)
-
-    @property
-    def _shown(self) -> str:
-        """The same, without the keys that a URI may carry."""
-        return shown_location(self.location)
 
     def numbered(self) -> list[str]:
         """The checkpoints in it, by the names of their folders, the newest first.
