@@ -34,6 +34,7 @@ __all__ = [
     "SparkError",
     "StateError",
     "UnavailableError",
+    "UnreadableError",
 ]
 
 
@@ -133,6 +134,10 @@ class StateError(DeclarationError):
 
 class DamagedError(StateError):
     """A snapshot or checkpoint isn't what was written, or wasn't completed; an earlier one may be whole."""
+
+
+class UnreadableError(StateError):
+    """The place of a snapshot or checkpoint doesn't answer, or a file there can't be read; what it has may be whole."""
 
 
 class SetupError(RayelasticError):

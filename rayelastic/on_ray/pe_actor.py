@@ -7,6 +7,7 @@ same door. Every method of it is reached through `call`; several run at once, on
 from __future__ import annotations
 
 import faulthandler
+import gc
 import importlib
 import os
 import socket
@@ -71,6 +72,8 @@ class PEActor:
         element.close()
         if element.left_behind:
             raise RuntimeError(f"{', '.join(element.left_behind)} still run here")
+        del element
+        gc.collect()  # its parts know each other: its state, sockets and threads would stay for as long as Python likes
 
     def about(self) -> tuple[str, int, str]:
         """Tells which element it hosts, since which epoch, and on which node; no name: none yet."""
@@ -83,7 +86,13 @@ class PEActor:
         """Calls a public method of the processing element."""
         if self._lease is not None:
             self._lease.renew()
-        return perform(self._element, call)
+        element = self._element
+        try:
+            return perform(element, call)
+        finally:
+            if element is not self._element:  # it was cleared meanwhile, and couldn't go before
+                del element
+                gc.collect()
 
     def _end(self) -> None:
         try:

@@ -14,14 +14,24 @@ import hmac
 import json
 import os
 import re
+import secrets
+import socket
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, DamagedError, StateError
-from rayelastic.graph.edges.locations import is_uri
+from rayelastic.errors import ConfigError, DamagedError, StateError, UnreadableError
+from rayelastic.graph.edges.locations import (
+    LocationError,
+    below,
+    beside,
+    file_system,
+    is_uri,
+    local_path,
+    shown_location,
+)
 from rayelastic.graph.records.shown import shown
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
@@ -110,14 +120,16 @@ class SnapshotFolder:
 
         self._snapshot = snapshot
         location = str(snapshot.location)
+        self._shown = shown_location(location)  # in messages
+        self._files: FileSystem
         try:
-            self._files: FileSystem
-            if "://" in location:
-                self._files, self._folder = fs.FileSystem.from_uri(location)
+            local = local_path(location)
+            if local is not None:
+                self._files, self._folder = fs.LocalFileSystem(), str(Path(local).absolute())
             else:
-                self._files, self._folder = fs.LocalFileSystem(), str(Path(location).absolute())
-        except Exception as error:  # pyarrow raises what the file system at hand raises
-            raise self._error(f"can't be opened: {error}", "Give a folder, or a URI that pyarrow.fs knows") from None
+                self._files, self._folder = file_system(location)
+        except LocationError as error:
+            raise UnreadableError(f"snapshot {error.problem}", way_out=error.way_out) from None
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
     @property
@@ -136,21 +148,49 @@ class SnapshotFolder:
         try:
             found = self._files.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
         except OSError as error:
-            raise self._error(f"can't be looked at: {error}", "Give a folder that may be read") from None
+            raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
         names = (one.base_name for one in found if one.type is fs.FileType.Directory)
         return sorted((name for name in names if CHECKPOINT_NAME.fullmatch(name)), key=int, reverse=True)
 
     def is_there(self) -> bool:
-        """Tells whether it is a snapshot that was completed."""
+        """Tells whether it is a snapshot that was completed; raises StateError if it can't be looked at."""
         from pyarrow import fs
 
-        return bool(self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound)
+        try:
+            return bool(self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound)
+        except OSError as error:
+            raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
 
     def prepare(self) -> None:
         """Makes the folder; raises StateError if a snapshot is in it already, or it can't be written."""
         if self.is_there():
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
         self.make()
+
+    def try_out(self) -> None:
+        """Raises StateError unless there can be snapshots in it: makes one, without anything, and removes it."""
+        trial = SnapshotFolder(Snapshot(below(self.location, f"trial-{secrets.token_hex(4)}")))
+        trial.make()
+        try:
+            trial.write("trial", b"nothing")
+        finally:
+            trial.remove()
+
+    def enter(self, *, own: bool) -> None:
+        """Has an element be able to write there, what the coordinator has made; raises StateError if it can't.
+
+        Nothing is made on another disk: what would be written there nobody could go back to, and nobody would remove.
+
+        Args:
+            own: each node has its own share, on its own disk.
+        """
+        if own or not self._local:
+            self.make()  # folders of a store are names
+        elif Path(self._folder).is_dir():
+            self._check_ours()
+        else:
+            problem = f"isn't there on {socket.gethostname()}: that node has another disk than the coordinator"
+            raise self._error(problem, "Give a place that every node of the cluster sees")
 
     def make(self) -> None:
         """Makes the folder, if it isn't there; raises StateError if it can't be written."""
@@ -325,21 +365,23 @@ class SnapshotFolder:
             problem = f"has no {name}: it is no snapshot, or wasn't completed" if missing else f"can't be read: {error}"
             way_out = "Give the folder that job.snapshot(...) or job.stop(...) was given, or that of checkpoints"
             if missing:
-                raise DamagedError(f"snapshot {self.location} {problem}", way_out=way_out) from None
-            raise self._error(problem, way_out) from None
+                raise DamagedError(f"snapshot {self._shown} {problem}", way_out=way_out) from None
+            raise self._unreadable(problem, way_out) from None
+
+    def _unreadable(self, problem: str, way_out: str) -> StateError:
+        return UnreadableError(f"snapshot {self._shown} {problem}", way_out=way_out)
 
     def _damaged(self, name: str) -> StateError:
-        problem = f"snapshot {self.location} is damaged: {name} isn't what was written"
+        problem = f"snapshot {self._shown} is damaged: {name} isn't what was written"
         return DamagedError(problem, way_out="Use an earlier snapshot")
 
     def _error(self, problem: str, way_out: str) -> StateError:
-        return StateError(f"snapshot {self._snapshot.location} {problem}", way_out=way_out)
+        return StateError(f"snapshot {self._shown} {problem}", way_out=way_out)
 
 
 def rows_beside(snapshot: Snapshot) -> Snapshot:
     """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
-    parent, _, _ = str(snapshot.location).rstrip("/").rpartition("/")
-    return Snapshot(f"{parent}/rows", key=snapshot.key)
+    return Snapshot(beside(str(snapshot.location), "rows"), key=snapshot.key)
 
 
 def rows_folder(snapshot: Snapshot, *, alone: bool = False) -> SnapshotFolder:

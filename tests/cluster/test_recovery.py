@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -86,7 +87,22 @@ def test_each_element_is_killed_once(ray_cluster: None, tmp_path: Path) -> None:
     for pe in ("pe0", "pe1", "pe2"):
         wait_for_checkpoint(job)
         kill(job, pe)
+        assert elements_in_processes(job) == [1, 1, 1], "those that were there before are gone, with all that they held"
     check(job, tmp_path)
+
+
+def elements_in_processes(job: rel.Job) -> list[int]:
+    """How many there are in each process that hosts one; some of these have hosted others."""
+
+    def there(_: Any) -> int:
+        return sum(type(one).__name__ == "ProcessingElement" for one in gc.get_objects())
+
+    def of_all(shell: Any) -> list[int]:
+        actors = [handle.actor for handle in shell._coordinator._cluster.handles.values()]
+        return [int(found) for found in ray.get([actor.__ray_call__.remote(there) for actor in actors])]
+
+    found: list[int] = ray.get(job._control._actor.__ray_call__.remote(of_all))  # type: ignore[attr-defined]
+    return found
 
 
 def test_a_coordinator_and_an_element_die_at_once(ray_cluster: None, tmp_path: Path) -> None:

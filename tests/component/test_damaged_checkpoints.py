@@ -17,7 +17,7 @@ from rayelastic import testing
 from rayelastic.errors import DamagedError, StateError
 
 PATIENCE = 60.0
-SEEDS = 200
+IN_THE_GATE, NIGHTLY = 200, 1000  # of R15
 ROWS = [(n % 7, f"a text that is long enough {n}") for n in range(600)]
 SCHEMA: dict[str, Any] = {"key": int, "text": str}
 
@@ -85,11 +85,14 @@ DAMAGE: list[Callable[[bytes, random.Random], bytes | None]] = [
 ]
 
 
-def test_no_damage_becomes_another_state(checkpoints: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(IN_THE_GATE), pytest.param(range(IN_THE_GATE, NIGHTLY), marks=pytest.mark.nightly)]
+)
+def test_no_damage_becomes_another_state(checkpoints: Path, tmp_path: Path, seeds: range) -> None:
     whole = ran(rel.rows(ROWS, schema=SCHEMA))
     assert ran(rel.rows(ROWS, schema=SCHEMA), restore=checkpoints) == whole
     went_on = refused = 0
-    for seed in range(SEEDS):
+    for seed in seeds:
         dice, place = random.Random(seed), tmp_path / f"{seed}"
         shutil.copytree(checkpoints, place)
         # One file of the newest is damaged, as by a disk; each third time one of the earlier one, too.
@@ -109,8 +112,8 @@ def test_no_damage_becomes_another_state(checkpoints: Path, tmp_path: Path) -> N
         except DamagedError:
             refused += 1
         shutil.rmtree(place)
-    assert went_on >= SEEDS // 2
-    assert refused >= SEEDS // 6
+    assert went_on >= len(seeds) // 2
+    assert refused >= len(seeds) // 6
 
 
 def test_another_format_or_key_is_no_reason_to_take_an_earlier_one(checkpoints: Path, tmp_path: Path) -> None:

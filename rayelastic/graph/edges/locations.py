@@ -14,7 +14,18 @@ from typing import Any
 
 from rayelastic.errors import SourceError
 
-__all__ = ["LocationError", "file_system", "is_uri", "local_path", "matching", "readable", "reading", "shown_location"]
+__all__ = [
+    "LocationError",
+    "below",
+    "beside",
+    "file_system",
+    "is_uri",
+    "local_path",
+    "matching",
+    "readable",
+    "reading",
+    "shown_location",
+]
 
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]+://|file:/)")
 _COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # what pathlib makes of a URI
@@ -69,6 +80,26 @@ def shown_location(location: str) -> str:
     's3://key:***@bucket/a.csv'
     """
     return re.sub(r":[^/:@]*@", ":***@", location.partition("?")[0]) if is_uri(location) else location
+
+
+def below(location: str, name: str) -> str:
+    """Name what is in a folder; what a URI says behind `?` stays behind.
+
+    >>> below("s3://bucket/saved?region=eu", "00000001"), below("/data/saved/", "00000001")
+    ('s3://bucket/saved/00000001?region=eu', '/data/saved/00000001')
+    """
+    path, mark, query = location.partition("?") if is_uri(location) else (location, "", "")
+    return f"{path.rstrip('/')}/{name}{mark}{query}"
+
+
+def beside(location: str, name: str) -> str:
+    """Name what is in the same folder as something else.
+
+    >>> beside("s3://bucket/saved/00000001?region=eu", "rows"), beside("/data/saved/00000001", "rows")
+    ('s3://bucket/saved/rows?region=eu', '/data/saved/rows')
+    """
+    path, mark, query = location.partition("?") if is_uri(location) else (location, "", "")
+    return below(path.rstrip("/").rpartition("/")[0] + mark + query, name)
 
 
 def file_system(uri: str) -> tuple[Any, str]:

@@ -47,15 +47,16 @@ class Epochs:
         journal: knows those of coordinators before this one.
 
     Raises:
-        StateError: where they are kept can't be looked at.
+        StateError: where they are kept can't be looked at, or written to.
     """
 
     def __init__(self, job: JobSpec, settings: Checkpoint | None, journal: ChangeJournal) -> None:
         last = max((one.epoch for one in journal.checkpoints), default=job.epoch)
         if settings is not None and settings.location is not None and not journal.checkpoints:
             # Earlier runs may have left theirs there: where it can't be looked at, theirs would pass for newer ones.
-            there = SnapshotFolder(Snapshot(settings.location)).numbered()
-            last = max(last, *(int(name) for name in there[:1]), 0)
+            place = SnapshotFolder(Snapshot(settings.location))
+            last = max(last, *(int(name) for name in place.numbered()[:1]), 0)
+            place.try_out()
         self.before = last + SKIPPED * max(0, journal.incarnation - 1)  # no coordinator before this one went beyond it
         self._numbers = count(self.before + 1)
 

@@ -6,12 +6,21 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-__all__ = ["discard_local", "keep_local", "local_folder"]
+__all__ = ["discard_local", "is_local", "keep_local", "local_folder"]
 
 
 def local_folder(job_id: str) -> Path:
     """The folder of one run of a job."""
     return Path.home() / ".cache" / "rayelastic" / "checkpoints" / job_id
+
+
+def is_local(location: str, job_id: str) -> bool:
+    """Tells whether each node has its own share of a checkpoint of one run.
+
+    >>> is_local(f"{local_folder('7f')}/00000001", "7f"), is_local("/mnt/saved/00000001", "7f")
+    (True, False)
+    """
+    return Path(location).parent == local_folder(job_id)
 
 
 def discard_local(job_id: str) -> None:

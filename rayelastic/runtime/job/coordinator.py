@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.feeding.fed_sources import FedSources
@@ -230,7 +231,7 @@ class Coordinator:
             epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
             handles, show = self._cluster.handles, self._safety is None
             taken = take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
-            self._life.saved(taken.record(self._life.seconds, str(snapshot.location)))
+            self._life.saved(taken.record(self._life.seconds, shown_location(str(snapshot.location))))
         return self.status()
 
     def close(self) -> None:

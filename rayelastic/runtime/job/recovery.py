@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, StateError
+from rayelastic.errors import ChangeError, PELostError, StateError, UnreadableError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
@@ -44,6 +44,7 @@ __all__ = ["Recovery"]
 
 FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
 LONGEST_PAUSE = 15.0  # seconds
+PATIENT = 6  # attempts in a row, of eight seconds and more, until a checkpoint that can't be read is taken for damaged
 IN_VAIN_SHARE = 3  # of its restarts a job may lose one part in so many in a row, with no complete checkpoint between
 
 
@@ -94,6 +95,7 @@ class Recovery:
         self._crashed = False  # whether one of those has been lost since
         self._taken_before = -1  # checkpoints, at the last loss
         self._in_vain = 0  # losses in a row with no checkpoint between
+        self._tries = 0  # attempts in a row
         self._closed = threading.Event()
 
     def lose(self, failure: Failure) -> None:
@@ -178,8 +180,9 @@ class Recovery:
         return len(self._restarts) >= self._settings.restarts
 
     def _run(self, failure: Failure) -> None:
-        pause = 0.0
+        pause, self._tries = 0.0, 0
         while self._life.recovers():
+            self._tries += 1
             with self._lock:
                 self._again, self._at_work, self._crashed = None, False, False
             self._restarts.append(self._clock())
@@ -255,8 +258,12 @@ class Recovery:
         return None, self._job.restore, None
 
     def _leave_out(self, damaged: SavedAt, error: StateError) -> bool:
-        """Has the checkpoint before a damaged one count; False: there is none, and the start is no substitute."""
-        if len(self._journal.checkpoints) < 2:
+        """Has the checkpoint before a damaged one count; False: there is none, and the start is no substitute.
+
+        Where one can't be read now, its store may answer again soon: it isn't given up at once.
+        """
+        patient = isinstance(error, UnreadableError) and self._tries < PATIENT
+        if patient or len(self._journal.checkpoints) < 2:
             return False
         tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
         self._journal.without(damaged, self._plan.now)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, PELostError
+from rayelastic.graph.edges.locations import below
 from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
@@ -139,7 +140,7 @@ class Safety:
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
         with self._rescaling.standing_still():
             number = self._epochs.next()
-            at = Snapshot(f"{root}/{number:08}", key=checkpoint_key(self._job, self._settings))
+            at = Snapshot(below(root, f"{number:08}"), key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
         home = next((plan.nodes[pe] for pe in plan.pes if pe in plan.nodes), "")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import DamagedError, StateError
+from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.saved.chunks import object_table, table_of
 from rayelastic.runtime.saved.kept_tuples import delay_table, holding_table, join_table, merge_table, pattern_table
 from rayelastic.runtime.saved.restoring import checked, newest
@@ -73,7 +74,7 @@ class SavedStates(Mapping[str, "pa.Table"]):
             raise error.at(operator, "") from None
         except (LookupError, TypeError, ValueError):
             raise DamagedError(
-                f"how its state is laid out can't be read in snapshot {self.location}",
+                f"how its state is laid out can't be read in snapshot {shown_location(self.location)}",
                 operator=operator,
                 way_out="Use an earlier snapshot",
             ) from None
@@ -85,7 +86,8 @@ class SavedStates(Mapping[str, "pa.Table"]):
         return len(self.forms)
 
     def __repr__(self) -> str:
-        return f"SavedStates({self.location!r}, job={self.job!r}, epoch={self.epoch}, operators={list(self.forms)})"
+        where = shown_location(self.location)
+        return f"SavedStates({where!r}, job={self.job!r}, epoch={self.epoch}, operators={list(self.forms)})"
 
 
 def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError, DamagedError, StateError
+from rayelastic.graph.edges.locations import below
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.checkpoint import Checkpoint
@@ -66,7 +67,7 @@ def newest(saved: Snapshot, job: str) -> tuple[Snapshot, Manifest]:
     checkpoints = [] if folder.is_there() else folder.numbered()
     problem: StateError | None = None
     for name in checkpoints:
-        one = replace(saved, location=f"{str(saved.location).rstrip('/')}/{name}")
+        one = replace(saved, location=below(str(saved.location), name))
         try:
             manifest = SnapshotFolder(one).manifest()
             _check_whole(one, manifest)

@@ -23,6 +23,15 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         return urllib.parse.unquote(path).lstrip("/"), dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
 
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        if self.command in self.server.failing:
+            self._body()
+            self._answer(500, b"<Error><Code>InternalError</Code></Error>")
+            return False
+        return True
+
     def _answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         headers = {"Content-Length": str(len(body)), **(headers or {})}
@@ -126,13 +135,18 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.objects: dict[str, bytes] = {}
         self.parts: dict[tuple[str, int], bytes] = {}
+        self.failing: set[str] = set()
 
 
 class Store:
-    """The objects of a server, {bucket/key: content}, and the URIs by which a client finds them."""
+    """The objects of a server, {bucket/key: content}, and the URIs by which a client finds them.
+
+    It answers 500 to requests by one of the methods `failing`.
+    """
 
     def __init__(self, server: _Server) -> None:
         self.objects = server.objects
+        self.failing = server.failing
         self._address = f"127.0.0.1%3A{server.server_address[1]}"
 
     def uri(self, key: str) -> str:

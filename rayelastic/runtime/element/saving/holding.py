@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import StateError
 from rayelastic.runtime.element.saving.live_state import save, save_operator
 from rayelastic.runtime.files.inputs import Input, Place, input_of
+from rayelastic.runtime.files.local_checkpoints import is_local
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Holding:
     def _saved(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
         final = frozenset(name for name in self.ids if self.is_final(name))
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
-        folder.make()  # this node may have a disk of its own
+        folder.enter(own=is_local(folder.location, self.spec.job_id))
         places = {name: self.where(name) for name in self.hosted.sources}
         files, costs = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         if epoch:

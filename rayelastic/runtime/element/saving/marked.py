@@ -16,6 +16,7 @@ from rayelastic.errors import StateError
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
 from rayelastic.runtime.element.saving.live_state import check_signed
+from rayelastic.runtime.files.local_checkpoints import is_local
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
@@ -101,7 +102,7 @@ class MarkedSaving:
 
     def _save(self, snapshot: Snapshot, epoch: int, until: float) -> tuple[Part, float]:
         folder, store = SnapshotFolder(snapshot), rows_folder(snapshot)
-        folder.make()  # this node may have a disk of its own
+        folder.enter(own=is_local(folder.location, self._holding.spec.job_id))
         store.prepare()
         began = time.monotonic()
         places, held = self._send_marks(epoch)
