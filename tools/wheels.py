@@ -33,6 +33,7 @@ TEST_TOOLS = ("axe-playwright-python", "hypothesis", "pandas", "playwright", "py
 LAYERS = ("tests/unit", "tests/component")
 ABOUT_SOURCES = (  # they look at the tree that isn't there
     "tests/unit/tools",
+    "tests/component/test_first_build.py",
     "tests/component/test_guide.py::test_troubleshooting_quotes_messages_of_the_code",
     "tests/component/test_guide.py::test_what_papers_names_is_there",
     "tests/component/test_mutate.py",
