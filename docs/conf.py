@@ -17,12 +17,13 @@ project = "rayelastic"
 author = "the rayelastic authors"
 version = release = rayelastic.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "static"]
 nitpicky = False  # annotations name private modules, which have no page
 
 html_theme = "furo"
 html_title = f"rayelastic {release}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 

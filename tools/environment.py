@@ -17,6 +17,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -27,7 +28,8 @@ WHEELS_LOCK = ROOT / "requirements.wheels.lock"
 LOG = VENV / "setup.log"
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
 
-Step = tuple[str, Callable[[], None]]
+if TYPE_CHECKING:  # Pythons that are too old have no such types
+    Step = tuple[str, Callable[[], None]]
 
 
 class SetupError(Exception):

@@ -33,6 +33,7 @@ TEST_TOOLS = ("axe-playwright-python", "hypothesis", "pandas", "playwright", "py
 LAYERS = ("tests/unit", "tests/component")
 ABOUT_SOURCES = (  # they look at the tree that isn't there
     "tests/unit/tools",
+    "tests/component/test_first_build.py",
     "tests/component/test_guide.py::test_troubleshooting_quotes_messages_of_the_code",
     "tests/component/test_guide.py::test_what_papers_names_is_there",
     "tests/component/test_mutate.py",
@@ -75,8 +76,10 @@ def cross_tools(programs: Path, machine: str) -> dict[str, str]:
     # nanobind's headers leave it to the C++ library to include <cstdio>, which libc++ doesn't.
     words = {"cc": target, "c++": f"{target} -include stdio.h", "ar": "", "ranlib": ""}
     for name, options in words.items():
-        (folder / name).write_text(f'#!/bin/sh\nexec {programs}/python -m ziglang {name} {options} "$@"\n')
-        (folder / name).chmod(0o755)
+        program, text = folder / name, f'#!/bin/sh\nexec {programs}/python -m ziglang {name} {options} "$@"\n'
+        if not program.exists() or program.read_text() != text:  # ccache takes one that was written anew for another
+            program.write_text(text)
+            program.chmod(0o755)
     cache = str(FOLDER / "zig-cache")
     return {
         "CC": f"{folder}/cc",
@@ -89,9 +92,17 @@ def cross_tools(programs: Path, machine: str) -> dict[str, str]:
     }
 
 
-def build(version: str, programs: Path, machine: str, output: Path) -> Path:
-    """Builds one wheel, has it audited, and gives its path."""
-    variables = cross_tools(programs, machine)
+def build(version: str, programs: Path, compiler: Path, machine: str, output: Path) -> Path:
+    """Builds one wheel, has it audited, and gives its path.
+
+    Args:
+        version: of Python.
+        programs: the folder of its tools.
+        compiler: the folder of tools whose zig compiles: one for all versions, or the core is compiled for each.
+        machine: to build for.
+        output: the folder of wheels.
+    """
+    variables = {**cross_tools(compiler, machine), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     if machine != os.uname().machine:
         tag = version.replace(".", "")
         variables |= {
@@ -270,17 +281,18 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if missing := sorted(set(given.python) - set(found)):
             raise SetupError(f"no Python {', '.join(missing)} on PATH or in ~/.pyenv; --python takes some of them")
+        tools = {version: builder(version, python) for version, python in found.items()}
+        compiler = next(iter(tools.values()))
         for version, python in found.items():
-            programs = builder(version, python)
             for machine in given.machine:
-                wheel = build(version, programs, machine, output)
+                wheel = build(version, tools[version], compiler, machine, output)
                 if given.try_out and machine == os.uname().machine:
                     try_out(version, python, wheel)
                 if given.tests is not None and machine == os.uname().machine:
                     run_tests(version, python, wheel, given.tests)
         for machine in given.machine if given.tests is not None else ():
-            native_tests(programs, machine)
-        build_sdist(programs, output)
+            native_tests(compiler, machine)
+        build_sdist(compiler, output)
         say(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")
     except SetupError as error:
         say(f"./dev wheels: {error}")

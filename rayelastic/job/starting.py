@@ -15,6 +15,7 @@ from rayelastic.plan.config import Regions
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.saved.first_values import check_first_values
+from rayelastic.web.page import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,7 @@ def start(
 ) -> Job:
     """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
     spec = prepare(topology, config, restore=restore)
+    _check_page(spec.config)
     job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
     try:
         if metrics_port is not None:
@@ -124,6 +126,7 @@ def submit(
             check_first_values(spec.operators.values())
         except StateError as error:
             _log.warning("job '%s' goes on without checkpoints: %s", spec.name, error)
+    _check_page(spec.config)
     job = Job(spec.name, start_coordinator(spec, address=address), topology)
     try:
         job._start()
@@ -142,3 +145,9 @@ def attach(name: str, *, address: str | None = None) -> Job:
         JobNotFoundError: no such job.
     """
     return Job(name, find_coordinator(name, address=address))
+
+
+def _check_page(config: JobConfig) -> None:
+    """Serves the page for a moment: what it lacks is told while nothing has started, a port in use above all."""
+    if config.web_port is not None:
+        Page(port=config.web_port, tls=config.tls).close()

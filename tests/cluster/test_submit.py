@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
-from rayelastic.errors import JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
+from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
 from rayelastic.topologies import word_count
@@ -307,6 +308,15 @@ def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | N
         assert "ray get-auth-token" in told
         assert "Traceback" not in told
         assert done.returncode == (1 if command == "doctor" else 2)
+
+
+def test_a_port_in_use_is_told_before_a_job_is_submitted(ray_cluster: str) -> None:
+    topology = rel.Topology("in-use")
+    topology.source("numbers", rel.sequence(1)).sink("out", rel.count())
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="address already in use"):
+        rel.submit(topology, rel.JobConfig(web_port=other.getsockname()[1]))
+    with pytest.raises(JobNotFoundError):
+        rel.attach("in-use")
 
 
 METRICS_PATIENCE = 60.0  # seconds until Ray's agent hands on what was counted; a few on an idle machine

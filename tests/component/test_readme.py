@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -28,3 +29,11 @@ def test_first_example_runs(tmp_path: Path) -> None:
 def test_marked_commands_are_there() -> None:
     for name, command in (("main", "./dev demo"), ("tests", "./dev test")):
         assert f"<!-- newcomer: {name} -->\n```bash\n{command}\n```" in README.read_text()
+
+
+def test_it_names_every_command() -> None:
+    command = [sys.executable, "-m", "rayelastic", "--help"]
+    wide = os.environ | {"COLUMNS": "1000"}
+    shown = subprocess.run(command, env=wide, capture_output=True, text=True, check=True).stdout
+    (commands,) = re.findall(r"^usage: rayelastic .*?(\w+ \| .*) \.\.\.$", shown, re.MULTILINE)
+    assert f"From the shell: `rayelastic {commands}`" in README.read_text()

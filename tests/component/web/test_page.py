@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import struct
 import threading
 import time
@@ -345,6 +346,24 @@ def test_ports_are_checked() -> None:
             Page(port=page.port)
     finally:
         page.close()
+
+
+@pytest.mark.parametrize("shown", ["page", "metrics"])
+def test_a_port_in_use_is_told_before_anything_starts(shown: str) -> None:
+    made: list[int] = []
+
+    def make(n: int) -> int:
+        made.append(n)
+        return n
+
+    topology = rel.Topology("in-use")
+    topology.source("numbers", rel.generate(make, 10, schema={"n": int})).sink("out", rel.count())
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        config = rel.JobConfig(web_port=port if shown == "page" else None)
+        with pytest.raises(ConfigError, match=f"{port}.*[aA]ddress already in use"):
+            rel.run(topology, config, metrics_port=port if shown == "metrics" else None)
+    assert not made
 
 
 def test_what_is_vendored_is_small_and_licensed() -> None:
