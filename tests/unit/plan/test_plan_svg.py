@@ -102,6 +102,12 @@ def test_branches_that_are_alike_share_boxes(branches: int) -> None:
     assert sorted(o for group in opened for o in group.operators) == sorted(o for g in groups for o in g.operators)
 
 
+@pytest.mark.parametrize(("branches", "behind"), [(5, 0), (60, 1)])
+def test_a_box_of_several_operators_shows_another_behind_it(branches: int, behind: int) -> None:
+    edges = [edge for n in range(branches) for edge in [("source", f"part{n}"), (f"part{n}", "out")]]
+    assert plan_svg(plan(edges)).count('rx="5"') == behind
+
+
 @pytest.mark.parametrize("letters", [LETTERS - 1, LETTERS, LETTERS + 1, 40])
 def test_names_fit_their_boxes(letters: int) -> None:
     name = "n" * (letters - 1) + "z"
