@@ -42,6 +42,21 @@ INSTALLED = ("rayelastic", "native_sched")
 ISOLATED = {"PYTHONPATH": ""}  # what is tried is the wheel, not a tree that somebody's PYTHONPATH names
 EMULATED_TIMEOUT = 1800  # seconds for a native test, which takes ten times as long in qemu
 TOO_SLOW_TO_EMULATE = ("^test_model$", "^test_soak$")  # they look for interleavings by the hundred thousand
+# Prints what a wheel's extension wants of no library's version and not of Python: auditwheel passes it over.
+UNBOUND = """
+import io, sys, zipfile
+from elftools.elf.elffile import ELFFile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if name.endswith(".so"):
+            file = ELFFile(io.BytesIO(wheel.read(name)))
+            versions = file.get_section_by_name(".gnu.version")
+            for at, symbol in enumerate(file.get_section_by_name(".dynsym").iter_symbols()):
+                strong = symbol["st_info"]["bind"] == "STB_GLOBAL" and symbol["st_shndx"] == "SHN_UNDEF"
+                free = versions.get_symbol(at)["ndx"] in ("VER_NDX_LOCAL", "VER_NDX_GLOBAL")
+                if strong and free and not symbol.name.startswith(("Py", "_Py")):
+                    print(symbol.name)
+"""
 
 
 def pythons(versions: Sequence[str]) -> dict[str, Path]:
@@ -136,6 +151,8 @@ def build(version: str, programs: Path, compiler: Path, machine: str, output: Pa
         raise SetupError(f"{kept.name} wants a newer glibc than {GLIBC}")
     if kept.stat().st_size > MOST_BYTES:
         raise SetupError(f"{kept.name} has {kept.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
+    if wanting := _run([f"{programs}/python", "-c", UNBOUND, str(kept)]).split():
+        raise SetupError(f"{kept.name} wants what glibc {GLIBC} hasn't: {', '.join(wanting)}")
     say(f"{kept}: {kept.stat().st_size:,} bytes, named by auditwheel")
     return kept
 

@@ -2,6 +2,9 @@
 // suspended and woken, never destroyed while the PE runs (P24). Knows no operator.
 #pragma once
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <exception>
 #include <string>
@@ -46,7 +49,7 @@ template <class Body>
 void run_engine_thread(Engine& engine, EngineThread& own, Body&& body) {
   const ThreadHooks& hooks = engine.options.hooks;
   current_thread = &own;
-  own.tid = gettid();
+  own.tid = static_cast<pid_t>(::syscall(SYS_gettid));  // glibc 2.28, which wheels are for, has no gettid
   own.alive.store(pthread_getcpuclockid(pthread_self(), &own.cpu_clock) == 0, std::memory_order_release);
   if (hooks.started != nullptr) hooks.started(hooks.owner, &own.user);
   try {
