@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,16 +152,18 @@ def chain(signals: Signals) -> rel.Topology:
 
     def burn(t: Row) -> Row:
         if not signals.enough:
-            if signals.lull:
-                threading.Event().wait(LULL)
-            else:
-                for _ in range(BURN):
-                    pass
+            for _ in range(BURN):
+                pass
         return t
 
+    def row(of: int, n: int) -> Row:
+        if signals.lull and not signals.enough:  # what holds the job back then isn't the job
+            threading.Event().wait(LULL)
+        return Row(of, n)
+
     topology = rel.Topology("chain")
-    even = topology.source("even", rel.generate(lambda n: (0, n), PARTED, schema=Row))
-    odd = topology.source("odd", rel.generate(lambda n: (1, n), PARTED, schema=Row))
+    even = topology.source("even", rel.generate(partial(row, 0), PARTED, schema=Row))
+    odd = topology.source("odd", rel.generate(partial(row, 1), PARTED, schema=Row))
     first = even.union(odd).map("first", burn, schema=Row, lane="python")
     first.map("second", burn, schema=Row, lane="python").sink("out", rel.list())
     return topology
