@@ -81,6 +81,12 @@ class CheckpointLoop:
             self._stopped = True
             self._changed.notify_all()
 
+    def join(self, timeout: float) -> None:
+        """Waits until its thread has ended, and nobody writes for it any more; so many seconds at most."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+
     def ask(self, timeout: float) -> bool:
         """Has one be taken as soon as may be, and waits for it; whether one is complete that was begun since.
 

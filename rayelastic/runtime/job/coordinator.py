@@ -239,6 +239,8 @@ class Coordinator:
         self._life.end(State.CANCELLED)
         self._loops.stop()
         self._watchers.join()
+        if self._safety is not None:
+            self._safety.close()
         self._journal.close()
 
     # --- changes of its plan ----------------------------------------------------------------------------------------

@@ -135,6 +135,10 @@ class Safety:
             in_threads(_discard, self._cluster.handles.values())
             discard_local(self._job.job_id)
 
+    def close(self) -> None:
+        """Waits, behind `halt`, for whatever still writes: nothing comes to the place of checkpoints from then on."""
+        self._loop.join(WRITE_TIMEOUT)
+
     def _take(self) -> Taken:
         location = self._settings.location
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
@@ -158,6 +162,7 @@ def _discard(handle: PEHandle) -> None:
         handle.within(DISCARD_TIMEOUT).discard_checkpoints()
 
 
+WRITE_TIMEOUT = 10.0  # seconds for a checkpoint of a job that is over to end: each writer does with its chunk
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # processes that wait for an element that is lost, where most are
 
