@@ -394,7 +394,7 @@ class RateAdaptation:
             return f"{what}; less would do for {', '.join(less)}, if it lasts"
         if together := why_together(sizing, seen.nodes):
             return f"{what}; {together}"
-        stuck = ", ".join(planned.region.name for planned in sizing.short())
+        stuck = ", ".join(p.region.name for p in sizing.short(stable=self._stable > self._t.stable_periods))
         if stuck:
             return f"{what}; {stuck} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
         return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}"
