@@ -207,7 +207,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "a snapshot with a text as key": (lambda t, s: rel.Snapshot("x", key="x" * 32), "ConfigError", None, "Snapshot(key=...) has to be 16 bytes or more. Make one with secrets.to"),
     "restored from nowhere": (lambda t, s: (done(s), rel.run(t, restore="/nowhere/at/all")), "DamagedError", None, "snapshot /nowhere/at/all has no manifest.json: it is no snapshot, or w"),
     "restored from a file": (lambda t, s: (done(s), rel.run(t, restore=__file__)), "UnreadableError", None, "can't be looked at: "),
-    "restored from a scheme that isn't": (lambda t, s: (done(s), rel.run(t, restore="nosuch://x/y")), "UnreadableError", None, "snapshot nosuch://x/y can't be opened: Unrecognized filesystem type in"),
+    "restored from a scheme that isn't": (lambda t, s: (done(s), rel.run(t, restore="nosuch://x/y")), "UnreadableError", None, "snapshot 'nosuch://x/y' is of a scheme that isn't known. Give a path, or a URI of f"),
     "restored from an empty place": (lambda t, s: (done(s), rel.run(t, restore="")), "ConfigError", None, "Snapshot(''): no location. Give a folder, or a URI such as s3://b/f"),
     "applied is no operator": (lambda t, s: s.apply("a", object()), "GraphError", "a", "is no operator"),
     "applied is a class": (lambda t, s: s.apply("a", Pass), "GraphError", "a", "apply needs an instance, not the class Pass. Write Pass(...)"),

@@ -163,10 +163,14 @@ class JobLife:
 
     def end_if_finished(self) -> None:
         """Ends the job if all of its elements have finished."""
-        if self.is_recovering:  # there are none, or not all
-            return
-        if all(status.state is State.FINISHED for status in self.elements().values()):
-            self.end(State.CANCELLED if self._cancelling else State.FINISHED)
+        with self._changed:  # at once: a loss that came between would leave no element, and so none that hasn't
+            finished = [status.state is State.FINISHED for status in self._elements.values()]
+            if self._state is State.RECOVERING or not finished or not all(finished):
+                return
+            state = State.CANCELLED if self._cancelling else State.FINISHED
+            over = self._becomes(state, None)
+        if over:
+            self._ends(state, None)
 
     def fail(self, failure: Failure | None) -> None:
         """Ends the job as failed; the first failure counts."""
@@ -174,10 +178,17 @@ class JobLife:
 
     def end(self, state: State, failure: Failure | None = None) -> None:
         """Makes the job final, once."""
+        if self._becomes(state, failure):
+            self._ends(state, failure)
+
+    def _becomes(self, state: State, failure: Failure | None) -> bool:
         with self._changed:
             if self._state.is_final:
-                return
+                return False
             self._state, self._failure = state, failure
+            return True
+
+    def _ends(self, state: State, failure: Failure | None) -> None:
         self._ending(state, failure)
         with self._changed:
             self._changed.notify_all()

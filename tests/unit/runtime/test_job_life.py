@@ -98,3 +98,31 @@ def test_a_job_that_ended_under_an_earlier_coordinator_isnt_ended_again() -> Non
     one.life.was_over(State.FAILED, failure)
     one.life.end(State.CANCELLED)
     assert (one.life.state, one.life.failure, one.ends) == (State.FAILED, failure, [])
+
+
+class Lossy(JobLife):
+    """Loses an element behind each look at its state: whoever takes two looks sees two jobs."""
+
+    @property
+    def is_recovering(self) -> bool:
+        found = super().is_recovering
+        self.recovers()
+        return found
+
+    def elements(self) -> dict[str, PEStatus]:
+        found = super().elements()
+        self.recovers()
+        return found
+
+
+def test_a_loss_just_when_the_job_is_looked_at_does_not_end_it() -> None:
+    """It was told as finished, without results: behind a loss there is no element, and so none that runs."""
+    ends = list[State]()
+    life = Lossy("job", ("pe0", "pe1"), lambda state, _: ends.append(state), lambda: 0.0)
+    life.runs()
+    life.progresses(PEStatus("pe0", State.FINISHED))
+    life.end_if_finished()
+    assert ends == []
+    life.recovers()
+    life.end_if_finished()
+    assert ends == []
