@@ -14,6 +14,7 @@ import socket
 import sys
 from typing import Any
 
+from rayelastic.errors import PELostError
 from rayelastic.on_ray.lease import Lease
 from rayelastic.runtime.element.saving.script_classes import name_script_classes
 from rayelastic.runtime.remote import Call, perform
@@ -83,10 +84,12 @@ class PEActor:
         return pe, epoch, socket.gethostname()
 
     def call(self, call: Call) -> Any:
-        """Calls a public method of the processing element."""
+        """Calls a public method of the processing element; PELostError: there is none, or none any more."""
         if self._lease is not None:
             self._lease.renew()
         element = self._element
+        if element is None:  # whoever calls still means the one that was here
+            raise PELostError("the processing element is gone: its process waits for another one")
         try:
             return perform(element, call)
         finally:
