@@ -256,10 +256,17 @@ class JobConfig:
                 way_out="Leave regions out, or give 'elastic', which isn't the default in this process",
             )
         decided = (None, Regions.ELASTIC, Regions.ELASTIC.value, Regions.ADVISE, Regions.ADVISE.value)
-        if self.goal is not None and self.regions not in decided:
+        scheduled = any(isinstance(wish, Schedule) for wish in wishes.values())
+        followed = {
+            f"goal={self.goal}": self.goal is not None,
+            f"cool_down={self.cool_down}": self.cool_down is not None,
+            "replicas={...: rel.Schedule(...)}": scheduled,
+        }
+        unheard = next((setting for setting, is_given in followed.items() if is_given), None)
+        if unheard is not None and self.regions not in decided:
             shown = Regions(self.regions).value if self.regions in list(Regions) else self.regions
             raise ConfigError(
-                f"JobConfig(regions={shown!r}, goal={self.goal}): nobody would follow it",
+                f"JobConfig(regions={shown!r}, {unheard}): nobody would follow it",
                 way_out="Give regions='elastic', which isn't the default in this process",
             )
 

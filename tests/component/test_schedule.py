@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -137,6 +137,14 @@ def test_more_than_may_be_is_refused_before_anything_starts() -> None:
     topology.source("numbers", rel.sequence(10)).sink("out", rel.list())
     with pytest.raises(ConfigError, match="which keeps one replica"):
         rel.start(topology, rel.JobConfig(regions="elastic", replicas={"numbers": day}))
+
+
+@pytest.mark.parametrize("regions", ["paper", "manual"])
+@pytest.mark.parametrize("said", [{"replicas": {"count": rel.Schedule({"08:00": 4})}}, {"cool_down": 60}])
+def test_what_nobody_would_follow_is_refused(regions: str, said: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"regions='{regions}', .*: nobody would follow it. Give regions='elastic'"):
+        rel.JobConfig(regions=regions, **said)
+    rel.JobConfig(regions="advise", **said)
 
 
 def test_times_are_those_of_the_zone() -> None:
