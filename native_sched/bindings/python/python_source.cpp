@@ -26,7 +26,6 @@ struct PythonSource {
   ObjectRef iterator;  // made by the first call
   RecordCodec codec;
   std::shared_ptr<PythonFailure> failure;
-  bool engine_token = false;  // the engine enters the token around process
   std::int64_t limit = 1;
   EncodedRecords encoded;
   std::atomic<bool> interrupted{false};
@@ -66,7 +65,6 @@ Pulled pull(PythonSource& source, std::int64_t limit) {
 std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
   auto& source = *static_cast<PythonSource*>(state);
   source.encoded.clear();
-  if (!source.engine_token) enter_python();
   // Tuples that came before an exception or the end are submitted all the same.
   Pulled pulled = Pulled::End;
   {
@@ -82,7 +80,6 @@ std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity
       message = source.failure->keep();
     }
   }
-  if (!source.engine_token) leave_python();
   const std::int64_t left = emit(source.codec.schema(), source.encoded, static_cast<std::byte*>(out), capacity, context);
   if (left < 0 || pulled == Pulled::More) return left;
   if (pulled == Pulled::End) {
@@ -116,12 +113,12 @@ OperatorSpec make_python_source(const PythonFunction& function, std::shared_ptr<
   });
   source->function = ObjectRef::share(function.function);
   source->failure = std::move(failure);
-  source->engine_token = (function.flags & REL_NEEDS_TOKEN) != 0;
 
   OperatorSpec spec;
   spec.name = function.name;
   spec.process = process;
   spec.flags = function.flags | REL_SOURCE;
+  if ((spec.flags & REL_NEEDS_TOKEN) == 0) spec.flags |= REL_BESIDE_TOKEN;
   spec.output = function.output;
   spec.state = source;
   spec.interrupt = interrupt;

@@ -50,7 +50,8 @@ enum rel_flags {
   REL_SOURCE = 1u << 5,      /* no input port; runs on an operator thread */
   REL_SINK = 1u << 6,        /* no output port */
   REL_ON_FINISH = 1u << 7,   /* wants the call with n = 0 at the end of its input */
-  REL_ON_WATERMARK = 1u << 8 /* wants a call with n = 0 when its watermark has advanced, and passes watermarks on itself */
+  REL_ON_WATERMARK = 1u << 8, /* wants a call with n = 0 when its watermark has advanced, and passes watermarks on itself */
+  REL_BESIDE_TOKEN = 1u << 9  /* only to be called in Python, and beside its token: it may wait for things */
 };
 
 /* Engine services; named symbols, callable from C++, from compiled Python and from bindings alike. */

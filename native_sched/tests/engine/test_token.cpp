@@ -229,4 +229,25 @@ TEST(operators_that_wait_in_python_wait_at_the_same_time) {
   rig.check_exclusive();
 }
 
+// A source in Python is called beside the token, and its time in front of the interpreter isn't time that it waits for its next tuple.
+TEST(what_a_source_waits_for_the_interpreter_isnt_its_own) {
+  const auto waiters = std::make_shared<Waiters>();
+  Rig rig({.hooks = waiters->hooks()});
+  OperatorSpec spec = source(0, -1);
+  spec.flags |= REL_BESIDE_TOKEN;
+  const OperatorId from = rig.add(spec);
+  rig.scheduler.connect(from, rig.add(sink()));
+  {
+    const std::lock_guard others(waiters->interpreter);
+    rig.scheduler.start({.thread_count = 1});
+    CHECK(eventually([&] { return rig.scheduler.sample().ticks > 20; }));
+    CHECK_EQ(rig.scheduler.sample().operators[from].tuples_out, 0);
+    CHECK_EQ(rig.scheduler.sample().operators[from].time_ns, 0);
+  }
+  CHECK(eventually([&] { return rig.last_sink().rows.load() > 1'000; }));
+  CHECK(rig.scheduler.sample().token_wait_ns > 100'000'000);
+  rig.scheduler.stop(false);
+  rig.check_exclusive();
+}
+
 REL_TEST_MAIN

@@ -41,6 +41,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
       text_out_(spec.output != nullptr && spec.output->has_text()),
       needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
+      always_beside_((spec.flags & REL_BESIDE_TOKEN) != 0),
       keyed_((spec.flags & REL_KEYED) != 0),
       one_by_one_(keyed_ && spec.keyed->looks_for_changes()),
       pickles_(needs_token_ && spec.store != nullptr),
@@ -286,8 +287,8 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
       spec_.keyed->lookup(input_.records, input_.count, slots_.data());
       state = slots_.data();
     }
-    if (needs_token_ && !in_token_) {
-      beside_token_ = waits_.load(std::memory_order_relaxed);
+    if ((needs_token_ || always_beside_) && !in_token_) {
+      beside_token_ = always_beside_ || waits_.load(std::memory_order_relaxed);
       enter_token();
     }
     const std::int64_t made =

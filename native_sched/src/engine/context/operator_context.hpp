@@ -221,6 +221,7 @@ class alignas(64) OperatorContext final : public rel_context {
   bool in_place_;               // likewise
   const bool text_out_;
   const bool needs_token_;
+  const bool always_beside_;
   const bool keyed_;
   const bool one_by_one_;  // its records are processed one by one
   const bool pickles_;     // its state may be Python values
