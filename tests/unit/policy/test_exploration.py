@@ -78,6 +78,14 @@ def test_of_many_queues_much_fewer_are_tried() -> None:
     assert len(trial.configuration.queued) == 1
 
 
+def test_where_one_alone_was_measured_something_else_is_tried() -> None:
+    found = Known(NONE, 1, NONE, {NONE: Series([0.0] * 5)}, (), (), True, 0, False, 0.05)
+    trial = exploration(found, bounds(1.5), SearchThresholds(far=0.0))
+    assert trial is not None
+    assert trial.configuration != NONE
+    assert "nan" not in trial.why
+
+
 def test_what_is_best_by_one_sample_is_measured_again_even_when_enough_was_tried() -> None:
     measured = {NONE: Series([0.0] * 5), BEST: Series([0.5])}
     found = Known(BEST, 1, BEST, measured, (), (), True, 0, False, 0.05, SearchThresholds().explorations)

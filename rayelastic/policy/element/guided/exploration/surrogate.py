@@ -137,13 +137,15 @@ def expected_improvement(one: Belief, others: float, noise: float) -> float:
 
     Args:
         one: what is believed of it.
-        others: the best that is expected of the others.
+        others: the best that is expected of the others; -inf: there are none, and no sample makes another one better.
         noise: standard deviation of the logarithm of a sample.
 
     >>> round(expected_improvement(Belief(0.0, 0.1), 0.0, noise=0.0), 3)
     0.04
+    >>> expected_improvement(Belief(0.0, 0.1), -math.inf, noise=0.0)
+    0.0
     """
-    if one.doubt <= 0:
+    if one.doubt <= 0 or math.isinf(others):
         return 0.0
     learned = one.doubt**2 / math.hypot(one.doubt, noise)  # standard deviation of the mean that will be believed
     z = -abs(one.mean - others) / learned
