@@ -879,6 +879,37 @@ class InForce:
     def models(self) -> dict[int, str]:
         """{operator: its threading model}."""
 
+class OperatorFailure:
+    """What one operator failed of."""
+
+    @property
+    def operator(self) -> str:
+        """Its name."""
+
+    @property
+    def operator_id(self) -> int:
+        """Its number."""
+
+    @property
+    def message(self) -> str:
+        """Empty if it didn't say why."""
+
+    @property
+    def port(self) -> int:
+        """The input port of the run that it failed on."""
+
+    @property
+    def index(self) -> int | None:
+        """Of the input in its run; None: of none."""
+
+    @property
+    def record(self) -> tuple[Any, ...] | None:
+        """That input; None: there is none, or it can't be shown."""
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What a Python function raised, with its traceback; None: none did."""
+
 class Scheduler:
     """
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.
@@ -927,11 +958,8 @@ class Scheduler:
         True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.
         """
 
-    def failure(self) -> dict[str, Any] | None:
-        """
-        The first failure, or None: {'operator', 'operator_id', 'port', 'index': of the input in its run or None, 'record': that input as a tuple or None,
-        'message', 'exception': what a Python function raised, with its traceback, or None}.
-        """
+    def failure(self) -> OperatorFailure | None:
+        """The first failure, if any."""
 
     def end_source(self, operator: int) -> None:
         """Ends one source as if it had no more tuples; the others go on."""

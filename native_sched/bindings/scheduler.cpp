@@ -120,28 +120,20 @@ class SchedulerObject {
   }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
 
-  [[nodiscard]] nb::object failure() const {
-    const std::optional<Failure> failed = scheduler_->failure();
-    if (!failed.has_value()) return nb::none();
+  [[nodiscard]] std::optional<FailureObject> failure() const {
+    std::optional<Failure> failed = scheduler_->failure();
+    if (!failed.has_value()) return std::nullopt;
     const OperatorId id = failed->operator_id;
-    nb::dict result;
-    result["operator"] = failed->operator_name;
-    result["operator_id"] = id;
-    result["message"] = failed->message;
-    result["index"] = failed->index >= 0 ? nb::cast(failed->index) : nb::none();
-    result["port"] = failed->port;
-    result["record"] = nb::none();
-    nb::object unreadable = nb::none();
+    nb::object record = nb::none(), unreadable = nb::none();
     if (!failed->record.empty() && id < inputs_.size() && failed->port < inputs_[id].size()) {
       const RecordCodec codec(failed->operator_name, inputs_[id][failed->port], nullptr);
-      PyObject* record = codec.decode_one(failed->record.data());
-      if (record != nullptr) result["record"] = nb::steal(record);
-      if (record == nullptr) unreadable = nb::borrow(nb::python_error().value());  // nanoseconds that no datetime holds, what isn't JSON
+      PyObject* decoded = codec.decode_one(failed->record.data());
+      if (decoded != nullptr) record = nb::steal(decoded);
+      if (decoded == nullptr) unreadable = nb::borrow(nb::python_error().value());  // nanoseconds that no datetime holds, what isn't JSON
     }
     PyObject* exception = id < failures_.size() && failures_[id] != nullptr ? failures_[id]->exception() : nullptr;
     const nb::object otherwise = failed->message.empty() ? unreadable : nb::none();  // what the failure itself says counts more
-    result["exception"] = exception != nullptr ? nb::borrow(exception) : otherwise;
-    return result;
+    return FailureObject{*std::move(failed), std::move(record), exception != nullptr ? nb::borrow(exception) : otherwise};
   }
 
  private:
@@ -243,10 +235,7 @@ void bind_scheduler(nb::module_& module) {
           "Counters: per operator in order of number, and of the threads.")
       .def("wait", &SchedulerObject::wait, nb::arg("timeout") = nb::none(),
            "True when all is over: every operator final, failed, or stopped. False after timeout seconds. Ctrl-C gets through.")
-      .def("failure", &SchedulerObject::failure, nb::sig("def failure(self) -> dict[str, typing.Any] | None"),
-           "The first failure, or None: {'operator', 'operator_id', 'port', 'index': of the input in its run or None, 'record': that input "
-           "as a tuple or None,\n"
-           "'message', 'exception': what a Python function raised, with its traceback, or None}.")
+      .def("failure", &SchedulerObject::failure, nb::sig("def failure(self) -> OperatorFailure | None"), "The first failure, if any.")
       .def(
           "end_source",
           [](const SchedulerObject& self, OperatorId id) {

@@ -1,6 +1,7 @@
 #include "scheduler_values.hpp"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -142,6 +143,47 @@ void bind_in_force(nb::module_& module) {
       .def_ro("models", &InForceObject::models, "{operator: its threading model}.");
 }
 
+// The exception's traceback may lead back to who holds this.
+int visit_failure(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto* held = nb::inst_ptr<FailureObject>(self);
+  Py_VISIT(held->record.ptr());
+  Py_VISIT(held->exception.ptr());
+  return 0;
+}
+
+int clear_failure(PyObject* self) {
+  auto* held = nb::inst_ptr<FailureObject>(self);
+  held->record.reset();
+  held->exception.reset();
+  return 0;
+}
+
+PyType_Slot failure_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(visit_failure)}, {Py_tp_clear, reinterpret_cast<void*>(clear_failure)}, {0, nullptr}};
+
+void bind_failure(nb::module_& module) {
+  nb::class_<FailureObject>(module, "OperatorFailure", "What one operator failed of.", nb::is_final(), nb::type_slots(failure_slots))
+      .def_prop_ro(
+          "operator", [](const FailureObject& self) { return self.failed.operator_name; }, "Its name.")
+      .def_prop_ro(
+          "operator_id", [](const FailureObject& self) { return self.failed.operator_id; }, "Its number.")
+      .def_prop_ro(
+          "message", [](const FailureObject& self) { return self.failed.message; }, "Empty if it didn't say why.")
+      .def_prop_ro(
+          "port", [](const FailureObject& self) { return self.failed.port; }, "The input port of the run that it failed on.")
+      .def_prop_ro(
+          "index", [](const FailureObject& self) { return self.failed.index < 0 ? std::optional<std::int64_t>() : self.failed.index; },
+          "Of the input in its run; None: of none.")
+      .def_prop_ro(
+          "record", [](const FailureObject& self) { return self.record; }, nb::sig("def record(self) -> tuple[typing.Any, ...] | None"),
+          "That input; None: there is none, or it can't be shown.")
+      .def_prop_ro(
+          "exception", [](const FailureObject& self) { return self.exception; }, nb::sig("def exception(self) -> BaseException | None"),
+          "What a Python function raised, with its traceback; None: none did.");
+}
+
 }  // namespace
 
 ThreadingModel model_named(const std::string& name) {
@@ -181,6 +223,7 @@ void bind_scheduler_values(nb::module_& module) {
   bind_operator_sample(module);
   bind_sample(module);
   bind_in_force(module);
+  bind_failure(module);
 }
 
 }  // namespace rayelastic::python

@@ -1,4 +1,4 @@
-// rayelastic._native.Sample, OperatorSample, InForce: what a scheduler says of itself, as values that nobody changes.
+// rayelastic._native.Sample, OperatorSample, InForce, OperatorFailure: what a scheduler says of itself, as values that nobody changes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -34,6 +34,12 @@ struct InForceObject {
   unsigned stuck = 0;
   unsigned unsuspended = 0;
   std::map<OperatorId, std::string> models = {};
+};
+
+struct FailureObject {
+  Failure failed;
+  nb::object record;     // None: there is none, or it can't be shown
+  nb::object exception;  // None: no Python function raised
 };
 
 // GIL. `names`: of the operators, by number.

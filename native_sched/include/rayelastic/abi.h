@@ -42,14 +42,14 @@ typedef int64_t (*rel_process)(const void* in, int64_t n, void* out, int64_t cap
 #define REL_FAILED(i) (-1 - (int64_t)(i))
 
 enum rel_flags {
-  REL_ONE_TO_ONE = 1u << 0,  /* exactly n records out, in order */
-  REL_FILTER = 1u << 1,      /* a subsequence of the input, same schema */
-  REL_IN_PLACE = 1u << 2,    /* out may be the input buffer */
-  REL_KEYED = 1u << 3,       /* state is an array of slots, one per tuple */
-  REL_NEEDS_TOKEN = 1u << 4, /* only to be called while holding the Python token */
-  REL_SOURCE = 1u << 5,      /* no input port; runs on an operator thread */
-  REL_SINK = 1u << 6,        /* no output port */
-  REL_ON_FINISH = 1u << 7,   /* wants the call with n = 0 at the end of its input */
+  REL_ONE_TO_ONE = 1u << 0,   /* exactly n records out, in order */
+  REL_FILTER = 1u << 1,       /* a subsequence of the input, same schema */
+  REL_IN_PLACE = 1u << 2,     /* out may be the input buffer */
+  REL_KEYED = 1u << 3,        /* state is an array of slots, one per tuple */
+  REL_NEEDS_TOKEN = 1u << 4,  /* only to be called while holding the Python token */
+  REL_SOURCE = 1u << 5,       /* no input port; runs on an operator thread */
+  REL_SINK = 1u << 6,         /* no output port */
+  REL_ON_FINISH = 1u << 7,    /* wants the call with n = 0 at the end of its input */
   REL_ON_WATERMARK = 1u << 8, /* wants a call with n = 0 when its watermark has advanced, and passes watermarks on itself */
   REL_BESIDE_TOKEN = 1u << 9  /* only to be called in Python, and beside its token: it may wait for things */
 };

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.graph.operators.patterns import Matching
@@ -22,31 +23,29 @@ if TYPE_CHECKING:
 TOO_LARGE = ": a tuple has more text than can go"  # link_send.cpp: the end of a link fails of itself, its peer of that
 
 
-def explain_failure(native: Mapping[str, Any], operators: Mapping[str, OperatorSpec]) -> Failure:
+def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, OperatorSpec]) -> Failure:
     """Explains a failure.
 
     Args:
-        native: what `Scheduler.failure()` gave: `operator`, `message`, `port`; `record` and `exception` may be `None`.
+        native: what the scheduler says of it.
         operators: those of the processing element, by name; what isn't among them is the end of a link.
     """
-    name: str = native["operator"]
+    name, record, exception = native.operator, native.record, native.exception
     spec = operators.get(name)
     if spec is None:
-        return Failure(native["message"], name, lost_link=TOO_LARGE not in native["message"])
-    record: tuple[Any, ...] | None = native["record"]
+        return Failure(native.message, name, lost_link=TOO_LARGE not in native.message)
     shown = None
     if record is not None:
-        shown = repr(spec.inputs[native["port"]].schema.tuple_type(*record))
-    exception: BaseException | None = native["exception"]
+        shown = repr(spec.inputs[native.port].schema.tuple_type(*record))
     if exception is not None:
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
         return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
-    code = spec.body if native["message"] else _function_of(spec.body)
+    code = spec.body if native.message else _function_of(spec.body)
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)
         return Failure(explanation.message, name, shown, explanation.traceback)
-    return Failure(native["message"] or "it failed without saying why", name, shown)
+    return Failure(native.message or "it failed without saying why", name, shown)
 
 
 def _function_of(body: object) -> object:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
 from rayelastic.runtime.element.failures import explain_failure
@@ -328,7 +328,7 @@ class ProcessingElement:
             return ""
         return encryption_of(links, secure=self.spec.config.secure)
 
-    def _conclude(self, failed: dict[str, Any] | None) -> None:
+    def _conclude(self, failed: _native.OperatorFailure | None) -> None:
         """Makes the state final once the scheduler has ended by itself, with a failure or without."""
         with self._life.ending:
             if self._life.state.is_final:

@@ -335,7 +335,7 @@ def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
     failure = scheduler.failure()
     scheduler.stop()
     if failure is not None:
-        raise DamagedError(f"it has what it can't have: {failure['message']}", way_out="Use an earlier snapshot")
+        raise DamagedError(f"it has what it can't have: {failure.message}", way_out="Use an earlier snapshot")
     return pa.Table.from_batches(batches, schema.to_arrow())
 
 

@@ -35,7 +35,7 @@ class Pipelines:
 
     def run(
         self, *chain: _native.Operator, threads: int = 1, model: str = "manual", **options: Any
-    ) -> dict[str, Any] | None:
+    ) -> _native.OperatorFailure | None:
         """Runs a chain to its end and gives its failure."""
         scheduler = self.start(*chain, threads=threads, model=model, **options)
         assert scheduler.wait(PATIENCE), scheduler.sample()

@@ -128,10 +128,10 @@ def test_a_wrong_value_is_named(pipelines: Any, make: Any, schema: Any, row: Any
     got: list[Any] = []
     failure = pipelines.run(make.rows([row], schema), make.into(got, schema))
     assert failure is not None
-    assert failure["operator"] == "rows"
-    assert type(failure["exception"]) is kind
-    assert message in str(failure["exception"])
-    assert message in failure["message"]
+    assert failure.operator == "rows"
+    assert type(failure.exception) is kind
+    assert message in str(failure.exception)
+    assert message in failure.message
     assert got == []
 
 
@@ -145,4 +145,4 @@ def test_nanoseconds_are_not_lost_silently(pipelines: Any, make: Any) -> None:
     feeder.finish()
     failure = pipelines.run(_native.Operator.arrow_source("in", schema, feeder), make.into([], table.schema))
     assert failure is not None
-    assert "nanoseconds" in failure["message"]
+    assert "nanoseconds" in failure.message

@@ -109,8 +109,8 @@ def test_a_factory_that_raises_names_the_tuple(pipelines: Any, make: Any) -> Non
     operator = make.python("keep", function, Word, Word, Flags.ONE_TO_ONE | Flags.KEYED, keyed=state)
     failure = pipelines.run(make.rows(ROWS, Word), operator, make.into([], Word))
     assert failure is not None
-    assert failure["record"] == ROWS[3]
-    assert type(failure["exception"]) is LookupError
+    assert failure.record == ROWS[3]
+    assert type(failure.exception) is LookupError
 
 
 def test_what_does_not_go_together_is_refused(make: Any) -> None:

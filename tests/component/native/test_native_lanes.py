@@ -127,7 +127,7 @@ def test_text_made_up_in_numpy_is_refused(pipelines: Any, make: Any) -> None:
         make.into([], Word),
     )
     assert failure is not None
-    assert "give new text as a column of str or bytes" in failure["message"]
+    assert "give new text as a column of str or bytes" in failure.message
 
 
 def test_an_array_that_is_kept_stays_as_it_was(pipelines: Any, make: Any) -> None:
@@ -161,8 +161,8 @@ def test_a_result_that_does_not_fit_is_named(pipelines: Any, make: Any, view: st
     operator = make.python("wrong", function, Value, Value, Flags.ONE_TO_ONE, view=view)
     failure = pipelines.run(sequence(make), operator, make.into([], Value))
     assert failure is not None
-    assert failure["operator"] == "wrong"
-    assert message in failure["message"]
+    assert failure.operator == "wrong"
+    assert message in failure.message
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -173,11 +173,11 @@ def test_an_exception_carries_tuple_and_traceback(pipelines: Any, make: Any, mod
     operator = make.python("inverse", per_run(inverse, OperatorKind.MAP, keyed=False), Value, Value, Flags.ONE_TO_ONE)
     failure = pipelines.run(sequence(make), operator, make.into([], Value), model=model, threads=2)
     assert failure is not None
-    assert failure["operator"] == "inverse"
-    assert failure["record"] == (1234,)
-    exception = failure["exception"]
+    assert failure.operator == "inverse"
+    assert failure.record == (1234,)
+    exception = failure.exception
     assert type(exception) is ZeroDivisionError
-    assert failure["message"].startswith("ZeroDivisionError: ")
+    assert failure.message.startswith("ZeroDivisionError: ")
     lines = "".join(traceback.format_exception(exception))
     assert "100 // (t.value - 1234)" in lines
     assert __file__ in lines
@@ -190,8 +190,8 @@ def test_a_sink_that_raises_stops_the_job(pipelines: Any, make: Any) -> None:
     sink = _native.Operator.python("full", refuse, make.native(Value), None, flags=Flags.SINK)
     failure = pipelines.run(sequence(make), sink)
     assert failure is not None
-    assert str(failure["exception"]) == "disk full"
-    assert failure["index"] is None
+    assert str(failure.exception) == "disk full"
+    assert failure.index is None
 
 
 def test_arrow_sink_gets_batches_and_its_exception_is_kept(pipelines: Any, make: Any) -> None:
@@ -207,7 +207,7 @@ def test_arrow_sink_gets_batches_and_its_exception_is_kept(pipelines: Any, make:
         sequence(make), _native.Operator.arrow_sink("out", make.native(Value), lambda batch: 1 // 0, 1000)
     )
     assert failure is not None
-    assert type(failure["exception"]) is ZeroDivisionError
+    assert type(failure.exception) is ZeroDivisionError
 
 
 def test_a_full_feeder_waits_and_bad_batches_are_named(pipelines: Any, make: Any) -> None:

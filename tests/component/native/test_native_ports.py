@@ -176,8 +176,8 @@ def test_a_failure_tells_the_port_and_shows_its_tuple(pipelines: Pipelines) -> N
     edges = [("numbers", "fail"), ("words", "fail", 0, 1), ("fail", "out")]
     failure = wired(pipelines, operators, edges, "dynamic", 2).failure()
     assert failure is not None
-    assert (failure["operator"], failure["port"], failure["record"]) == ("fail", 1, ("word number 70 of them", 70))
-    assert isinstance(failure["exception"], ValueError)
+    assert (failure.operator, failure.port, failure.record) == ("fail", 1, ("word number 70 of them", 70))
+    assert isinstance(failure.exception, ValueError)
 
 
 @pytest.mark.parametrize(

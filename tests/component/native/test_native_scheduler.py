@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -148,9 +150,35 @@ def test_a_source_that_raises_submits_what_came_before(pipelines: Any, make: Any
     source = _native.Operator.python("client", numbers, None, make.native(Value), flags=Flags.SOURCE)
     failure = pipelines.run(source, make.into(got, Value))
     assert failure is not None
-    assert failure["operator"] == "client"
-    assert type(failure["exception"]) is OSError
+    assert failure.operator == "client"
+    assert type(failure.exception) is OSError
     assert got == [(n,) for n in range(10)]
+
+
+def test_a_failure_whose_exception_leads_back_to_it_is_collected(make: Any) -> None:
+    class LostError(Exception):
+        pass
+
+    def numbers() -> Iterator[tuple[int]]:
+        yield from ()
+        raise LostError("connection lost")
+
+    scheduler = _native.Scheduler()
+    scheduler.connect(
+        scheduler.add(_native.Operator.python("client", numbers, None, make.native(Value), flags=Flags.SOURCE)),
+        scheduler.add(make.into([], Value)),
+    )
+    scheduler.start(1)
+    assert scheduler.wait(30)
+    failure = scheduler.failure()
+    assert failure is not None
+    assert failure.exception is not None
+    failure.exception.failure = failure  # type: ignore[attr-defined]
+    lost = weakref.ref(failure.exception)
+    scheduler.stop()
+    del failure, scheduler
+    gc.collect()
+    assert lost() is None
 
 
 def test_a_flat_map_as_final_call(pipelines: Any, make: Any) -> None:
