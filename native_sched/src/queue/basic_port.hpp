@@ -46,7 +46,8 @@
 //     lock alone. A help inside another one comes only of an operator that gives more than it takes, in the middle of its call: as deep as
 //     the logarithm of what a pipeline makes of one record, however long it is.
 //   Stretch: ports in a row that are to become manual do so as one, the last one first (lose_queues): the stack doesn't grow with their
-//     number here either. Whoever holds consumer_ of one is the producer side of the next, so it may.
+//     number here either. Whoever holds consumer_ of one is the producer side of the next, so it may; but not where that takes a gate
+//     besides.
 //   Partial: a producer that finds no room has the operator take the run beside whoever runs it, where it can (operator_parts.cpp). What
 //     that takes belongs to the producer side while no mark is in the queue, and to the consumer side from when it finds one until it
 //     has popped it. So a run overtakes records, never a mark, and the producer side isn't asked to wait there: such a port isn't one

@@ -109,10 +109,10 @@ bool BasicPort<Atom, World>::lose_queues() {
   return ok;
 }
 
-// For whoever holds consumer_.
+// For whoever holds consumer_. Behind a gate that isn't enough: another port's holder may be in there and produce for the next one.
 template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::next_to_lose() noexcept -> typename World::Port* {
-  auto* const next = target_.next_port(false);
+  auto* const next = gate_ == nullptr ? target_.next_port(false) : nullptr;
   const bool loses = next != nullptr && !next->shared_ && next->gate_ == nullptr &&
                      next->wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
                      next->model_.load(std::memory_order_relaxed) != ThreadingModel::Manual;

@@ -241,8 +241,8 @@ TEST(what_a_source_waits_for_the_interpreter_isnt_its_own) {
     const std::lock_guard others(waiters->interpreter);
     rig.scheduler.start({.thread_count = 1});
     CHECK(eventually([&] { return rig.scheduler.sample().ticks > 20; }));
-    CHECK_EQ(rig.scheduler.sample().operators[from].tuples_out, 0);
-    CHECK_EQ(rig.scheduler.sample().operators[from].time_ns, 0);
+    CHECK_EQ(rig.scheduler.sample().operators[from].tuples_out, 0U);
+    CHECK_EQ(rig.scheduler.sample().operators[from].time_ns, 0U);
   }
   CHECK(eventually([&] { return rig.last_sink().rows.load() > 1'000; }));
   CHECK(rig.scheduler.sample().token_wait_ns > 100'000'000);
