@@ -83,6 +83,58 @@ TEST(models_and_threads_change_under_load) {
   }
 }
 
+// An operator with two ports is run by one of them while the other one loses its queue: the port behind it is the runner's to change.
+TEST(a_port_with_a_gate_loses_its_queue_alone) {
+  struct Hall : Guarded {
+    std::atomic<bool> entered{false};  // a row of the second port is inside
+    std::atomic<bool> open{false};     // it may go on
+    std::atomic<bool> go{false};       // rows of the first port come
+    std::int64_t sent = 0;
+  };
+  constexpr std::int64_t kSent = 100;
+  auto hall = std::make_shared<Hall>();
+  Rig rig({.profile_period = std::chrono::milliseconds(1)});
+  OperatorSpec late{.name = "late", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(hall), .output = row_schema()};
+  late.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Hall*>(static_cast<Guarded*>(opaque));
+    self.go.wait(false);
+    *static_cast<Row*>(out) = {0, self.sent++};
+    if (self.sent == kSent) rel_finish(context);
+    return 1;
+  };
+  OperatorSpec both{.name = "both", .state = std::shared_ptr<Guarded>(hall), .input = row_schema(), .output = row_schema()};
+  both.further_inputs = {row_schema()};
+  both.model = ThreadingModel::Dynamic;
+  both.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
+    auto& self = *static_cast<Hall*>(static_cast<Guarded*>(opaque));
+    const Inside inside(self);
+    if (rel_port(context) == 1 && n > 0 && !self.entered.exchange(true)) self.open.wait(false);
+    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Row));
+    return n;
+  };
+  const OperatorId from = rig.add(late);
+  const OperatorId joined = rig.add(both);
+  rig.scheduler.connect(from, joined);
+  rig.scheduler.connect(rig.add(source(1, 1)), joined, 0, 1);
+  OperatorSpec last = sink();
+  last.model = ThreadingModel::Dynamic;
+  const OperatorId end = rig.add(last);
+  rig.scheduler.connect(joined, end);
+  rig.scheduler.start({.thread_count = 2});
+  CHECK(eventually([&] { return hall->entered.load(); }));
+  (void)rig.scheduler.apply({.thread_count = 2, .models = {{joined, ThreadingModel::Manual}, {end, ThreadingModel::Manual}}});
+  hall->go = true;
+  hall->go.notify_all();
+  const bool stands = eventually([&] { return rig.scheduler.sample().operators[from].blocked_ns > 0; });  // in front of the gate
+  const ThreadingModel behind_it = rig.scheduler.in_force().models[end];
+  hall->open = true;
+  hall->open.notify_all();
+  CHECK(stands);
+  CHECK(behind_it == ThreadingModel::Dynamic);
+  rig.finish();
+  expect_rows(state_of<Sink>(rig.specs[end]), kSent + 1);
+}
+
 TEST(a_gate_is_opened_by_another_operator) {
   // The gate holds its thread in user code until the key has seen a row at its second port, which comes only after the gate has been
   // entered. In front of the gate queues fill, so that other threads wait for the one inside.
