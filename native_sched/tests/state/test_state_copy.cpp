@@ -315,7 +315,10 @@ TEST(a_copy_that_is_given_up_ends_its_reader) {
         ++refused;
       }
     });
-    while (!begun.load()) changes.change();
+    for (int changed = 0; !begun.load();) {  // few, however late it begins: what is changed has been copied by then
+      if (changed++ < 10) changes.change();
+      std::this_thread::yield();
+    }
     if (copies % 2 == 0) copy->abandon();
     const Content expected = content_of(*table);
     const std::shared_ptr<StateCopy> next = table->begin_copy();
