@@ -148,6 +148,11 @@ class PlanObservation:
     latencies: tuple[int, ...] = ()
     bounds: Mapping[str, tuple[int, int]] | None = None
 
+    @property
+    def starving(self) -> str:
+        """Say how much of their work threads had no CPU for."""
+        return f"its threads had no CPU for {self.waits_for_cpus:.0%} of their work"
+
     def of(self, region: str) -> RegionObservation:
         """Return what was seen of a region; KeyError if nothing was."""
         for seen in self.regions:

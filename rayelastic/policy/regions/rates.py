@@ -107,8 +107,7 @@ class RateAdaptation:
         if self._trial and seen.waits_for_cpus > self._t.others and self._starved < self._t.settle_periods:
             self._age -= 1
             self._starved += 1
-            without = f"its threads had no CPU for {seen.waits_for_cpus:.0%} of their work"
-            return self._hold(seen, f"{without}: not judged, {self._starved} of {self._t.settle_periods} periods")
+            return self._hold(seen, f"{seen.starving}: not judged, {self._starved} of {self._t.settle_periods} periods")
         self._known.learn(seen)
         if self._latency is not None:
             self._latency.see(seen.latencies)
@@ -397,4 +396,5 @@ class RateAdaptation:
         stuck = ", ".join(p.region.name for p in sizing.short(stable=self._stable > self._t.stable_periods))
         if stuck:
             return f"{what}; {stuck} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
-        return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}"
+        starving = f"; {seen.starving}" if sizing.held_back and seen.waits_for_cpus > self._t.others else ""
+        return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}{starving}"

@@ -37,15 +37,15 @@ def slowed(seen: RegionObservation, factor: float) -> RegionObservation:
 class StartingProcesses:
     """The default, on a host whose CPUs go to what each change starts, for some periods; it tells so, or not."""
 
-    def __init__(self, periods: int, *, tells: bool = True) -> None:
+    def __init__(self, periods: int, *, tells: bool = True, left: float = 0.3, from_start: bool = False) -> None:
         self._policy = OrganicAdaptation(
             thresholds=OrganicThresholds.of_running_jobs(0.8),
             actuation=Actuation.of_running_jobs((), 8, restarts=True),
         )
         self._periods = periods
-        self._tells = tells
+        self._tells, self._share = tells, left
         self._plan: ExecPlan | None = None
-        self._left = 0
+        self._left = periods if from_start else 0
         self.reasons: list[str] = []
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
@@ -54,7 +54,7 @@ class StartingProcesses:
         self._plan = seen.plan
         if self._left:
             self._left -= 1
-            regions = tuple(slowed(region, 0.3) for region in seen.regions)
+            regions = tuple(slowed(region, self._share) for region in seen.regions)
             seen = replace(seen, regions=regions, waits_for_cpus=0.6 if self._tells else 0.0)
         decision = self._policy.step(seen)
         self.reasons.append(decision.reason)
@@ -91,6 +91,14 @@ def test_who_never_gets_cpus_is_judged_all_the_same() -> None:
     simulation = played(policy)
     assert Verdict.REVERT in [step.decision.verdict for step in simulation.changes()]
     assert f"not judged, {SETTLE_PERIODS} of {SETTLE_PERIODS} periods" in " ".join(policy.reasons)
+
+
+def test_why_nothing_grows_where_others_have_the_cpus_is_told() -> None:
+    policy = StartingProcesses(periods=1000, left=0.1, from_start=True)
+    simulation = played(policy)
+    assert simulation.changes() == []
+    assert "is the busiest at" in policy.reasons[-1]
+    assert "its threads had no CPU for 60% of their work" in policy.reasons[-1]
 
 
 def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
