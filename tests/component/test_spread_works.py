@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from bench.spread.works import WORKS, Signals
 from rayelastic.graph.spec.operator_spec import Lane
 
 PATIENCE = 60.0
+ASLEEP = 0.04  # of its time at most that a source sleeps in its function while others compute under its token
 TUPLES = 300  # that a source has given before it is enough
 
 
@@ -32,6 +34,26 @@ def test_a_work_is_exact(name: str, tmp_path: Path) -> None:
         job.close()
     assert work.exact(rows, made)
     assert not work.exact(rows[:-1], made)
+
+
+def test_a_source_whose_token_others_have_does_not_seem_to_wait_for_input(tmp_path: Path) -> None:
+    """It would be taken for one that makes all that it is offered, and nothing would grow."""
+    signals = Signals(tmp_path)
+    config = rel.JobConfig(regions="manual", elasticity="off", threading={"trades": "dynamic"})
+    job = rel.start(WORKS["d"].build(signals), config)
+
+    def averaged(least: int) -> float:
+        while job.metrics().operator("vwap").tuples_in < least:
+            assert not job.status.state.is_final, job.status
+            job.pause(0.05)
+        return job.metrics().operator("events").waited_seconds
+
+    try:
+        before, began = averaged(3_000), time.monotonic()
+        assert averaged(15_000) - before < ASLEEP * (time.monotonic() - began)
+    finally:
+        signals.set("enough")
+        job.close()
 
 
 @pytest.mark.parametrize(("name", "operator"), [("c", "first"), ("c", "second"), ("d", "vwap")])

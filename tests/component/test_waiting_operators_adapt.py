@@ -3,10 +3,8 @@ one processing element wait at the same time."""
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -146,35 +144,6 @@ def test_one_without_state_gets_replicas_too_and_keeps_the_order() -> None:
             feed.enough.set()
             job.close()
     assert [t.sequence for t in rows] == list(range(feed.next[0]))
-
-
-@pytest.mark.timeout(120)
-def test_a_source_whose_token_others_have_does_not_seem_to_wait_for_input() -> None:
-    """It would be taken for one that makes all that it is offered, and nothing would grow."""
-
-    def burn(t: Number) -> Number:
-        for _ in itertools.repeat(None, 20_000):
-            pass
-        return t
-
-    def burned(least: int) -> None:
-        while job.metrics().operator("burn").tuples_in < least:
-            assert not job.status.state.is_final, job.status
-            job.pause(PERIOD)
-
-    topology = rel.Topology("shared")
-    numbers = topology.source("numbers", rel.callable(lambda: map(Number, itertools.count()), Number))
-    same = numbers.map("same", lambda t: t.value, schema=Number)
-    same.map("burn", burn, schema=Number, lane="python").sink("out", rel.call(lambda t: None))
-    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", threading={"same": "dynamic"}))
-    try:
-        burned(500)
-        before, began = job.metrics().operator("numbers"), time.monotonic()
-        burned(3000)
-        waited = job.metrics().operator("numbers").waited_seconds - before.waited_seconds
-        assert waited < 0.1 * (time.monotonic() - began)
-    finally:
-        job.close()
 
 
 class Meeting:
