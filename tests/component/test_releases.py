@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -42,4 +43,6 @@ def test_a_release_that_no_test_has_run_with_is_told_once(
 @pytest.mark.parametrize("package", ["ray", "pyspark", "numba"])
 def test_of_a_release_in_its_range_nothing_is_said(package: str) -> None:
     assert range_of(package)
+    if find_spec(package) is None:
+        pytest.skip(f"{package} isn't installed")
     assert warn_of_release(package) == ""

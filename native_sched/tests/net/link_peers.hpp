@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -116,13 +115,5 @@ class RawPeer {
   int fd;
   std::uint64_t sequence = 0;
 };
-
-inline std::size_t resident_kib() {
-  std::size_t pages = 0, resident = 0;
-  FILE* file = std::fopen("/proc/self/statm", "r");
-  CHECK(file != nullptr && std::fscanf(file, "%zu %zu", &pages, &resident) == 2);
-  std::fclose(file);
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024;
-}
 
 }  // namespace rayelastic::check
