@@ -36,6 +36,7 @@ PAUSE = 1.2  # seconds at most before a kill that isn't aimed
 DELAYS = (0.0, 0.05, 0.3)  # seconds at most from the moment that a kill waits for
 COORDINATORS, HOSTS = 0.2, 0.1  # of the kills
 ROWS = 2500  # of a file for each kill: a thousand a second at most come through
+REVIVALS = 3  # tries to switch a host on again
 MEETING = tuple(moment.value for moment in Moment if moment.is_both)
 PINS = {"counts": 1, "words": 1, "vwap": 2, "prices": 2}  # where there are hosts
 
@@ -189,6 +190,8 @@ class Campaign:
             self.job.rescale(planned.region.name, replicas)
         elif self._hosts:
             at = {one.pe: one.node for one in self.job.status.pes if one.pe in plan.pes}
+            if not at:  # it goes back
+                return
             pe = self._dice.choice(sorted(at))
             others = [host for host in self._hosts if host != at[pe]]
             self.job.change(plan.with_nodes({**at, pe: self._dice.choice(others)}))
@@ -277,12 +280,16 @@ class Outsider:
         file.with_name(f"{file.name}-done").touch()
 
     def _revive(self, node: int) -> None:
-        try:
-            self._nodes.revive(node)
-        except RuntimeError as error:
-            self._problems.append(error)
-        else:
-            (self._folder / DOWN).unlink()
+        for tries_left in reversed(range(REVIVALS)):
+            try:
+                self._nodes.revive(node)
+            except RuntimeError as error:  # Ray gives itself 30 seconds, which are few on a busy machine
+                self._nodes.kill(node)
+                if not tries_left:
+                    self._problems.append(error)
+            else:
+                (self._folder / DOWN).unlink()
+                return
 
 
 def heard(process: Any) -> Kills:

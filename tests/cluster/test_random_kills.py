@@ -16,7 +16,7 @@ import pytest
 
 import rayelastic as rel
 from tests.cluster import words_and_prices
-from tests.cluster.kills import DETECTION, ROOT
+from tests.cluster.kills import ROOT
 from tests.cluster.random_kills import ROWS, Campaign, Kills, Outsider, config, heard, submitted
 from tests.cluster.test_nodes import load_netns
 from tests.cluster.test_recovery import check, counted
@@ -33,6 +33,12 @@ pytestmark = pytest.mark.timeout(7200)
 IN_THE_GATE = (20, 4)  # kills of a job, and those of them in a change that meets a checkpoint
 AT_NIGHT = (100, 40)
 PACE = (words_and_prices.BURST, words_and_prices.PACE)
+DETECTION = {  # of a host that died: in ten seconds; a busy machine takes longer to answer than kills.py gives it
+    "RAY_health_check_initial_delay_ms": "5000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "3000",
+    "RAY_health_check_failure_threshold": "3",
+}
 HOSTS = [f"rel-node{number}" for number in range(3)]
 
 
