@@ -119,8 +119,8 @@ class Campaign:
                 aimed -= self._in_a_change()
             else:
                 plain -= self._at_any_time()
+            self.kills.seconds = time.monotonic() - began
             assert not status_of(self.job).state.is_final, status_of(self.job)
-        self.kills.seconds += time.monotonic() - began
         return self.kills
 
     def _at_any_time(self) -> bool:
