@@ -185,6 +185,35 @@ def test_replicas_that_change_between_two_pushes_refuse_nobody(tmp_path: Path, s
     assert source.pushes == (list(range(EPOCHS)) if streams else [0]), "nothing is pushed twice for it"
 
 
+def test_a_micro_batch_behind_the_checkpoint_of_a_change_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job goes on by another plan, from a checkpoint that hasn't it; the next one is complete, and hasn't either."""
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+    safety: Any = fed.coordinator._safety
+    save, take_in, saved = safety._save, source._take_in, threading.Event()
+
+    def save_and_wait(wanted: Any) -> None:
+        save(wanted)
+        saved.set()
+        fed.wait_for(lambda: safety._loop._wanted > safety._loop._begun)  # the micro-batch has come, and is to be saved
+
+    def take_in_late(feed: Any, number: int) -> None:
+        if number == 2:
+            changing.start()
+            assert saved.wait(PATIENCE)
+        take_in(feed, number)
+
+    monkeypatch.setattr(safety, "_save", save_and_wait)
+    monkeypatch.setattr(source, "_take_in", take_in_late)
+    changing = threading.Thread(target=fed.coordinator.renew_secret)
+    fed.job._start()
+    fed.check()
+    changing.join()
+    assert source.pushes == [0, 1, 2, 2, 3, 4, 5]
+
+
 def test_another_driver_sends_what_the_first_one_did_not_commit(tmp_path: Path) -> None:
     """The rows of epoch 2 are in a checkpoint, and not committed: they come again, after the job went back."""
     source = Pushed()
