@@ -188,7 +188,7 @@ def test_replicas_that_change_between_two_pushes_refuse_nobody(tmp_path: Path, s
 def test_a_micro_batch_behind_the_checkpoint_of_a_change_comes_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job goes on by another plan, from a checkpoint that hasn't it; the next one is complete, and hasn't either."""
+    """The job goes on by another plan, from a checkpoint without it; the next one is complete without it, too."""
     source = Pushed()
     fed = Fed(source, tmp_path)
     safety: Any = fed.coordinator._safety
@@ -212,6 +212,33 @@ def test_a_micro_batch_behind_the_checkpoint_of_a_change_comes_again(
     fed.check()
     changing.join()
     assert source.pushes == [0, 1, 2, 2, 3, 4, 5]
+
+
+def test_a_source_that_ended_behind_the_checkpoint_of_a_change_is_pushed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Pushed(streams=False)
+    fed = Fed(source, tmp_path)
+    safety: Any = fed.coordinator._safety
+    save, saved = safety._save, threading.Event()
+
+    def save_and_wait(wanted: Any) -> None:
+        save(wanted)
+        saved.set()
+        fed.wait_for(lambda: fed.coordinator._hosting("rows").ingest_address("rows").complete)
+
+    def change(partition: int) -> None:
+        if partition == 5 and not saved.is_set():
+            changing.start()
+            assert saved.wait(PATIENCE)
+
+    monkeypatch.setattr(safety, "_save", save_and_wait)
+    source.between = change
+    changing = threading.Thread(target=fed.coordinator.renew_secret)
+    fed.job._start()
+    fed.check()
+    changing.join()
+    assert source.pushes == [0, 0]
 
 
 def test_another_driver_sends_what_the_first_one_did_not_commit(tmp_path: Path) -> None:
