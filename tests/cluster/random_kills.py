@@ -36,7 +36,6 @@ PAUSE = 1.2  # seconds at most before a kill that isn't aimed
 DELAYS = (0.0, 0.05, 0.3)  # seconds at most from the moment that a kill waits for
 COORDINATORS, HOSTS = 0.2, 0.1  # of the kills
 ROWS = 2500  # of a file for each kill: a thousand a second at most come through
-REVIVALS = 3  # tries to switch a host on again
 MEETING = tuple(moment.value for moment in Moment if moment.is_both)
 PINS = {"counts": 1, "words": 1, "vwap": 2, "prices": 2}  # where there are hosts
 
@@ -280,16 +279,12 @@ class Outsider:
         file.with_name(f"{file.name}-done").touch()
 
     def _revive(self, node: int) -> None:
-        for tries_left in reversed(range(REVIVALS)):
-            try:
-                self._nodes.revive(node)
-            except RuntimeError as error:  # Ray gives itself 30 seconds, which are few on a busy machine
-                self._nodes.kill(node)
-                if not tries_left:
-                    self._problems.append(error)
-            else:
-                (self._folder / DOWN).unlink()
-                return
+        try:
+            self._nodes.revive(node)
+        except RuntimeError as error:
+            self._problems.append(error)
+        else:
+            (self._folder / DOWN).unlink()
 
 
 def heard(process: Any) -> Kills:

@@ -18,7 +18,7 @@ import rayelastic as rel
 
 WORDS, SYMBOLS = 89, 23
 PACE, BURST = 0.1, 100  # seconds between so many rows, until there is a file `go`
-PATIENCE = 120.0  # seconds
+PATIENCE = 600.0  # seconds
 
 
 class Trade(NamedTuple):
