@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -30,6 +31,7 @@ PORT = 6379  # of Ray's head
 DASHBOARD_PORT = 8265  # likewise
 PREFIX = "/tmp/rn-"  # short: Ray puts Unix sockets below it, whose paths have at most 107 bytes
 START_TIMEOUT = 120.0  # seconds for a raylet; 6 on an idle machine
+TOO_SLOW = "timed out during startup"  # what Ray says after the 30 seconds that it gives itself
 
 
 def missing() -> str:
@@ -198,9 +200,14 @@ class Nodes:
             f"--node-ip-address={self.address(number)}", f"--num-cpus={self._cpus[number]}",
             "--object-store-memory=200000000",
         ]  # fmt: skip
-        done = self.run(number, command, env={"RAY_ADDRESS": ""}, timeout=START_TIMEOUT)
-        if done.returncode != 0:
-            raise RuntimeError(f"Ray didn't start on node {number}:\n{done.stdout}{done.stderr}")
+        until = time.monotonic() + START_TIMEOUT
+        while True:
+            done = self.run(number, command, env={"RAY_ADDRESS": ""}, timeout=START_TIMEOUT)
+            if done.returncode == 0:
+                return
+            if TOO_SLOW not in done.stderr or time.monotonic() > until:
+                raise RuntimeError(f"Ray didn't start on node {number}:\n{done.stdout}{done.stderr}")
+            self.run(number, [*command[:3], "stop", "--force"])
 
     @property
     def _head(self) -> str:

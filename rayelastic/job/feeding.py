@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from rayelastic.errors import PELostError, RayelasticError, SourceError
@@ -134,14 +135,14 @@ class _JobFeed:
         return False
 
     def _is_wanted_again(self) -> bool:
-        """Waits until the job is over, or wants the rows again because it has gone back."""
-        before = self._ask(lambda coordinator: coordinator.status()).checkpoints.restarts
+        """Waits until the job is over, or wants rows again: it goes on from a checkpoint that hasn't all of them."""
         while not self._cancelled.is_set():
-            status = self._ask(lambda coordinator: coordinator.wait(WATCH))
-            if status.state.is_final:
+            if self._ask(lambda coordinator: coordinator.wait(WATCH)).state.is_final:
                 return False
-            if status.checkpoints.restarts != before:
-                return True
+            with suppress(PELostError, TimeoutError, SourceError):  # it goes back, or is about to end
+                found = self._control.within(CONTROL_TIMEOUT).ingest_address(self._operator)
+                if found is not None and not found.complete:
+                    return True
         return False
 
     def _ask(self, question: Callable[[CoordinatorApi], T]) -> T:

@@ -27,10 +27,13 @@ PES = {"numbers": 0, "counts": 1, "out": 2}
 OFTEN = rel.Checkpoint(every=0.5, restarts=100)
 
 
-def counted(name: str, folder: Path, sink: Any = None) -> rel.Topology:
+def counted(
+    name: str, folder: Path, sink: Any = None, rows: int = ROWS, pace: tuple[int, float] = (100, 0.005)
+) -> rel.Topology:
     """Counts by key; a row for each, so that an outsider can tell which are missing or double.
 
-    They go into a folder of Parquet files and a list, or into a sink that is given.
+    They go into a folder of Parquet files and a list, or into a sink that is given. After so many rows each it pauses
+    for so many seconds.
 
     The last rows come once there is a file `go`: so no job is over before it has lost what it is to lose.
     """
@@ -38,10 +41,10 @@ def counted(name: str, folder: Path, sink: Any = None) -> rel.Topology:
 
     def numbers() -> Iterator[tuple[int, int]]:
         nobody = threading.Event()
-        for n in range(ROWS):
-            if n % 100 == 0:
-                nobody.wait(0.005)
-            while n == ROWS - 1000 and not go.exists():
+        for n in range(rows):
+            if n % pace[0] == 0 and not go.exists():
+                nobody.wait(pace[1])
+            while n == rows - 1000 and not go.exists():
                 nobody.wait(0.02)
             yield n % KEYS, n
 
@@ -54,13 +57,13 @@ def counted(name: str, folder: Path, sink: Any = None) -> rel.Topology:
     return topology
 
 
-def check(job: rel.Job, folder: Path) -> None:
+def check(job: rel.Job, folder: Path, rows: int = ROWS) -> None:
     """As an outsider: every row once, each with the count that it had to have."""
     (folder / "go").touch()
     result = job.wait(PATIENCE)
     table = parquet.read_table(folder / "out").to_pydict()
     left = sorted(zip(table["n"], table["all"], strict=True))
-    assert left == [(n, n // KEYS + 1) for n in range(ROWS)]
+    assert left == [(n, n // KEYS + 1) for n in range(rows)]
     assert sorted((t.n, t.all) for t in result["also"]) == left
 
 

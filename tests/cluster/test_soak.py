@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
+import ray
 from pyarrow import parquet
 
 import rayelastic as rel
@@ -25,7 +26,7 @@ from rayelastic.errors import RayelasticError
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.values.status import State
-from tests.cluster.test_random_kills import coordinator_of, status_of
+from tests.cluster.random_kills import status_of
 
 pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
@@ -92,7 +93,7 @@ def topology(folder: Path) -> rel.Topology:
 def look(job: rel.Job, saved: Path, keys: set[str]) -> Look:
     """As it is with one replica of all."""
     rescaled(job, 1)
-    coordinator = psutil.Process(coordinator_of(job)[0])
+    coordinator = psutil.Process(coordinator_of(job))
     elements = [psutil.Process(one.pid) for one in status_of(job).pes if one.pid and not one.state.is_final]
     journal = [adapter.kv_get(key, NAMESPACE) for key in adapter.kv_keys("", NAMESPACE) if key not in keys]
     return Look(
@@ -132,10 +133,21 @@ def kill_an_element(job: rel.Job, dice: random.Random) -> None:
 
 
 def kill_the_coordinator(job: rel.Job) -> None:
-    before, _ = coordinator_of(job)
+    before = coordinator_of(job)
     os.kill(before, signal.SIGKILL)
-    assert coordinator_of(job)[0] != before
+    assert coordinator_of(job) != before
     assert not status_of(job).state.is_final
+
+
+def coordinator_of(job: rel.Job) -> int:
+    """Its process, as soon as there is one that answers."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return int(ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid())))  # type: ignore[attr-defined]
+        except ray.exceptions.ActorUnavailableError:  # it was killed just now
+            assert time.monotonic() < until
+            job.pause(0.1)
 
 
 def rescaled(job: rel.Job, replicas: int) -> None:

@@ -105,12 +105,14 @@ class Pushed:
 
 
 class Fed:
-    """A job in this process, into a table, that loses an element when told to."""
+    """A job in this process, into a table, that loses an element when told to; `keyed`: it has an elastic region."""
 
-    def __init__(self, source: Pushed, folder: Path, **config: Any) -> None:
+    def __init__(self, source: Pushed, folder: Path, *, keyed: bool = False, **config: Any) -> None:
         self.folder = folder
         topology = rel.Topology("fed")
-        rows = topology.source("rows", source)
+        rows: Any = topology.source("rows", source)
+        if keyed:
+            rows = rows.key_by("n").aggregate("counts", emit="update", all=rel.count())
         rows.sink("table", rel.parquet(str(folder / "out")))
         rows.sink("kept", rel.list())
         settings = {"checkpoint": rel.Checkpoint(folder / "checkpoints", every=600.0), **config}
@@ -162,6 +164,81 @@ def test_what_was_pushed_and_is_in_no_checkpoint_comes_again(tmp_path: Path, pes
     fed.job._start()
     fed.check()
     assert source.pushes == [0, 0, 1, 2, 3, 3, 4, 5]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_replicas_that_change_between_two_pushes_refuse_nobody(tmp_path: Path, streams: bool) -> None:
+    source = Pushed(streams)
+    fed = Fed(source, tmp_path, keyed=True, regions="manual")
+
+    seen = []
+
+    def grow(number: int) -> None:
+        if number in (1, 3):
+            name = fed.job.plan().region_of("counts").region.name
+            seen.append(fed.job.rescale(name, 2 + number // 2).region(name).replicas)
+
+    source.between = grow
+    fed.job._start()
+    fed.check()
+    assert seen == [2, 3]
+    assert source.pushes == (list(range(EPOCHS)) if streams else [0]), "nothing is pushed twice for it"
+
+
+def test_a_micro_batch_behind_the_checkpoint_of_a_change_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job goes on by another plan, from a checkpoint without it; the next one is complete without it, too."""
+    source = Pushed()
+    fed = Fed(source, tmp_path)
+    safety: Any = fed.coordinator._safety
+    save, take_in, saved = safety._save, source._take_in, threading.Event()
+
+    def save_and_wait(wanted: Any) -> None:
+        save(wanted)
+        saved.set()
+        fed.wait_for(lambda: safety._loop._wanted > safety._loop._begun)  # the micro-batch has come, and is to be saved
+
+    def take_in_late(feed: Any, number: int) -> None:
+        if number == 2:
+            changing.start()
+            assert saved.wait(PATIENCE)
+        take_in(feed, number)
+
+    monkeypatch.setattr(safety, "_save", save_and_wait)
+    monkeypatch.setattr(source, "_take_in", take_in_late)
+    changing = threading.Thread(target=fed.coordinator.renew_secret)
+    fed.job._start()
+    fed.check()
+    changing.join()
+    assert source.pushes == [0, 1, 2, 2, 3, 4, 5]
+
+
+def test_a_source_that_ended_behind_the_checkpoint_of_a_change_is_pushed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Pushed(streams=False)
+    fed = Fed(source, tmp_path)
+    safety: Any = fed.coordinator._safety
+    save, saved = safety._save, threading.Event()
+
+    def save_and_wait(wanted: Any) -> None:
+        save(wanted)
+        saved.set()
+        fed.wait_for(lambda: fed.coordinator._hosting("rows").ingest_address("rows").complete)
+
+    def change(partition: int) -> None:
+        if partition == 5 and not saved.is_set():
+            changing.start()
+            assert saved.wait(PATIENCE)
+
+    monkeypatch.setattr(safety, "_save", save_and_wait)
+    source.between = change
+    changing = threading.Thread(target=fed.coordinator.renew_secret)
+    fed.job._start()
+    fed.check()
+    changing.join()
+    assert source.pushes == [0, 0]
 
 
 def test_another_driver_sends_what_the_first_one_did_not_commit(tmp_path: Path) -> None:

@@ -147,12 +147,13 @@ class FedSources:
                 if time.monotonic() > until:
                     return Secured.NOT_YET
                 self._nobody.wait(LOOK)
+            if self._checkpoint is None:
+                return Secured.HELD
+            done = self._checkpoint(max(LOOK, until - time.monotonic()))
+            # It is of what has the rows only if that is still there: the job may have gone back, or on by another plan.
+            same = self._hosting(source).ingest_address(source).is_same(address)
         except (PELostError, TimeoutError):
             return Secured.NOT_YET  # the next call hears what has become of it
-        if self._checkpoint is None:
-            return Secured.HELD
-        done = self._checkpoint(max(LOOK, until - time.monotonic()))
-        same = self._status().checkpoints.restarts == status.checkpoints.restarts
         return Secured.HELD if done and same else Secured.NOT_YET
 
     def _under_way(self) -> bool:

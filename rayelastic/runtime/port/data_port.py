@@ -84,7 +84,8 @@ class DataPort:
         on_connection: called in the port's thread with each accepted socket (blocking mode) and what its peer said; it
             owns the socket from then on and returns soon. If it raises, the connection is closed and counted under
             `channel`.
-        epoch: connections of older link epochs are refused (fences processing elements that were replaced).
+        epoch: connections of older link epochs are refused (fences processing elements that were replaced). Who pushes
+            rows from outside was replaced by nobody, and is refused below this one alone, however far `advance` goes.
         unix_directory: where to put the Unix socket's private directory; by default the system's temporary folder.
         limits: what strangers can take.
         secure: whether those that come over TCP have to speak TLS, with a key of their connection alone. What comes by
@@ -131,7 +132,7 @@ class DataPort:
             check_encryption(certificates)
         self._job_id, self._pe_id, self._secret = job_id, pe_id, check_secret(secret)
         self._on_connection = on_connection
-        self._epoch = epoch
+        self._epoch = self._since = epoch
         self._limits = limits or PortLimits()
         self._secure, self._certificates = secure, certificates
         self._nonces = Nonces()
@@ -170,7 +171,7 @@ class DataPort:
         return self._epoch
 
     def advance(self, epoch: int) -> None:
-        """Refuse link epochs older than `epoch` from now on; never goes back."""
+        """Refuse link epochs older than `epoch` from now on, but none of those who push rows; never goes back."""
         self._epoch = max(self._epoch, epoch)
 
     def close(self) -> None:
@@ -253,7 +254,9 @@ class DataPort:
             return
         if connection.family != socket.AF_UNIX:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        handshake = Listener(self._job_id, self._pe_id, self._secret, self._nonces, epoch=self._epoch)
+        handshake = Listener(
+            self._job_id, self._pe_id, self._secret, self._nonces, epoch=self._epoch, since=self._since
+        )
         pending = _Pending(connection, handshake, time.monotonic() + self._limits.deadline)
         self._pending[connection] = pending
         selector.register(connection, selectors.EVENT_READ)

@@ -117,7 +117,12 @@ def derive_secret(secret: bytes, channel: str) -> bytes:
 
 def channel_secret(secret: bytes, channel: str) -> bytes:
     """Choose the secret that a port with the job's `secret` expects on `channel`."""
-    return derive_secret(secret, channel) if channel.startswith("ingest:") else secret
+    return derive_secret(secret, channel) if is_ingest(channel) else secret
+
+
+def is_ingest(channel: str) -> bool:
+    """Tell whether a channel is for rows from outside the job."""
+    return channel.startswith("ingest:")
 
 
 def check_secret(secret: bytes) -> bytes:
@@ -253,11 +258,15 @@ class Listener:
         secret: the job's secret; ingest channels are checked against the one derived from it.
         nonces: the nonces of earlier handshakes, shared by all handshakes of a port.
         epoch: hellos of older epochs are refused.
+        since: of those who push rows, older ones than this; `epoch` if not given.
     """
 
-    def __init__(self, job_id: str, pe_id: str, secret: bytes, nonces: Nonces, *, epoch: int) -> None:
+    def __init__(
+        self, job_id: str, pe_id: str, secret: bytes, nonces: Nonces, *, epoch: int, since: int | None = None
+    ) -> None:
         self._job_id, self._pe_id, self._secret = job_id, pe_id, secret
         self._nonces, self._epoch = nonces, epoch
+        self._since = epoch if since is None else since
         self._hello_bytes = b""
         self._expected_proof = b""
         self._claimed: tuple[str, Hello] | None = None
@@ -319,7 +328,7 @@ class Listener:
         self._nonces.add(nonce)
         if job_id != self._job_id or hello.receiver != self._pe_id:
             raise _refused(Refusal.IDENTITY)
-        if hello.epoch < self._epoch:
+        if hello.epoch < (self._since if is_ingest(hello.channel) else self._epoch):
             raise _refused(Refusal.EPOCH)
         self.hello = hello
         self.wanted = 0

@@ -103,7 +103,7 @@ class IngestAddress:
         pe: the processing element.
         channel: the channel to ask for in the handshake.
         secret: the secret of this channel alone, derived from the job's.
-        epoch: the routing epoch.
+        epoch: in which that element has begun: changes of replicas don't raise it.
         complete: whether all rows are there already: nothing is to be pushed.
     """
 

@@ -90,6 +90,17 @@ def test_an_older_epoch_is_refused_and_a_newer_one_is_not() -> None:
     assert port.hello == HELLO
 
 
+def test_who_pushes_rows_is_of_no_older_epoch_where_replicas_have_changed() -> None:
+    channel = "ingest:lines"
+    pushing = Dialler("job", Hello("task", "pe-1", channel, 7), derive_secret(SECRET, channel))
+    port = Listener("job", "pe-1", SECRET, Nonces(), epoch=9, since=7)
+    port.receive(pushing.prove(port.receive(pushing.opening)))
+    assert port.hello == Hello("task", "pe-1", channel, 7)
+    before = Dialler("job", Hello("task", "pe-1", channel, 6), derive_secret(SECRET, channel))
+    assert refusal_of(before, Listener("job", "pe-1", SECRET, Nonces(), epoch=9, since=7)) is Refusal.EPOCH
+    assert refusal_of(Dialler("job", HELLO, SECRET), Listener("job", "pe-1", SECRET, Nonces(), epoch=9, since=7))
+
+
 def test_a_replayed_hello_is_refused() -> None:
     nonces = Nonces()
     dialler, port = Dialler("job", HELLO, SECRET), listener(nonces)
