@@ -22,7 +22,7 @@ from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.passes.dead_code import raising_kept
 from rayelastic.compile.lowering.passes.provided import PROVIDED
 from rayelastic.compile.lowering.passes.rewrite import OperatorPipeline, dispatcher, forget_helpers, library_of
-from rayelastic.compile.lowering.passes.try_blocks import keywords_kept
+from rayelastic.compile.lowering.passes.try_blocks import closures_kept, comprehensions_known, keywords_kept
 from rayelastic.compile.lowering.records import loop
 from rayelastic.compile.lowering.records.types import RecordType
 from rayelastic.graph.records.schema import Schema
@@ -76,7 +76,14 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.no_compile = True
-    with refusals_pass(cpu_target.target_context), raising_kept(), keywords_kept(), warnings.catch_warnings():
+    with (
+        refusals_pass(cpu_target.target_context),
+        raising_kept(),
+        keywords_kept(),
+        comprehensions_known(),
+        closures_kept(),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore", NumbaWarning)  # what it warns of is refused, or right
         result = compiler.compile_extra(
             cpu_target.typing_context,

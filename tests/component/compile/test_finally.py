@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import pytest
@@ -104,7 +105,14 @@ def test_behind_finally_is_outside_of_try(compiled: Any, function: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [behind_a_handler_that_returns, finally_in_a_loop])
-def test_ways_that_cannot_be_told_apart_run_as_python(compiler: Any, function: Any) -> None:
+def test_ways_that_cannot_be_told_apart_run_as_python(compiler: Any, compiled: Any, function: Any) -> None:
     """Compiled, what is raised behind the try statement was lost."""
+    asked = request(function, Row, MAP, lane=Lane.COMPILED)
+    if function is finally_in_a_loop and sys.version_info >= (3, 13):  # whose byte code tells them apart
+        runner = compiled(function, Row, MAP)
+        for number in range(-3, 6):
+            for text in ("", "text", "1x2x3", "432101234"):
+                same_as_python(runner, (number, text))
+        return
     with pytest.raises(LaneError, match="its try statements can't be followed"):
-        compiler.compile(request(function, Row, MAP, lane=Lane.COMPILED))
+        compiler.compile(asked)

@@ -4,7 +4,9 @@ Numba takes a block with an exception check for one inside `try`. Where it inlin
 follow each other: what was raised before `try` would then go to the handlers, and the code on from there. And it counts
 how deep in `try` statements it is: with `except` and `finally` it leaves one more often than it entered, on the way on
 which nothing is raised, and takes all that follows for the inside. Before all that, when it reads byte code, it forgets
-the names of keyword arguments inside `try`, and takes them by position.
+the names of keyword arguments inside `try`, and takes them by position. From Python 3.12 on comprehensions are inside
+their functions: it takes one with a condition for a `try` that is left at the condition. From 3.13 on a function inside
+gets what it closes over by an instruction of its own, which inside `try` stands in another block: that is lost.
 """
 
 # mypy: allow-untyped-calls
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import byteflow, ir
+from numba.core import bytecode, byteflow, ir
 from numba.core.errors import UnsupportedError
 from numba.core.ir_utils import rename_labels
 from numba.core.unsafe import eh
@@ -23,6 +25,8 @@ from numba.core.unsafe import eh
 from rayelastic.compile.lowering.passes.constants import definition
 
 DEEPEST = 100  # try statements in each other
+_MAKES = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET")
+_NOTHING = ("NOP", "NOT_TAKEN")
 
 
 @contextmanager
@@ -43,6 +47,55 @@ def _names_before(state: Any) -> int | None:
     while at in byte_code and byte_code[at].opname in ("PRECALL", "CACHE"):
         at -= 2
     return byte_code[at].arg if at in byte_code and byte_code[at].opname == "KW_NAMES" else None
+
+
+@contextmanager
+def comprehensions_known() -> Iterator[None]:
+    """While compiling, under Numba's compiler lock: what comprehensions do when they fail is in one piece, and goes."""
+    usual = bytecode.ByteCodePy312.remove_build_list_swap_pattern
+
+    def removed(code: Any, entries: list[Any]) -> list[Any]:
+        left = usual(code, _joined(code, entries))
+        return left if left == entries else removed(code, left)
+
+    bytecode.ByteCodePy312.remove_build_list_swap_pattern = removed  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        bytecode.ByteCodePy312.remove_build_list_swap_pattern = usual  # type: ignore[method-assign]
+
+
+@contextmanager
+def closures_kept() -> Iterator[None]:
+    """While compiling, under Numba's compiler lock: no block ends between a function and what it closes over."""
+    quiet, usual = byteflow._NO_RAISE_OPS, byteflow.StatePy313.set_function_attribute
+
+    def given(state: Any, function: Any, **attributes: Any) -> None:
+        usual(state, function, **attributes)
+        state._used_regs |= set(attributes.values())  # or they don't come into this block
+
+    byteflow._NO_RAISE_OPS = quiet | {"MAKE_FUNCTION"}
+    byteflow.StatePy313.set_function_attribute = given  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        byteflow._NO_RAISE_OPS = quiet
+        byteflow.StatePy313.set_function_attribute = usual  # type: ignore[method-assign]
+
+
+def _joined(code: Any, entries: list[Any]) -> list[Any]:
+    """Entries of an exception table, those of a comprehension that have nothing but jumps between them made one."""
+    made: list[Any] = []
+    for one in entries:
+        last = made[-1] if made else None
+        if last is not None and last.target == one.target and last.depth == one.depth:
+            between = [code.table[at].opname for at in code.ordered_offsets if last.end <= at < one.start]
+            begins = code.table[last.start].opname
+            if begins in _MAKES and all("JUMP" in name or name in _NOTHING for name in between):
+                made[-1] = one._replace(start=last.start)
+                continue
+        made.append(one)
+    return made
 
 
 def part_from_try(func_ir: Any) -> None:
