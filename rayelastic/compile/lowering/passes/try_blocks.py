@@ -13,6 +13,7 @@ gets what it closes over by an instruction of its own, which inside `try` stands
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,7 +56,13 @@ def comprehensions_known() -> Iterator[None]:
     usual = bytecode.ByteCodePy312.remove_build_list_swap_pattern
 
     def removed(code: Any, entries: list[Any]) -> list[Any]:
-        left = usual(code, _joined(code, entries))
+        joined = _joined(code, entries)
+        behind = {one.end: code.table[one.end] for one in joined if one.end in code.table}
+        # It wants no argument of 2 but SWAP's there, and finds that of whatever stands there.
+        hidden = {at: one for at, one in behind.items() if one.arg == 2 and one.opname != "SWAP"}
+        code.table |= {at: bytecode.ByteCodeInst(at, dis.opmap["NOP"], None, one.next) for at, one in hidden.items()}
+        left = usual(code, joined)
+        code.table |= hidden
         return left if left == entries else removed(code, left)
 
     bytecode.ByteCodePy312.remove_build_list_swap_pattern = removed  # type: ignore[method-assign]
