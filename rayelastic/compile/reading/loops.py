@@ -223,7 +223,7 @@ class Loops(Callables):
         if name in ("any", "all"):
             return len(node.args) == 1 and not keys
         if name == "sum":
-            return generated and len(node.args) == 1 and not keys and sys.version_info < (3, 12)
+            return generated and len(node.args) == 1 and not keys and (sys.version_info < (3, 12) or _counts(given))
         if name == "next":
             return generated and len(node.args) == 2
         if name == "sorted":
@@ -246,8 +246,7 @@ class Loops(Callables):
             return self._loop(source, body, "", f"return {name == 'all'}", node, unordered=True)
         if name == "sum":
             body = [ast.AugAssign(ast.Name("rel_sum", ast.Store()), ast.Add(), element)]
-            counts = isinstance(element, ast.Constant) and isinstance(element.value, int)
-            return self._loop(source, body, "rel_sum = 0", "return rel_sum", node, unordered=counts)
+            return self._loop(source, body, "rel_sum = 0", "return rel_sum", node, unordered=_counts(source))
         if name == "next":
             return self._loop(source, [ast.Return(element)], "", "return rel_default", node, default=node.args[1])
         key = self._key(options.get("key"), given)
@@ -341,6 +340,12 @@ def _is_split(value: ast.expr) -> bool:
         and isinstance(value.func, ast.Attribute)
         and value.func.attr in ("split", "rsplit", "splitlines")
     )
+
+
+def _counts(given: ast.expr) -> bool:
+    """Whether a generator's items are one whole number: in whatever order and way they are added up, it's the same."""
+    element = given.elt if isinstance(given, ast.GeneratorExp) else None
+    return isinstance(element, ast.Constant) and isinstance(element.value, int)
 
 
 def _plain(iterable: ast.expr) -> ast.GeneratorExp:

@@ -62,8 +62,9 @@ def once_bool(t: Any) -> Any:
 
 def test_int_or_float(compiled: Any) -> None:
     function = lambda t: f"{t.n if t.p else t.x}"  # noqa: E731
-    assert both(compiled, function, (1, 0.5, "", True)) == ([("1.0",)], [("1",)])
-    assert compiled(function, Row, MAP)([(2**53 + 1, 0.5, "", True)]).failed == 0
+    each = sys.version_info >= (3, 12)  # its byte code makes text of each for itself
+    assert both(compiled, function, (1, 0.5, "", True)) == ([("1" if each else "1.0",)], [("1",)])
+    assert compiled(function, Row, MAP)([(2**53 + 1, 0.5, "", True)]).failed == (None if each else 0)
     runner, row = compiled(kept, Row, MAP, keys=("n",), state=Sum), (1, 0.5, "", True)
     assert runner([row], keys=[0]).items == [("1.0",)]
     assert python_result(runner.code, [row], keys=[0]).items == [("1",)]
