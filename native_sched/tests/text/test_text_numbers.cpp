@@ -36,6 +36,8 @@ constexpr Read kRefused{REL_TEXT_REFUSED, 0};
 TEST(ints_are_read_as_cpython_reads_them) {
   CHECK(int_of(" -1_0\n") == (Read{REL_TEXT_OK, -10}));
   CHECK(int_of("\u0661\uff15") == (Read{REL_TEXT_OK, 15}));  // an Arabic and a fullwidth digit
+  CHECK(int_of("\U00011f51") == kRefused);                   // a Kawi one, since Unicode 15: Python decides
+  CHECK(int_of("\u20ac1") == kInvalid);
   CHECK(int_of("\u20037\u00a0") == (Read{REL_TEXT_OK, 7}));
   CHECK(int_of("") == kInvalid && int_of("-") == kInvalid && int_of("1__0") == kInvalid && int_of("_1") == kInvalid &&
         int_of("1_") == kInvalid);
