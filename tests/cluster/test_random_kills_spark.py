@@ -65,7 +65,7 @@ def write_files(folder: Path, rows: int) -> None:
 
 
 def kill_at_random(spark: SparkSession, folder: Path, seed: int, server: str = "") -> None:
-    rows = KILLS * ROWS
+    rows = KILLS * ROWS // BATCH * BATCH
     write_files(folder, rows)
     made = rel.Topology(f"streamed{seed}")
     lines, trades = (made.source(name, stream_of(spark, folder, name)) for name in SCHEMAS)

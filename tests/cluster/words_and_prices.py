@@ -135,4 +135,4 @@ def assert_same(given: Any, expected: list[Any]) -> None:
     doubled = sorted(n for n, count in numbers.items() if count > 1)
     wrong = sorted(found.keys() - set(expected))
     told = {"lost": (len(lost), lost[:5]), "doubled": (len(doubled), doubled[:5]), "wrong": (len(wrong), wrong[:5])}
-    assert told == dict.fromkeys(told, (0, []))
+    assert told == dict.fromkeys(told, (0, [])), told
