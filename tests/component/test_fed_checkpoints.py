@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -104,12 +105,33 @@ class Pushed:
                 return
 
 
-class Fed:
-    """A job in this process, into a table, that loses an element when told to; `keyed`: it has an elastic region."""
+def idle(until: Path) -> Iterator[tuple[int]]:
+    """So many rows at least, more than there are before there is the file: whoever calls again gets those again."""
+    nobody = threading.Event()
+    for n in itertools.count():
+        if until.exists():
+            if n >= 10_000:
+                return
+        else:
+            nobody.wait(0.01)
+        yield (n,)
 
-    def __init__(self, source: Pushed, folder: Path, *, keyed: bool = False, **config: Any) -> None:
+
+class Fed:
+    """A job in this process, into a table, that loses an element when told to.
+
+    Args:
+        keyed: it has an elastic region.
+        until: it isn't over before there is this file.
+    """
+
+    def __init__(
+        self, source: Pushed, folder: Path, *, keyed: bool = False, until: Path | None = None, **config: Any
+    ) -> None:
         self.folder = folder
         topology = rel.Topology("fed")
+        if until is not None:
+            topology.source("others", rel.callable(lambda: idle(until), schema={"n": int})).sink("none", rel.count())
         rows: Any = topology.source("rows", source)
         if keyed:
             rows = rows.key_by("n").aggregate("counts", emit="update", all=rel.count())
@@ -217,8 +239,8 @@ def test_a_micro_batch_behind_the_checkpoint_of_a_change_comes_again(
 def test_a_source_that_ended_behind_the_checkpoint_of_a_change_is_pushed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = Pushed(streams=False)
-    fed = Fed(source, tmp_path)
+    source, go = Pushed(streams=False), tmp_path / "go"
+    fed = Fed(source, tmp_path, until=go)
     safety: Any = fed.coordinator._safety
     save, saved = safety._save, threading.Event()
 
@@ -236,8 +258,10 @@ def test_a_source_that_ended_behind_the_checkpoint_of_a_change_is_pushed_again(
     source.between = change
     changing = threading.Thread(target=fed.coordinator.renew_secret)
     fed.job._start()
+    assert saved.wait(PATIENCE)
+    changing.join(PATIENCE)
+    go.touch()
     fed.check()
-    changing.join()
     assert source.pushes == [0, 0]
 
 
