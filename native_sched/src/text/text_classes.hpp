@@ -31,12 +31,20 @@ inline constexpr std::array<std::uint32_t, 65> kZeros = {
     0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50,
     0x11da0, 0x16a60, 0x16ac0, 0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e950, 0x1fbf0};
 
+// The same of Unicode 15 to 17: digits to a Python that knows them, and none to 3.11.
+inline constexpr std::array<std::uint32_t, 9> kLaterZeros = {0x10d40, 0x116d0, 0x116da, 0x11bf0, 0x11de0, 0x11f50, 0x1ccf0, 0x1e4f0, 0x1e5f1};
+
 // The digit that a code point beyond ASCII stands for, -1 if none.
 [[nodiscard]] inline int digit_of(std::uint32_t code_point) noexcept {
   const auto after = std::ranges::upper_bound(kZeros, code_point);
   if (after == kZeros.begin()) return -1;
   const std::uint32_t digit = code_point - *(after - 1);
   return digit < 10 ? static_cast<int>(digit) : -1;
+}
+
+// Whether that depends on which Unicode is asked.
+[[nodiscard]] inline bool may_be_digit(std::uint32_t code_point) noexcept {
+  return std::ranges::any_of(kLaterZeros, [=](std::uint32_t zero) { return code_point - zero < 10; });
 }
 
 }  // namespace rayelastic::text

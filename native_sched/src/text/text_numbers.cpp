@@ -28,9 +28,8 @@ std::string_view strip(std::string_view text) noexcept {
   return text;
 }
 
-// _PyUnicode_TransformDecimalAndSpaceToASCII. newer: set where there is what may be a digit to a Python with a newer Unicode than ours:
-// all that came since 14 are beyond the basic plane.
-std::string to_ascii(std::string_view text, bool& newer) {
+// _PyUnicode_TransformDecimalAndSpaceToASCII. unsure: set where there is what is a digit to newer Pythons alone.
+std::string to_ascii(std::string_view text, bool& unsure) {
   std::string ascii;
   ascii.reserve(text.size());
   const char* limit = text.data() + text.size();
@@ -42,7 +41,7 @@ std::string to_ascii(std::string_view text, bool& newer) {
     const bool space = space_length(at, limit) != 0;
     const std::uint32_t code_point = decode(at);
     const int digit = digit_of(code_point);
-    newer |= digit < 0 && code_point > 0xffff;
+    unsure |= may_be_digit(code_point);
     ascii.push_back(space ? ' ' : (digit < 0 ? '?' : static_cast<char>('0' + digit)));
   }
   return ascii;
@@ -158,9 +157,9 @@ template <typename Parse>
 int32_t parse(const rel_text* text, int64_t is_bytes, Parse&& parse_ascii) noexcept {
   try {
     if (is_bytes != 0 || is_ascii(seen(text))) return parse_ascii(seen(text));
-    bool newer = false;
-    const int32_t status = parse_ascii(std::string_view(to_ascii(seen(text), newer)));
-    return newer ? REL_TEXT_REFUSED : status;
+    bool unsure = false;
+    const int32_t status = parse_ascii(std::string_view(to_ascii(seen(text), unsure)));
+    return unsure ? REL_TEXT_REFUSED : status;
   } catch (...) {  // of std::string alone
     return REL_TEXT_NO_MEMORY;
   }

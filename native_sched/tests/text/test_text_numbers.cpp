@@ -38,6 +38,7 @@ TEST(ints_are_read_as_cpython_reads_them) {
   CHECK(int_of("\u0661\uff15") == (Read{REL_TEXT_OK, 15}));  // an Arabic and a fullwidth digit
   CHECK(int_of("\U00011f51") == kRefused);                   // a Kawi one, since Unicode 15: Python decides
   CHECK(int_of("\u20ac1") == kInvalid);
+  CHECK(int_of("\U0001f642") == kInvalid);
   CHECK(int_of("\u20037\u00a0") == (Read{REL_TEXT_OK, 7}));
   CHECK(int_of("") == kInvalid && int_of("-") == kInvalid && int_of("1__0") == kInvalid && int_of("_1") == kInvalid &&
         int_of("1_") == kInvalid);
