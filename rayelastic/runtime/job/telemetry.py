@@ -74,16 +74,18 @@ class JobTelemetry:
 
     def metrics(self) -> JobMetrics:
         """Counters of each element: fresh where it answers, the last ones where it doesn't or others take over."""
-        if self._life.is_recovering and self._told:  # elements that don't run yet know no operators
-            return self._of(self._told)
         elements = self._life.elements()
+        if self._told and (self._life.is_recovering or not elements):  # elements that don't run yet know no operators
+            return self._of(self._told)
         for pe, handle in self._cluster.handles.items():
             if pe in elements and not elements[pe].state.is_final:
                 try:
-                    self._samples[pe] = handle.within(CALL_TIMEOUT).sample()
+                    sample = handle.within(CALL_TIMEOUT).sample()
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
-        self._told = tuple(pe for pe in self._life.elements() if pe in self._samples)
+                if sample.operators or pe not in self._samples:  # else it took another one's place meanwhile
+                    self._samples[pe] = sample
+        self._told = tuple(pe for pe in elements if pe in self._samples)
         return self._of(self._told)
 
     def _of(self, pes: tuple[str, ...]) -> JobMetrics:

@@ -201,3 +201,20 @@ def test_while_others_take_over_the_last_counters_are_told() -> None:
     job.life.runs()
     assert job.telemetry.metrics().operator("work").tuples_in == 4
     assert [sample.pe for sample in job.telemetry.metrics().pes] == ["pe0", "pe2"]
+
+
+def test_the_last_counters_are_told_where_a_job_goes_back_just_as_its_elements_are_asked() -> None:
+    job = Job()
+    job.element.operators = (OperatorSample("work", "manual", 3, 2, 0),)
+    assert job.telemetry.metrics().operator("work").tuples_in == 3
+    answer = job.element.sample
+
+    def goes_back() -> PESample:
+        if not job.life.is_recovering:
+            assert job.life.recovers()
+            job.element.operators = ()
+        return answer()
+
+    job.element.sample = goes_back  # type: ignore[method-assign]
+    assert job.telemetry.metrics().operator("work").tuples_in == 3
+    assert job.telemetry.metrics().operator("work").tuples_in == 3
