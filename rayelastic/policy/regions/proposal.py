@@ -52,7 +52,10 @@ def propose(
         nodes: empty: one host without bounds.
         relieve: nodes that are too full, from which replicas shall go elsewhere.
     """
-    each = sizing.cpu_each(wanted)
+    most = sizing.can.most_processes(nodes)
+    possible, each = _within(sizing, wanted, most), sizing.cpu_each(wanted)
+    missing = sum((shape[1] - possible[name][1]) * each[name] for name, shape in wanted.items())
+    wanted, each = possible, sizing.cpu_each(possible)
     plan = sizing.plan
     for name, (_, replicas) in wanted.items():  # what stops makes room first
         if replicas < plan.region(name).replicas:
@@ -66,9 +69,9 @@ def propose(
         aim=sizing.thresholds.aim,
         busy=sizing.thresholds.busy,
         shares=sizing.can.shares,
-        most=sizing.can.most_processes(nodes),
+        most=most,
     )
-    plan, missing = sizing.plan, 0.0
+    plan = sizing.plan
     actions: list[AdaptationAction] = []
     for name, shape in wanted.items():
         made, lacking = _shaped(plan, name, shape, hosting, each[name])
@@ -104,6 +107,20 @@ def next_node(sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node]
         return None
     plan = propose(sizing, wanted, nodes).plan
     return next((plan.nodes.get(pe, "") for pe in plan.pes if pe not in sizing.plan.pes), None)
+
+
+def _within(sizing: Sizing, wanted: Mapping[str, Shape], most: int | None) -> dict[str, Shape]:
+    """The shapes with no more processes than there may be: of how many come depends what each takes of its node."""
+    left = float("inf") if most is None else max(0, most - len(sizing.plan.pes))
+    found: dict[str, Shape] = {}
+    for name, (cuts, replicas) in wanted.items():
+        planned = sizing.plan.region(name)
+        if planned.region.token_bound or not sizing.can.shares:
+            more = min(replicas - planned.replicas, left)
+            left -= max(0, more)
+            replicas = planned.replicas + int(more)
+        found[name] = cuts, replicas
+    return found
 
 
 def _shaped(

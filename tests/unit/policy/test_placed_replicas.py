@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bench.plant.cluster.job import ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
+from rayelastic.plan.node_placement import Node
 from rayelastic.policy.regions.actions import Verdict
+from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.model import RegionModel
+from rayelastic.policy.regions.proposal import propose
+from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from tests.unit.policy.clusters import MICRO, ONE, simulation
 
@@ -42,6 +47,24 @@ def test_busy_replicas_go_where_cpus_are_free(target: float, token: bool) -> Non
         sim.step()
     assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [2, 3]
     assert [sim.plan.nodes[pe] for pe in sim.plan.region("r1").pipelines[0].pes] == ["a", "b", "c"]
+
+
+def test_replicas_of_which_not_all_may_come_take_what_is_left_to_each() -> None:
+    """Sixteen would take a sixth of a CPU each, and six of these one node; as six they take nearly half a CPU each."""
+    region = SimulatedRegion((SimulatedOperator("python", 10 * MICRO, token=True),))
+    nodes = [Node(name, 2.0) for name in "abc"]
+    plan = simulation(ClusterJob.chain("python", 0.05 * MICRO, region), 1.0).plan.with_nodes({"pe0": "a"})
+    model = RegionModel(plan.region("r1").region, (10 * MICRO,), overhead=0.0)
+    sizing = Sizing(
+        plan, {"r1": model}, offered=260e3, carried=100e3, possible=260e3, need={"r1": 260e3}, missing=0.0,
+        replica_cpus={}, replica_use={}, full_nodes={}, rejected={},
+        thresholds=OrganicThresholds.of_running_jobs(0.8), can=Actuation.of_running_jobs(("r1",)),
+    )  # fmt: skip
+    proposal = propose(sizing, {"r1": ((), 16)}, nodes)
+    where = [proposal.plan.nodes[pe] for pe in proposal.plan.region("r1").pipelines[0].pes]
+    assert (len(where), where.count("a")) == (6, 3)
+    assert proposal.request is not None
+    assert proposal.request.cpus == pytest.approx(10 * 2.6 / 16)
 
 
 def test_beyond_that_nodes_are_filled_up() -> None:
