@@ -32,7 +32,8 @@ inline constexpr std::array<std::uint32_t, 65> kZeros = {
     0x11da0, 0x16a60, 0x16ac0, 0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e950, 0x1fbf0};
 
 // The same of Unicode 15 to 17: digits to a Python that knows them, and none to 3.11.
-inline constexpr std::array<std::uint32_t, 9> kLaterZeros = {0x10d40, 0x116d0, 0x116da, 0x11bf0, 0x11de0, 0x11f50, 0x1ccf0, 0x1e4f0, 0x1e5f1};
+inline constexpr std::array<std::uint32_t, 9> kLaterZeros = {0x10d40, 0x116d0, 0x116da, 0x11bf0, 0x11de0,
+                                                             0x11f50, 0x1ccf0, 0x1e4f0, 0x1e5f1};
 
 // The digit that a code point beyond ASCII stands for, -1 if none.
 [[nodiscard]] inline int digit_of(std::uint32_t code_point) noexcept {
