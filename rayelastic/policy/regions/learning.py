@@ -178,6 +178,11 @@ class Known:
         return any(offered.guessed for offered in self._offered.values())
 
     @property
+    def at_least(self) -> bool:
+        """Whether what some source is offered is a lower bound: it hardly ever has room."""
+        return any(offered.at_least for offered in self._offered.values())
+
+    @property
     def carried(self) -> float:
         """Tuples/s that all sources make; all that they are offered unless they wait for room."""
         return sum(

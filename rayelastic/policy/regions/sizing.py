@@ -47,6 +47,7 @@ class Sizing:
         thresholds: of the policy.
         can: what of the plan can be changed.
         guessed: whether what sources are offered is a guess.
+        at_least: whether it is a lower bound, a few times what they make: nobody needs room on top of that.
     """
 
     plan: ExecPlan
@@ -63,6 +64,7 @@ class Sizing:
     thresholds: OrganicThresholds
     can: Actuation = Actuation()  # noqa: RUF009  (it is frozen)
     guessed: bool = False
+    at_least: bool = False
 
     @classmethod
     def of(
@@ -110,6 +112,7 @@ class Sizing:
             thresholds,
             can,
             known.guesses,
+            known.at_least,
         )
 
     def allowed(self, region: str, *, guessed: bool) -> int:
@@ -252,7 +255,8 @@ class Sizing:
         allowed = self.allowed(name, guessed=self.guessed)
         # A region that will be the limit can't be kept below full use.
         most = widest(model, now, allowed, cut=self.thresholds.cuts)
-        capacity = min(self.need[name] / self.thresholds.aim, most) * (1.0 - NEGLIGIBLE)
+        aim = 1.0 if self.at_least else self.thresholds.aim
+        capacity = min(self.need[name] / aim, most) * (1.0 - NEGLIGIBLE)
         for shape in shapes(model, now, capacity, allowed, cut=self.thresholds.cuts):
             if shape not in rejected and model.capacity(shape) > model.capacity(now):
                 return shape

@@ -141,7 +141,7 @@ def test_what_is_left_of_a_source_that_nearly_always_waits_delays_no_growth(wait
             early.append((decision.grows_soon, decision.soon_on))
         assert tried is not None
         assert tried[0] <= SOON, (waits, seed)
-        assert tried[1] >= 5, "four times as much, at 80 % each"
+        assert tried[1] in (4, 5), "four times as much, give or take noise: no room on top of a guess"
         assert early == [(False, ""), (True, "n0"), (True, "n0")], "a process is made ready while this is measured"
 
 
