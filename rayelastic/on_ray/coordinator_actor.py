@@ -57,7 +57,7 @@ class CoordinatorActor:
             return
         if died:
             self._coordinator.resume()
-        MetricsPublisher(self._coordinator)
+        MetricsPublisher(self._coordinator, settings.job_id)
         coordinator = self._coordinator
         self._keeper = Keeper(lambda: coordinator.status().state, driver_has_gone(), self._end)
         self._keeper.start()

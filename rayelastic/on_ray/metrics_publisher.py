@@ -1,20 +1,28 @@
 """A job's metrics through `ray.util.metrics`: Prometheus finds them at the port of the coordinator's node.
 
-Runs in a thread of the coordinator's process; ends with the job. Ray puts `ray_` in front of each name.
+Other jobs hear as often what this one uses of each machine. Runs in a thread of the coordinator's process; ends with
+the job. Ray puts `ray_` in front of each name.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.on_ray.store.node_use import NodeUse
 from rayelastic.runtime.watch.metric_table import METRICS, Kind, MetricsReader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from rayelastic.runtime.job.coordinator import Coordinator
+    from rayelastic.runtime.values.status import JobMetrics, PESample
 
 PERIOD = 2.0  # seconds; Ray itself hands metrics on every few seconds
+USE_PERIODS = 5  # of the mean that other jobs hear of
 
 log = logging.getLogger(__name__)
 
@@ -24,10 +32,12 @@ class MetricsPublisher:
 
     Args:
         coordinator: who knows them.
+        job_id: of the job.
     """
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, job_id: str) -> None:
         self._coordinator = coordinator
+        self._used, self._use = UsedCpus(), NodeUse(job_id)
         self._reader = MetricsReader()
         self._published: dict[tuple[str, tuple[str, ...]], float] = {}
         self._carriers: dict[str, Any] = {}
@@ -36,15 +46,19 @@ class MetricsPublisher:
     def _run(self) -> None:
         over = False
         while not over:
-            over = self._coordinator.wait(PERIOD).state.is_final
+            status = self._coordinator.wait(PERIOD)
+            over = status.state.is_final
             try:
-                self._publish()
+                metrics = self._coordinator.metrics()
+                self._publish(metrics)
+                nodes = {one.pe: one.node for one in status.pes if not one.state.is_final}
+                self._use.tell(self._used.add(metrics.pes, nodes) if not over else {})
             except Exception:  # metrics never end a job
                 log.exception("the metrics of this job are no longer published")
                 return
 
-    def _publish(self) -> None:
-        for reading in self._reader.read(self._coordinator.metrics(), self._coordinator.plan()):
+    def _publish(self, metrics: JobMetrics) -> None:
+        for reading in self._reader.read(metrics, self._coordinator.plan()):
             metric = METRICS[reading.metric]
             carrier = self._carrier(reading.metric)
             tags = dict(zip(metric.labels, reading.labels, strict=True))
@@ -66,3 +80,39 @@ class MetricsPublisher:
             plain = name.removesuffix("_total")  # which Ray, too, puts behind a counter's name
             self._carriers[name] = made(plain, description=metric.text, tag_keys=metric.labels)
         return self._carriers[name]
+
+
+class UsedCpus:
+    """CPUs that the elements of a job keep busy on each machine, mean of some periods.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since = clock()
+        self._counted: dict[str, float] = {}
+        self._periods: deque[dict[str, float]] = deque(maxlen=USE_PERIODS)
+
+    def add(self, samples: Iterable[PESample], nodes: Mapping[str, str]) -> dict[str, float]:
+        """Takes what elements counted.
+
+        Args:
+            samples: of all elements.
+            nodes: {element: machine}, of those that run.
+
+        Returns:
+            {machine: CPUs}.
+        """
+        since, self._since = self._since, self._clock()
+        seconds = max(self._since - since, 1e-9)
+        before, self._counted = self._counted, {sample.pe: sample.cpu_seconds for sample in samples}
+        used: dict[str, float] = {}
+        for pe, counted in self._counted.items():
+            if pe in nodes and pe in before:  # one that has been started anew counts from 0
+                cpus = max(0.0, counted - before[pe]) / seconds
+                used[nodes[pe]] = used.get(nodes[pe], 0.0) + cpus
+        self._periods.append(used)
+        there = {node for period in self._periods for node in period}
+        return {node: sum(one.get(node, 0.0) for one in self._periods) / len(self._periods) for node in there}

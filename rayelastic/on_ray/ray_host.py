@@ -16,6 +16,7 @@ from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import Spares
+from rayelastic.on_ray.store.node_use import NodeUse, left_to
 from rayelastic.on_ray.store.wishes import CpuWish
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
@@ -147,6 +148,8 @@ class RayHost:
         self._spares.close()
         with contextlib.suppress(Exception):  # Ray's own: a wish whose job is closed counts no more in any case
             self.request(0)
+        with contextlib.suppress(Exception):  # as little does what it used
+            NodeUse(self._settings.job_id).tell({})
 
     def _actor(self, spec: PESpec | None, node: str = "") -> ActorHandle[PEActor]:
         import ray
@@ -192,12 +195,14 @@ class RayHost:
         return [handle for _, handle in newest.values()]
 
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the machines of the cluster that may be used, with all their CPUs."""
+        """Returns the machines of the cluster that may be used, with the CPUs that other jobs leave of them."""
         import ray
 
         alive = (node for node in ray.nodes() if node["Alive"])
-        cpus = ((node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive)
-        return tuple(Node(name, count) for name, count in cpus if count and name not in self._avoided)
+        cpus = [(node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive]
+        others = NodeUse(self._settings.job_id).others()
+        usable = ((name, left_to(count, others.get(name, []))) for name, count in cpus if name not in self._avoided)
+        return tuple(Node(name, count) for name, count in usable if count)
 
     def avoid(self, nodes: frozenset[str]) -> None:
         """Has nothing start on some machines from now on; ends the processes that are kept ready there."""
