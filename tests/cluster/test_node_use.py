@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +18,10 @@ from rayelastic.on_ray.ray_host import PlacementSettings, RayHost
 from rayelastic.on_ray.store.gcs_store import GcsStore
 from rayelastic.on_ray.store.node_use import NodeUse
 from rayelastic.runtime.values.status import PESample
+from tests.cluster.test_nodes import load_netns
 
-pytestmark = pytest.mark.cluster
+netns = load_netns()
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 PATIENCE = 60.0  # seconds
 LOOK = 0.2  # seconds
@@ -101,3 +106,52 @@ def test_cpus_are_counted_by_machine_in_the_mean_and_those_who_start_anew_from_n
     now[0] = 4.0
     third = used.add([sample("pe0", 1.0), sample("pe1", 3.0), sample("pe2", 4.0)], nodes)
     assert third == pytest.approx({"a": (0.0 + 1.5 + 1.0) / 3, "b": 0.5})
+
+
+BESIDE = """
+import json, pathlib, sys
+from typing import NamedTuple
+import rayelastic as rel
+from rayelastic.on_ray.ray_host import PlacementSettings, RayHost
+class Number(NamedTuple):
+    value: int
+folder = pathlib.Path(sys.argv[1])
+def busy():
+    value = 0
+    while not (folder / "enough").exists():
+        for _ in range(10_000):
+            value += 1
+        yield Number(value)
+def at(job, nodes):
+    job.change(job.plan().with_nodes(dict(zip(job.plan().pes, nodes))))
+    return job
+topology = rel.Topology("first")
+for name in ("one", "two"):
+    topology.source(name, rel.callable(busy, Number)).sink(f"out-{name}", rel.call(lambda _: None))
+first = rel.submit(topology, rel.JobConfig(regions="manual", pins={"two": 1, "out-two": 1}))
+at(first, ["rel-node0", "rel-node1"])
+host = RayHost(PlacementSettings(0.25, job_id="looks"))
+while sum(node.cpus < 2 for node in host.nodes()) < 2:
+    first.pause(0.5)
+topology = rel.Topology("second")
+rows = topology.source("rows", rel.callable(busy, Number))
+rows.map("same", lambda t: t, lane="python", schema=Number).sink("out", rel.call(lambda _: None))
+second = at(rel.submit(topology, rel.JobConfig(regions="manual")), ["rel-node0"])
+second.rescale(second.plan().region_of("same").region.name, 2)
+print(json.dumps({"first": [one.node for one in first.status.pes], "second": [one.node for one in second.status.pes]}))
+(folder / "enough").touch()
+first.close()
+second.close()
+"""
+
+
+@pytest.mark.netns
+@pytest.mark.nightly
+@pytest.mark.skipif(bool(netns.missing()), reason=netns.missing() or "everything is there")
+def test_a_replica_goes_to_the_host_where_no_other_job_computes(tmp_path: Path) -> None:
+    with netns.Nodes(3, cpus=2) as nodes:
+        done: Any = nodes.run(0, [sys.executable, "-c", BESIDE, str(tmp_path)], timeout=240)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert sorted(told["first"]) == ["rel-node0", "rel-node1"], told
+    assert sorted(told["second"]) == ["rel-node0", "rel-node2"], told
