@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import NotShippableError, StateError
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
@@ -15,6 +15,11 @@ from rayelastic.runtime.job.keeper import Keeper
 from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+    from rayelastic.on_ray.pe_actor import PEActor
+
 COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
 
 
@@ -25,9 +30,10 @@ class CoordinatorActor:
         path: the import path of its class.
         job: what it coordinates, pickled by cloudpickle; empty: it is in the store.
         settings: how its processing elements are placed.
+        early: processes that were started for the first of these.
     """
 
-    def __init__(self, path: str, job: bytes, settings: Any) -> None:
+    def __init__(self, path: str, job: bytes, settings: Any, early: Sequence[ActorHandle[PEActor]] = ()) -> None:
         import cloudpickle
 
         self._refusal: Exception | None = None
@@ -35,7 +41,7 @@ class CoordinatorActor:
         if not settings.job_id:
             self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
             return
-        store = GcsStore(settings.job_id)
+        store, host = GcsStore(settings.job_id), RayHost(settings)
         try:
             made = cloudpickle.loads(store.job())
         except (ImportError, AttributeError) as error:  # told when it is asked: Ray would start it again and again
@@ -48,12 +54,15 @@ class CoordinatorActor:
         own_process(made.config)
         journal = ChangeJournal(store)
         died = journal.incarnation > 0  # this is the process after one that did
+        if not died:
+            host.adopt(early)
         try:
-            self._coordinator = load(path)(made, RayHost(settings), journal=journal)
+            self._coordinator = load(path)(made, host, journal=journal)
         except StateError as error:  # where its checkpoints are to be kept can't be looked at
             if died:
                 raise  # Ray starts it again: the elements run on
             self._refusal = error
+            host.close()
             return
         if died:
             self._coordinator.resume()

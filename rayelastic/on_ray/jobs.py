@@ -20,7 +20,7 @@ from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray, warn_of_open_cluster
 from rayelastic.on_ray.coordinator_actor import COORDINATOR_CLASS, CoordinatorActor
 from rayelastic.on_ray.pe_actor import PE_CLASS
-from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings
+from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings, RayHost
 from rayelastic.on_ray.store.gcs_store import GcsStore
 from rayelastic.runtime.remote import Call, Remote
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+    from rayelastic.on_ray.pe_actor import PEActor
     from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.specs import JobSpec
     from rayelastic.runtime.values.status import JobStatus
@@ -113,9 +114,11 @@ def start_coordinator(
 
     _free_name(spec.name)
     settings = PlacementSettings(spec.config.cpus_per_pe, len(spec.plan.pes) > 1, pe_class, spec.job_id)
+    early: list[ActorHandle[PEActor]] = []
     if spec.job_id:
         GcsStore(spec.job_id).keep_job(pickled)
         pickled = b""
+        early = RayHost(settings).start_early(len(spec.plan.pes))
     try:
         actor = (
             ray.remote(CoordinatorActor)
@@ -129,9 +132,11 @@ def start_coordinator(
                 max_concurrency=2 * CONTROL_THREADS,
                 scheduling_strategy=_near_driver(),
             )
-            .remote(coordinator_class, pickled, settings)
+            .remote(coordinator_class, pickled, settings, early)
         )
     except ValueError as error:  # somebody else took the name meanwhile
+        for actor in early:
+            ray.kill(actor, no_restart=True)
         if spec.job_id:
             GcsStore(spec.job_id).close()
         raise _exists(spec.name) from error

@@ -15,13 +15,15 @@ from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
-from rayelastic.on_ray.spares import Spares
+from rayelastic.on_ray.spares import ANYWHERE, Spares
 from rayelastic.on_ray.store.node_use import NodeUse, left_to
 from rayelastic.on_ray.store.wishes import CpuWish
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
@@ -128,6 +130,18 @@ class RayHost:
                 return RayHandle(spec.pe, spare)
         return RayHandle(spec.pe, self._actor(spec))
 
+    def start_early(self, count: int) -> list[ActorHandle[PEActor]]:
+        """Starts the processes of a job's first elements beside that of its coordinator, which adopts them.
+
+        They end by themselves if it doesn't.
+        """
+        return [self._actor(None, early=True) for _ in range(count)]
+
+    def adopt(self, early: Sequence[ActorHandle[PEActor]]) -> None:
+        """Takes over what was started early: the next elements live there, wherever that is."""
+        for actor in early:
+            self._spares.adopt(actor, ANYWHERE)
+
     def recycle(self, handle: PEHandle) -> None:
         """Ends a processing element; if it ends by itself, and soon, its process is a spare from then on."""
         assert isinstance(handle, RayHandle)
@@ -151,10 +165,10 @@ class RayHost:
         with contextlib.suppress(Exception):  # as little does what it used
             NodeUse(self._settings.job_id).tell({})
 
-    def _actor(self, spec: PESpec | None, node: str = "") -> ActorHandle[PEActor]:
+    def _actor(self, spec: PESpec | None, node: str = "", *, early: bool = False) -> ActorHandle[PEActor]:
         import ray
 
-        settings = self._settings
+        settings, spare = self._settings, spec is None and not early
         detached: dict[str, Any] = {}
         if settings.job_id:
             name = f"{_prefix(settings.job_id)}{secrets.token_hex(8)}"
@@ -165,7 +179,7 @@ class RayHost:
                 num_cpus=settings.num_cpus,
                 max_restarts=0,  # a new incarnation is the coordinator's decision, never Ray's
                 max_concurrency=CONTROL_THREADS,
-                scheduling_strategy=self._strategy(spec.node if spec is not None else node, spare=spec is None),
+                scheduling_strategy=self._strategy(spec.node if spec is not None else node, spare=spare),
                 **detached,
             )
             .remote(settings.pe_class, spec, LEASE if settings.job_id else None)

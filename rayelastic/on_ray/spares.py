@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LOOK_TIMEOUT = 0.5  # seconds for a spare to answer; one that doesn't is busy starting, and a new one is as good
 START_TIMEOUT = 10.0  # seconds for one to answer that was started for a node where it is wanted now: a new one is later
 RENEWALS = 4  # of a lease while it lasts
+ANYWHERE = "*"  # is what one was started for that is wanted now, on whatever node it is
 
 
 class Spares:
@@ -51,24 +52,28 @@ class Spares:
                 self._renewing = threading.Thread(target=self._renew, name="spares", daemon=True)
                 self._renewing.start()
 
-    def adopt(self, spare: ActorHandle[PEActor]) -> None:
-        """Takes one over that somebody else has started."""
+    def adopt(self, spare: ActorHandle[PEActor], meant: str = "") -> None:
+        """Takes one over that somebody else has started, for a node, or for ANYWHERE."""
         with self._lock:
-            self._waiting.append(("", spare))
+            self._waiting.append((meant, spare))
 
     def take(self, node: str) -> ActorHandle[PEActor] | None:
         """Returns one that is ready, on a node if it is named, or was started for it; None: there is none."""
         with self._lock:
             for one in sorted(self._waiting, key=lambda one: one[0] != node):
                 meant, spare = one
-                timeout = START_TIMEOUT if meant == node != "" else LOOK_TIMEOUT
+                is_meant = meant == ANYWHERE or meant == node != ""
+                timeout = START_TIMEOUT if is_meant else LOOK_TIMEOUT
                 try:
-                    _, _, host = answer(spare.about.remote(), "a spare", "about", timeout)
+                    pe, _, host = answer(spare.about.remote(), "a spare", "about", timeout)
                 except PELostError:
                     self._waiting.remove(one)
                 except TimeoutError:
                     continue
                 else:
+                    if pe:  # it was taken by a coordinator before this one
+                        self._waiting.remove(one)
+                        continue
                     if node in ("", host):
                         self._waiting.remove(one)
                         return spare

@@ -49,6 +49,25 @@ def test_word_count(ray_cluster: None, text: Path, tmp_path: Path, pes: int) -> 
     assert all(counters["records_sent"] + counters["records_received"] > 0 for counters in crossing)
 
 
+@pytest.mark.parametrize("pes", [1, 2])
+def test_processes_that_start_beside_the_coordinator_are_those_of_the_elements(ray_cluster: None, pes: int) -> None:
+    import ray
+
+    def processes() -> set[str]:
+        return {actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if "pe:" in actor["name"]}
+
+    topology = rel.Topology("early")
+    topology.source("numbers", rel.sequence(10**12)).sink("out", rel.count())
+    before, config = processes(), rel.JobConfig(pes=pes, regions="fixed")
+    job = rel.submit(topology, config)
+    try:
+        assert len(processes() - before) == pes, "none was started for nothing"
+        assert len({one.pid for one in job.status.pes}) == pes
+    finally:
+        job.close()
+    assert not processes() - before
+
+
 def spelt(t: Any) -> tuple[str, int]:
     letters: list[str] = []
     seen: dict[int, int] = {}

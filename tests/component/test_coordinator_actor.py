@@ -37,6 +37,20 @@ class Store:
         self._lines.clear()
 
 
+class Host(InProcessHost):
+    """Knows what it was given, and whether that has ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.adopted: list[Any] = []
+
+    def adopt(self, early: list[Any]) -> None:
+        self.adopted = [*early]
+
+    def close(self) -> None:
+        self.adopted.clear()
+
+
 @pytest.mark.parametrize("died", [False, True])
 def test_one_that_cannot_see_where_checkpoints_go_says_so(
     died: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -48,14 +62,17 @@ def test_one_that_cannot_see_where_checkpoints_go_says_so(
     job = cloudpickle.dumps(prepare(topology, rel.JobConfig(checkpoint=rel.Checkpoint(place))))
     store = Store(job, ['{"kind": "started", "incarnation": 1}'] if died else [])
     monkeypatch.setattr(coordinator_actor, "GcsStore", lambda _: store)
-    monkeypatch.setattr(coordinator_actor, "RayHost", lambda _: InProcessHost())
+    host = Host()
+    monkeypatch.setattr(coordinator_actor, "RayHost", lambda _: host)
     monkeypatch.setattr(coordinator_actor, "own_process", lambda _: None)
     settings: Any = SimpleNamespace(job_id="refused")
     if died:  # its elements run on: another process tries again
         with pytest.raises(StateError, match="can't be looked at"):
-            CoordinatorActor(COORDINATOR_CLASS, b"", settings)
+            CoordinatorActor(COORDINATOR_CLASS, b"", settings, ["a process"])
+        assert not host.adopted, "an element lives there"
         return
-    actor = CoordinatorActor(COORDINATOR_CLASS, b"", settings)
+    actor = CoordinatorActor(COORDINATOR_CLASS, b"", settings, ["a process"])
+    assert not host.adopted, "what was started early ends as well"
     for method in ("start", "status"):
         with pytest.raises(StateError, match="can't be looked at"):
             actor.call(Call(method))
