@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,39 @@ def test_a_driver_that_ends_while_it_submits_leaves_no_name_behind(ray_cluster: 
     with contextlib.suppress(PELostError):  # it may be gone before it has said so
         assert coordinator._control.within(2 * PATIENCE).wait(PATIENCE).state is State.CANCELLED
     assert rel.submit(numbers("interrupted", lambda t: t.value)).wait(PATIENCE)["out"][-1].n == 9
+
+
+LEAVES = """
+import os, sys
+import ray
+import rayelastic as rel
+
+ray.init(address=sys.argv[1], log_to_driver=False)
+topology = rel.Topology("left")
+topology.source("numbers", rel.sequence(10**12)).sink("out", rel.count())
+print(rel.submit(topology).status.state.value, flush=True)
+os._exit(0)
+"""
+
+
+def test_a_coordinator_whose_driver_has_gone_is_replaced_as_any_other(ray_cluster: None) -> None:
+    address = ray.get_runtime_context().gcs_address
+    done = subprocess.run([sys.executable, "-c", LEAVES, address], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == "running\n", done.stderr
+    job = rel.attach("left")
+    try:
+        (element,) = (one.pid for one in job.status.pes)
+        coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid()))  # type: ignore[attr-defined]
+        os.kill(coordinator, signal.SIGKILL)
+        until = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(PELostError, TimeoutError):
+                status = job.status
+                break
+            assert time.monotonic() < until
+        assert (status.state, [one.pid for one in status.pes]) == (State.RUNNING, [element])
+    finally:
+        job.close()
 
 
 @pytest.mark.parametrize(("held", "stopped_for"), [(14, 6), pytest.param(16, 20, marks=pytest.mark.nightly)])
