@@ -8,7 +8,7 @@ How it differs from the paper's algorithm, and why:
   moves, so that constant load changes nothing.
 - A change has to earn its own measured cost; one that doesn't give what was expected is reverted and rejected until the
   load changes, and the next best shape is tried (4.3).
-- It waits, for a bounded time, until local levels have settled, and has them reset after a change.
+- It waits, for a bounded time, until local levels have settled, if they can help, and has them reset after a change.
 - It knows nodes: replicas go where there is room, token-bound ones as processes, and if there is none it asks for more.
 """
 
@@ -122,11 +122,11 @@ class RateAdaptation:
             return self._hold(seen, f"{made}: not judged, {self._waited} of {self._t.settle_periods} periods")
         if self._age < self._t.warm_up + self._t.verify:
             return self._prepared(seen, "measuring")
-        if not seen.settled and self._waited < self._t.settle_periods:
+        unsettled = not seen.settled and self._waited < self._t.settle_periods
+        if unsettled and (self._trial is not None or not self._sizing(seen).lacks_tokens_alone):
             self._waited += 1
-            return self._prepared(
-                seen, f"local levels have not settled, {self._waited} of {self._t.settle_periods} periods"
-            )
+            waited = f"{self._waited} of {self._t.settle_periods} periods"
+            return self._prepared(seen, f"local levels have not settled, {waited}")
         if self._trial is not None:
             return self._judge(seen)
         self._doubts = self._doubts + 1 if self._known.doubtful else 0

@@ -174,6 +174,12 @@ class Sizing:
         most = self.thresholds.grow_stable_above if stable and not self.held_back else self.thresholds.grow_above
         return [p for p in self.sized if self.use(p.region.name) > most]
 
+    @property
+    def lacks_tokens_alone(self) -> bool:
+        """Whether all regions that fall short run under the Python token: no thread or queue inside can help them."""
+        short = self.short()
+        return bool(short) and all(planned.region.token_bound for planned in short)
+
     def larger(self, *, stable: bool = False) -> dict[str, Shape]:
         """Return larger shapes for the regions that fall short, and for those near it: rather now than one by one."""
         t = self.thresholds

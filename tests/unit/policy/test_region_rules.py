@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -143,6 +144,26 @@ def test_what_is_left_of_a_source_that_nearly_always_waits_delays_no_growth(wait
         assert tried[0] <= SOON, (waits, seed)
         assert tried[1] in (4, 5), "four times as much, give or take noise: no room on top of a guess"
         assert early == [(False, ""), (True, "n0"), (True, "n0")], "a process is made ready while this is measured"
+
+
+@pytest.mark.parametrize(("token", "late"), [(True, 0), (False, 3)])
+def test_local_levels_are_not_waited_for_where_they_cannot_help(token: bool, late: int) -> None:
+    """More threads or queues in a process don't make more of its Python token."""
+    plan = waiting_job()
+    if not token:
+        asks = replace(plan.regions[1], region=replace(plan.regions[1].region, token_bound=()))
+        plan = replace(plan, regions=(plan.regions[0], asks))
+
+    def tried(settled: bool) -> float:
+        policy = OrganicAdaptation(
+            thresholds=OrganicThresholds.of_running_jobs(0.8), actuation=Actuation.of_running_jobs(["r1"], 6)
+        )
+        for seen in periods(0.97, 0, [RATE] * 10, plan):
+            if policy.step(replace(seen, settled=settled)).verdict is Verdict.TRY:
+                return seen.time
+        raise AssertionError("it never grew")
+
+    assert tried(settled=False) == tried(settled=True) + late * PERIOD
 
 
 @pytest.mark.parametrize("waits", [0.9, 0.97, 0.99, 0.999])
