@@ -6,6 +6,7 @@ the job. Ray puts `ray_` in front of each name.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -51,11 +52,14 @@ class MetricsPublisher:
             try:
                 metrics = self._coordinator.metrics()
                 self._publish(metrics)
-                nodes = {one.pe: one.node for one in status.pes if not one.state.is_final}
-                self._use.tell(self._used.add(metrics.pes, nodes) if not over else {})
             except Exception:  # metrics never end a job
                 log.exception("the metrics of this job are no longer published")
-                return
+                over = True
+            else:
+                nodes = {one.pe: one.node for one in status.pes if not one.state.is_final}
+                used = self._used.add(metrics.pes, nodes)
+            with contextlib.suppress(Exception):  # Ray's own, whose store may be starting again: the next period tells
+                self._use.tell({} if over else used)
 
     def _publish(self, metrics: JobMetrics) -> None:
         for reading in self._reader.read(metrics, self._coordinator.plan()):
