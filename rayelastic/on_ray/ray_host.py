@@ -214,7 +214,9 @@ class RayHost:
 
         alive = (node for node in ray.nodes() if node["Alive"])
         cpus = [(node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive]
-        others = NodeUse(self._settings.job_id).others()
+        others: dict[str, list[float]] = {}
+        with contextlib.suppress(Exception):  # Ray's own, whose store may be starting again: there is a next period
+            others = NodeUse(self._settings.job_id).others()
         usable = ((name, left_to(count, others.get(name, []))) for name, count in cpus if name not in self._avoided)
         return tuple(Node(name, count) for name, count in usable if count)
 
