@@ -196,6 +196,11 @@ BAD: dict[str, Case] = {
         "branches",
         lambda s: s.parallel("x", 2, lambda c: (c.map("a", same), c.map("b", same))[1], order=True),
     ),
+    "an order of what has two inputs": (
+        GraphError,
+        "has several inputs",
+        lambda s: s.parallel("x", 2, lambda c: c.throttle("a", per_second=9).switch("y", c, same), order=True),
+    ),
     "a name in two channels": (
         GraphError,
         "name is taken",

@@ -94,7 +94,7 @@ def test_rules_of_a_stream_without_keys_go_everywhere_and_its_tuples_in_turn() -
 
 
 def test_what_replicas_that_take_turns_give_leaves_in_order_where_the_first_is() -> None:
-    topology, plan = ruled(keyed=False, timed=False)
+    _, plan = ruled(keyed=False, timed=False)
     region = plan.region_of("each").region.name
     wide = plan.with_replicas(region, 3, ("pe0", "pe1", "pe2"))
     of = {pe: routing_of(wide, pe, (region,)) for pe in wide.pes}
