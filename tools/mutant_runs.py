@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import math
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -70,19 +69,17 @@ class Planted:
 
 
 class Chosen:
-    """A plugin of pytest: some tests, the fastest first, within a budget.
+    """A plugin of pytest: some tests, within a budget.
 
     Args:
-        tests: which.
-        whole: files all of whose tests are wanted.
+        tests: which, in their order.
+        whole: files all of whose tests are wanted, too, behind these.
         seconds: that a test takes; 0 where that isn't known.
         budget: seconds of tests.
     """
 
-    def __init__(
-        self, tests: Collection[str], whole: Sequence[str], seconds: Mapping[str, float], budget: float
-    ) -> None:
-        self._tests, self._whole = set(tests), {file: place for place, file in enumerate(whole)}
+    def __init__(self, tests: Sequence[str], whole: Sequence[str], seconds: Mapping[str, float], budget: float) -> None:
+        self._tests, self._whole = ({one: place for place, one in enumerate(them)} for them in (tests, whole))
         self._seconds, self.budget = seconds, budget
 
     def cost(self, item: Any) -> float:
@@ -90,10 +87,10 @@ class Chosen:
         return self._seconds.get(item.nodeid, 0.0)
 
     def among(self, items: Sequence[Any]) -> list[Any]:
-        """Which of all tests, in their order: the fastest first, then those that nobody has timed, by their files."""
+        """Which of all tests, in the order in which they are to run."""
         wanted = [one for one in items if one.nodeid in self._tests or file_of(one) in self._whole]
-        last = math.inf
-        wanted.sort(key=lambda item: (self._seconds.get(item.nodeid, last), self._whole.get(file_of(item), 0)))
+        last = len(self._tests)
+        wanted.sort(key=lambda item: (self._tests.get(item.nodeid, last), self._whole.get(file_of(item), 0)))
         return within_budget(wanted, list(map(self.cost, wanted)), self.budget)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:

@@ -197,13 +197,20 @@ class Mutation:
         return outcome
 
     def tests(self, mutant: Mutant) -> tuple[list[str], list[Path]]:
-        """What a mutant is run against: tests known to pass, the fastest first; files of others, the nearest first."""
+        """What a mutant is run against: tests known to pass, the fastest first; files of others, the nearest first.
+
+        Behind tests that run a line of the compiler those of their files.
+        """
         covering = self._covered.tests(mutant.path, mutant.line) if self._covered is not None else []
         near = self._nearest.of_files([mutant.path], DIRECT if covering else ANYWHERE)
         whole = [path for path in near if not self._is_known(path)]
         known = {path.as_posix() for path in near} - {path.as_posix() for path in whole}
         tests = covering or [test for test in self._seconds if test.partition("::")[0] in known]
         tests.sort(key=lambda test: self._seconds[test])
+        if covering and not may_use_caches(mutant):  # Numba has compiled for the first test what others use, too
+            files = {test.partition("::")[0] for test in covering}
+            beside = (test for test in self._seconds.keys() - tests if test.partition("::")[0] in files)
+            tests += sorted(beside, key=lambda test: self._seconds[test])
         return tests, whole
 
     def _is_known(self, test: Path) -> bool:
