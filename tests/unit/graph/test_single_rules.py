@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import pytest
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
 from rayelastic.graph import Stream, Topology
 from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
+from rayelastic.graph.edges.byte_streams import Content
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
@@ -319,3 +321,12 @@ def test_a_file_that_became_a_folder_is_no_file_of_rows(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(SourceError, match="is a directory"):
         source.check("rows")
+
+
+def test_a_damaged_file_says_behind_which_byte(tmp_path: Path) -> None:
+    path = tmp_path / "lines.gz"
+    path.write_bytes(gzip.compress(b"0123456789\n" * 10, mtime=0)[:-6])
+    with Content(str(path), None) as content:
+        assert content.read(110) == b"0123456789\n" * 10
+        with pytest.raises(SourceError, match=r"is damaged \(gzip\) behind byte 110 of its content.*undamaged copy"):
+            content.read(1)
