@@ -180,6 +180,8 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "updates in two steps": (lambda t, s: s.key_by("symbol").aggregate("a", two_steps=True, emit="update", n=aggregates.count()), GraphError, "a", "updates follow each tuple"),
     "method nobody calls": (lambda t, s: s.key_by("symbol").process("p", Misspelt, schema=Trade), GraphError, "p", "has a method on_tuples, which nobody calls. Did you mean on_tuple?"),
     "side of a union": (lambda t, s: s.map("m", one, sides={"bad": Trade}).union(s).side("bad"), GraphError, "m, trades", "it has no side output 'bad'"),
+    "first within": (lambda t, s: s.event_time("e", "volume").key_by("symbol").join("j", s.event_time("f", "volume").key_by("symbol"), keep="first", within=5), GraphError, "j", "keep='first' with within=, which keeps all"),
+    "first in a window": (lambda t, s: s.event_time("e", "volume").key_by("symbol").join("j", s.event_time("f", "volume").key_by("symbol"), keep="first", window=5), GraphError, "j", "keep='first' with window=, which keeps all"),
     "sum without field": (lambda t, s: s.key_by("symbol").aggregate("a", n=aggregates.sum(None)), GraphError, "a", "needs a field"),
     # unions
     "union of schemas": (lambda t, s: s.union(t.source("words", WORDS)), GraphError, "trades", "'trades' gives Trade(symbol: string, price: float64, volume: int64), 'words' gives Record(word: string)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -125,6 +126,15 @@ def test_folds_and_enrichments_are_made_of_other_operators() -> None:
         "reduce": OperatorKind.AGGREGATE,
         "enrich": OperatorKind.MAP,
     }
+
+
+def test_what_comes_again_is_told_by_a_state_that_begins_with_nothing_seen() -> None:
+    compiler = FakeCompiler()
+    rows = Topology("test", compiler=compiler).source("rows", sources.rows([], schema={"k": int}))
+    rows.key_by("k").deduplicate("once")
+    request: Any = compiler.requests[-1]
+    state = SimpleNamespace(**request.state()._asdict())
+    assert [request.function((1,), state) for _ in range(3)] == [True, False, False]
 
 
 @operator(outputs={"out": Row})
