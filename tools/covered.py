@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import importlib
 import json
 import os
 import subprocess
@@ -126,8 +127,7 @@ class Compiled:
     """
 
     def __init__(self, report: Path) -> None:
-        from numba.core import event
-
+        event: Any = importlib.import_module("numba.core.event")
         self._report = report
         self._listener = event.RecordingListener()
         self._lines: dict[str, list[tuple[str, int, int]]] = {}

@@ -61,8 +61,8 @@ class Out:
 
 def windows(early: Early = FINAL, **options: Any) -> tuple[TimeWindows, dict[Any, Any], Out]:
     state: dict[Any, Any] = {}
-    window = Window(**({"kind": WindowKind.TIME, "size": 10, "slide": 10, "time": AT} | options))
-    return TimeWindows(window, TIMES, Numbers(), early), state, Out(state)
+    asked: dict[str, Any] = {"kind": WindowKind.TIME, "size": 10, "slide": 10, "time": AT} | options
+    return TimeWindows(Window(**asked), TIMES, Numbers(), early), state, Out(state)
 
 
 def test_a_window_is_given_when_it_is_complete() -> None:
