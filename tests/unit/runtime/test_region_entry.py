@@ -14,7 +14,8 @@ from rayelastic._native import RouterAnswer
 from rayelastic.errors import PELostError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
-from rayelastic.runtime.rescale.region_entry import RegionEntry
+from rayelastic.runtime.port.data_port import PortAddress
+from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, RegionEntry
 from rayelastic.runtime.rescale.router_at import StreamEndedError
 
 NAMES = ("trades", "quotes")
@@ -31,15 +32,16 @@ def planned() -> tuple[ExecPlan, str]:
 
 
 class Routers:
-    """Those of all elements: which streams have ended, which marks they sent, what is waited for."""
+    """Those of all elements: which streams have ended, which marks they sent, what is waited for and told."""
 
     def __init__(self, ended: Sequence[str] = (), lost: Sequence[str] = ()) -> None:
         self.ended, self.lost = set(ended), set(lost)
         self.marks: list[tuple[str, str, int]] = []
         self.awaited: list[tuple[str, str, str]] = []
+        self.told: list[tuple[str, str]] = []  # that nothing comes by an edge
 
     def element(self, pe: str, timeout: float) -> Any:
-        if pe not in ("pe0", "pe1"):
+        if pe not in ("pe0", "pe1") or (pe in self.lost and timeout == COMMAND_TIMEOUT):
             raise PELostError(f"there is no {pe}")
 
         def hold(edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
@@ -52,7 +54,13 @@ class Routers:
             self.awaited.append((pe, region, edge))
             return pe not in self.lost
 
-        return SimpleNamespace(routing=SimpleNamespace(hold=hold, await_end=await_end))
+        def attach(edge: str, target: int, link: Any, address: PortAddress, epoch: int) -> RouterAnswer:
+            return RouterAnswer.ENDED if edge in self.ended else RouterAnswer.DONE
+
+        def end(edge: str) -> None:
+            self.told.append((pe, edge))
+
+        return SimpleNamespace(routing=SimpleNamespace(hold=hold, await_end=await_end, attach=attach, end=end))
 
     def is_running(self, pe: str) -> bool:
         return True
@@ -89,3 +97,29 @@ def test_nothing_can_be_held_of_streams_that_have_ended() -> None:
 def test_an_owner_that_is_lost_gets_through_nothing() -> None:
     with pytest.raises(PELostError, match=f"pe1 is gone, and what {LEFT} has brought there"):
         held(Routers(ended=[LEFT], lost=["pe1"]))
+
+
+def attached(routers: Routers) -> list[tuple[str, str]]:
+    plan, region = planned()
+    RegionEntry(routers, plan, region, epoch=3).attach(1, PortAddress("pe1", 1), ["pe1"], lambda: None)
+    return routers.told
+
+
+@pytest.mark.parametrize(("ended", "told"), [([], []), ([LEFT], [("pe1", LEFT)]), ([RIGHT], [("pe1", RIGHT)])])
+def test_a_new_replica_is_told_that_nothing_comes_of_a_stream_that_has_ended(
+    ended: list[str], told: list[tuple[str, str]]
+) -> None:
+    assert attached(Routers(ended)) == told
+
+
+def test_a_new_replica_has_nothing_to_do_where_all_streams_have_ended() -> None:
+    with pytest.raises(StreamEndedError, match="all streams into region"):
+        attached(Routers([LEFT, RIGHT]))
+
+
+@pytest.mark.parametrize("lost", [[], ["pe1"]])
+def test_a_replica_that_is_given_up_is_told_that_nothing_comes_if_it_is_there(lost: list[str]) -> None:
+    routers = Routers(lost=lost)
+    plan, region = planned()
+    RegionEntry(routers, plan, region, epoch=3).part(1)
+    assert sorted(routers.told) == ([] if lost else [("pe1", RIGHT), ("pe1", LEFT)])
