@@ -1,8 +1,9 @@
 """How much of each layer the tests run, and which tests run which lines: `python -m tools.covered`, as ./dev coverage.
 
 Runs the tests of one process under coverage.py, which notes for each line the tests that ran it. What it finds stays in
-build/coverage: `./dev mutate` goes by it. Not seen: code that Numba compiles, what runs in a thread that C++ started or
-in another process. Lines of a file that has changed since are not trusted.
+build/coverage: `./dev mutate` goes by it. Of what Numba compiles the tests are noted that had it compiled, the first of
+a process. Not seen: what runs in a thread that C++ started or in another process. Lines of a file that has changed
+since are not trusted.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import importlib
 import json
 import os
 import subprocess
@@ -29,6 +31,7 @@ PACKAGE = "rayelastic"
 TESTS = ("tests/unit", "tests/component", PACKAGE, "bench/plant")
 REPORT = "REL_COVERED_SECONDS"  # a variable: where the plugin writes
 DATA, SECONDS, DIGESTS = "data", "seconds.json", "digests.json"  # files in the folder
+COMPILED = "compiled-*.json"  # as well, of each process that ran tests
 
 
 class Covered:
@@ -69,7 +72,7 @@ class Covered:
 
 
 def spans(tree: ast.AST, line: int) -> Iterator[range]:
-    """The line itself, its statement up to the body of that, the function around it."""
+    """The line itself, its statement up to the body of that, the functions around it, the inner ones first."""
     yield range(line, line + 1)
     around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and line in lines_of(node)]
     around.sort(key=lambda node: len(lines_of(node)))
@@ -80,7 +83,6 @@ def spans(tree: ast.AST, line: int) -> Iterator[range]:
     for node in around:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield range(node.body[0].lineno, lines_of(node).stop)
-            return
 
 
 def lines_of(node: ast.stmt) -> range:
@@ -117,6 +119,44 @@ class Timed:
             self._report.write_text(json.dumps(passed))
 
 
+class Compiled:
+    """A plugin of pytest: which functions of ours each test has Numba compile.
+
+    Args:
+        report: where to write them, a `*` in its name being the number of the process.
+    """
+
+    def __init__(self, report: Path) -> None:
+        event: Any = importlib.import_module("numba.core.event")
+        self._report = report
+        self._listener = event.RecordingListener()
+        self._lines: dict[str, list[tuple[str, int, int]]] = {}
+        event.register("numba:compile", self._listener)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        codes = {about.data["dispatcher"].py_func.__code__ for _, about in self._listener.buffer}
+        ours = [code for code in codes if Path(code.co_filename).is_relative_to(ROOT)]
+        lines = {code: [line for _, _, line in code.co_lines() if line] for code in ours}
+        self._lines[nodeid] = [(code.co_filename, min(lines[code]), max(lines[code])) for code in ours]
+        self._listener.buffer.clear()
+
+    def pytest_sessionfinish(self) -> None:
+        self._report.with_name(self._report.name.replace("*", str(os.getpid()))).write_text(json.dumps(self._lines))
+
+
+def add_compiled(folder: Path) -> None:
+    """Adds what was compiled to the lines that were run."""
+    data = coverage.CoverageData(basename=str(folder / DATA))
+    data.read()
+    for report in folder.glob(COMPILED):
+        for test, functions in json.loads(report.read_text()).items():
+            data.set_context(f"{test}|run")
+            for path, first, last in functions:
+                data.add_lines({path: range(first, last + 1)})
+        report.unlink()
+    data.write()
+
+
 def find_out(
     root: Path,
     folder: Path,
@@ -143,6 +183,7 @@ def find_out(
     command = [sys.executable, "-m", "pytest", *beside, *measure, *(["--cov-append"] if append else []), *tests]
     environment = {**os.environ, "COVERAGE_FILE": str(folder / DATA), REPORT: str(folder / SECONDS)}
     status = subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    add_compiled(folder)
     ran = json.loads((folder / SECONDS).read_text())
     files = {test.partition("::")[0] for test in ran}
     (folder / SECONDS).write_text(json.dumps(seconds | ran))
@@ -154,7 +195,9 @@ def find_out(
 def pytest_configure(config: Any) -> None:
     """As a plugin of the run that `find_out` starts."""
     if REPORT in os.environ:
-        config.pluginmanager.register(Timed(Path(os.environ[REPORT])))
+        report = Path(os.environ[REPORT])
+        config.pluginmanager.register(Timed(report))
+        config.pluginmanager.register(Compiled(report.with_name(COMPILED)))
 
 
 # --- the figure -----------------------------------------------------------------------------------------------------

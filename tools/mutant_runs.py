@@ -6,11 +6,10 @@ import contextlib
 import importlib
 import importlib.util
 import os
-import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -70,19 +69,17 @@ class Planted:
 
 
 class Chosen:
-    """A plugin of pytest: some tests, the fastest first, within a budget.
+    """A plugin of pytest: some tests, within a budget.
 
     Args:
-        tests: which.
-        whole: files all of whose tests are wanted.
+        tests: which, in their order.
+        whole: files all of whose tests are wanted, too, behind these.
         seconds: that a test takes; 0 where that isn't known.
         budget: seconds of tests.
     """
 
-    def __init__(
-        self, tests: Collection[str], whole: Sequence[str], seconds: Mapping[str, float], budget: float
-    ) -> None:
-        self._tests, self._whole = set(tests), {file: place for place, file in enumerate(whole)}
+    def __init__(self, tests: Sequence[str], whole: Sequence[str], seconds: Mapping[str, float], budget: float) -> None:
+        self._tests, self._whole = ({one: place for place, one in enumerate(them)} for them in (tests, whole))
         self._seconds, self.budget = seconds, budget
 
     def cost(self, item: Any) -> float:
@@ -90,9 +87,10 @@ class Chosen:
         return self._seconds.get(item.nodeid, 0.0)
 
     def among(self, items: Sequence[Any]) -> list[Any]:
-        """Which of all tests, in their order: the fastest first, those that nobody has timed by their files."""
+        """Which of all tests, in the order in which they are to run."""
         wanted = [one for one in items if one.nodeid in self._tests or file_of(one) in self._whole]
-        wanted.sort(key=lambda item: (self.cost(item), self._whole.get(file_of(item), 0)))
+        last = len(self._tests)
+        wanted.sort(key=lambda item: (self._tests.get(item.nodeid, last), self._whole.get(file_of(item), 0)))
         return within_budget(wanted, list(map(self.cost, wanted)), self.budget)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -121,11 +119,33 @@ class Caches:
         self._compiled = Path(os.environ.get(CACHE) or Path.home() / ".cache") / "rayelastic"
 
     def use(self) -> None:
-        """From now on, in this process."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if self._allowed and self._compiled.exists():
-            shutil.copytree(self._compiled, self._folder / self._compiled.name, copy_function=os.symlink)
+        """From now on, in this process; what another compiled before is gone, but links to what there is stay."""
+        linked = self._folder / self._compiled.name
+        missing = set(files(self._compiled)) if self._allowed else set()
+        for name, is_link in list(files(linked).items()):
+            if is_link and name in missing:
+                missing.remove(name)
+            else:
+                Path(f"{linked}{name}").unlink()
+        for name in missing:
+            link = Path(f"{linked}{name}")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(f"{self._compiled}{name}")
         os.environ[CACHE] = str(self._folder)
+
+
+def files(folder: Path) -> dict[str, bool]:
+    """Whether each in a folder, and in those in it, is a link; by its path from the folder, with the slash."""
+    found, left = {}, [""]
+    while left and folder.is_dir():
+        inside = left.pop()
+        with os.scandir(f"{folder}{inside}") as entries:
+            for one in entries:
+                if one.is_dir(follow_symlinks=False):
+                    left.append(f"{inside}/{one.name}")
+                else:
+                    found[f"{inside}/{one.name}"] = one.is_symlink()
+    return found
 
 
 def within_budget(items: Sequence[Any], seconds: Sequence[float], budget: float) -> list[Any]:

@@ -1,7 +1,8 @@
 """Runs mutants in forks of one process that has imported and collected their tests: functions are given other code.
 
 Imports and collection, on which a process of its own spends most of its time, are done once. It serves for faults in
-functions that nobody calls while modules are imported; all others take the way of mutant_runs.py.
+functions; all others take the way of mutant_runs.py, and so do, when no test has noticed them here, those in functions
+that are called while modules are imported: what these made then is without the fault.
 """
 
 from __future__ import annotations
@@ -215,15 +216,17 @@ class Serving:
         return True
 
     def _outcome(self, collected: Sequence[Any], wanted: Wanted) -> Outcome | None:
-        plant, items = self._plant(wanted), wanted.chosen.among(collected)
+        (plant, everywhere), items = self._plant(wanted), wanted.chosen.among(collected)
         if plant is None or not items:
             return None
         while items := [one for one in items if self._sound.get(one.nodeid, True)]:
             outcome, at = run_forked(items, wanted.chosen, plant, self._caches)
-            if outcome is Outcome.SURVIVED or self._is_sound(items[at], wanted.chosen):
+            if outcome is Outcome.SURVIVED:
+                break
+            if self._is_sound(items[at], wanted.chosen):
                 return outcome
             items = items[at + 1 :]
-        return Outcome.SURVIVED
+        return Outcome.SURVIVED if everywhere else None
 
     def _is_sound(self, item: Any, chosen: Chosen) -> bool:
         """Whether a test passes without a mutant, here and now."""
@@ -234,21 +237,21 @@ class Serving:
                 self._unsound.append(f"{item.nodeid} is left out, as it is {outcome.value} without a mutant")
         return self._sound[item.nodeid]
 
-    def _plant(self, wanted: Wanted) -> Plant | None:
-        """The mutant; None if something has been called already that would be another."""
+    def _plant(self, wanted: Wanted) -> tuple[Plant | None, bool]:
+        """The mutant, None where there is no such function; whether nothing has been called yet that it changes."""
         source, file = wanted.path.read_text(), str(wanted.path)
         code = planted(source, file, wanted.number)
         if wanted.module not in sys.modules:
-            return Planted(wanted.module, wanted.path, code)
+            return Planted(wanted.module, wanted.path, code), True
         swaps: list[tuple[FunctionType, CodeType]] = []
-        differ = differing(compile(source, file, "exec", dont_inherit=True), code)
+        everywhere, differ = True, differing(compile(source, file, "exec", dont_inherit=True), code)
         for before, after in differ or ():
             found = [one for one in self._functions.get(file, ()) if one.__code__ == before]
-            called = any(one.__code__ in self._ran for one in found)
-            if not found or called or len(before.co_freevars) != len(after.co_freevars):
-                return None
+            if not found or len(before.co_freevars) != len(after.co_freevars):
+                return None, False
+            everywhere = everywhere and not any(one.__code__ in self._ran for one in found)
             swaps += [(one, after) for one in found]
-        return Swaps(swaps) if swaps else None
+        return (Swaps(swaps) if swaps else None), everywhere
 
 
 def run_forked(items: Sequence[Any], chosen: Chosen, plant: Plant, caches: Caches) -> tuple[Outcome, int]:

@@ -103,7 +103,7 @@ class _Walk:
                     yield from self._node(node, field, index if isinstance(value, list) else None, child)
 
     def _node(self, holder: ast.AST, field: str, index: int | None, node: ast.AST) -> Iterator[Change]:
-        if isinstance(node, LEFT_ALONE) or is_for_readers(node) or is_error(holder, node):
+        if isinstance(node, LEFT_ALONE) or is_for_readers(node) or is_error(holder, node) or is_strict(node):
             return
         for new in replacements(node, field):
             function, line = ".".join(self._names), getattr(node, "lineno", 0)
@@ -130,6 +130,11 @@ def is_for_readers(node: ast.AST) -> bool:
 def is_error(holder: ast.AST, node: ast.AST) -> bool:
     """What an error says; that it is raised is a change of its own."""
     return isinstance(holder, ast.Raise) and isinstance(node, ast.Call)
+
+
+def is_strict(node: ast.AST) -> bool:
+    """That lengths are the same, which they are."""
+    return isinstance(node, ast.keyword) and node.arg == "strict"
 
 
 def replacements(node: ast.AST, field: str) -> Iterator[ast.AST]:

@@ -40,7 +40,7 @@ COUNT = 120  # mutants of a layer
 BUDGET = 30.0  # seconds of tests that a mutant is run against, by their times without it, the fastest tests first
 PATIENCE = 3.0  # times the time without it until a mutant counts as stuck
 LONGEST = 3600.0  # seconds of a file of tests without a mutant
-FILES = 4  # of tests that a process of its own runs a mutant against at first; then as many again, if none is known
+FILES = 4  # of tests that a process of its own runs a mutant against at first; of those nobody has timed, twice as many
 ANYWHERE = 99  # imports from a test to what it tests: the nearest first, as many as the budget lets run
 SPARE = 30.0  # seconds on top, for imports and for a machine that is busy
 WARM = ("pytest", "_pytest.doctest", "hypothesis", "hypothesis.strategies", "numpy", "psutil", "pytest_timeout")
@@ -185,7 +185,7 @@ class Mutation:
         path = self._root / mutant.path
         plant = Planted(dotted(mutant.path), path, planted(path.read_text(), str(path), mutant.number))
         outcome = Outcome.SURVIVED
-        for some, files in rounds(tests, [path.as_posix() for path in whole[: 2 * FILES] if self._passes(path)]):
+        for some, files in rounds(tests, [path.as_posix() for path in whole if self._passes(path)]):
             costs = [self._seconds[test] for test in some]
             chosen = within_budget(some, costs, self._budget)
             limit = SPARE + PATIENCE * (self._budget if files else sum(costs[: len(chosen)]))
@@ -197,13 +197,20 @@ class Mutation:
         return outcome
 
     def tests(self, mutant: Mutant) -> tuple[list[str], list[Path]]:
-        """What a mutant is run against: tests known to pass, the fastest first; files of others, the nearest first."""
+        """What a mutant is run against: tests known to pass, the fastest first; files of others, the nearest first.
+
+        Behind tests that run a line of the compiler those of their files.
+        """
         covering = self._covered.tests(mutant.path, mutant.line) if self._covered is not None else []
         near = self._nearest.of_files([mutant.path], DIRECT if covering else ANYWHERE)
-        whole = [path for path in near if not self._is_known(path)]
-        known = {path.as_posix() for path in near} - {path.as_posix() for path in whole}
+        known = {path.as_posix() for path in near if self._is_known(path)}
+        whole = [path for path in near if path.as_posix() not in known][: 2 * FILES]
         tests = covering or [test for test in self._seconds if test.partition("::")[0] in known]
         tests.sort(key=lambda test: self._seconds[test])
+        if covering and not may_use_caches(mutant):  # Numba has compiled for the first test what others use, too
+            files = {test.partition("::")[0] for test in covering}
+            beside = (test for test in self._seconds.keys() - tests if test.partition("::")[0] in files)
+            tests += sorted(beside, key=lambda test: self._seconds[test])
         return tests, whole
 
     def _is_known(self, test: Path) -> bool:

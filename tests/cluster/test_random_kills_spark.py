@@ -12,7 +12,6 @@ import pytest
 from pyarrow import parquet
 
 import rayelastic as rel
-from rayelastic.on_ray.connect import ensure_ray
 from tests.cluster import words_and_prices
 from tests.cluster.random_kills import Campaign, config, submitted
 from tests.cluster.words_and_prices import Trade, line, trade
@@ -28,16 +27,6 @@ ROWS = 1500  # for each kill, of lines and of trades
 BATCH = 2000  # rows of a micro-batch
 SCHEMAS = {"lines": "line string", "trades": "n long, symbol string, price long, quantity long"}
 ENDS = {"availableNow": True}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    import ray
-
-    ensure_ray("local", num_cpus=6)
-    with rel.spark.session("random-kills", executor_cores=2, configs={"spark.task.maxFailures": "2"}) as session:
-        yield session
-    ray.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +67,14 @@ def kill_at_random(spark: SparkSession, folder: Path, seed: int, server: str = "
     words_and_prices.finish(campaign.job, folder, rows, server)
 
 
-def test_random_kills_where_streams_come_and_files_are_written(spark: SparkSession, tmp_path: Path) -> None:
-    kill_at_random(spark, tmp_path, 11)
+def test_random_kills_where_streams_come_and_files_are_written(
+    spark_beside_kills: SparkSession, tmp_path: Path
+) -> None:
+    kill_at_random(spark_beside_kills, tmp_path, 11)
 
 
 @needs_postgres
 def test_random_kills_where_streams_come_and_a_postgresql_table_is_written(
-    spark: SparkSession, tmp_path: Path, server: str
+    spark_beside_kills: SparkSession, tmp_path: Path, server: str
 ) -> None:
-    kill_at_random(spark, tmp_path, 12, server)
+    kill_at_random(spark_beside_kills, tmp_path, 12, server)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from pyarrow import parquet
 
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError
-from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
@@ -28,16 +27,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
 PATIENCE = 200.0
 FILES, ROWS = 8, 5000  # micro-batches, and rows of each
 ENDS = {"availableNow": True}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    import ray
-
-    ensure_ray("local", num_cpus=6)
-    with rel.spark.session("kills", executor_cores=2, configs={"spark.task.maxFailures": "2"}) as session:
-        yield session
-    ray.shutdown()
 
 
 @pytest.fixture
@@ -87,9 +76,9 @@ def kill_element(job: rel.Job) -> None:
 
 
 def test_an_element_is_killed_in_mid_stream_and_a_job_is_started_again_on_table_and_checkpoint(
-    spark: SparkSession, folder: Path
+    spark_beside_kills: SparkSession, folder: Path
 ) -> None:
-    job = rel.submit(into_a_table("killed_stream", stream_of(spark, folder), folder))
+    job = rel.submit(into_a_table("killed_stream", stream_of(spark_beside_kills, folder), folder))
     wait_for(job, lambda: taken(job) >= ROWS)
     kill_element(job)
     wait_for(job, lambda: len(in_table(folder)) >= 4 * ROWS)
@@ -99,7 +88,7 @@ def test_an_element_is_killed_in_mid_stream_and_a_job_is_started_again_on_table_
     first = in_table(folder)
     assert first == list(range(len(first)))
     assert len(first) % ROWS == 0, "it ends between two micro-batches"
-    rel.submit(into_a_table("killed_stream", stream_of(spark, folder), folder)).wait(PATIENCE)
+    rel.submit(into_a_table("killed_stream", stream_of(spark_beside_kills, folder), folder)).wait(PATIENCE)
     assert in_table(folder) == list(range(FILES * ROWS))
 
 
@@ -121,7 +110,9 @@ job.wait()
 
 
 @pytest.mark.parametrize("both", [pytest.param(False, marks=pytest.mark.nightly), True])
-def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(spark: SparkSession, folder: Path, both: bool) -> None:
+def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(
+    spark_beside_kills: SparkSession, folder: Path, both: bool
+) -> None:
     import ray
 
     command = [sys.executable, "-c", DRIVER, str(folder), ray.get_runtime_context().gcs_address]
@@ -133,20 +124,21 @@ def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(spark: SparkSes
             os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
         lost.kill()
     wait_for(job, lambda: job.status.checkpoints.restarts == both and job.status.state is State.RUNNING)
-    job.feed("rows", stream_of(spark, folder))
+    job.feed("rows", stream_of(spark_beside_kills, folder))
     job.wait(PATIENCE)
     assert in_table(folder) == list(range(FILES * ROWS))
 
 
 @pytest.mark.nightly
-def test_an_element_is_killed_while_a_dataframe_is_pushed(spark: SparkSession, folder: Path) -> None:
+def test_an_element_is_killed_while_a_dataframe_is_pushed(spark_beside_kills: SparkSession, folder: Path) -> None:
     def slow(t: Any) -> int:
         if t.n % 100 == 0:  # so that it isn't over before it is killed
             threading.Event().wait(0.01)
         return int(t.n)
 
     topology = rel.Topology("killed_frame")
-    rows = topology.source("rows", rel.spark.source(spark.range(0, FILES * ROWS, 1, 4).selectExpr("id n"), {"n": int}))
+    frame = spark_beside_kills.range(0, FILES * ROWS, 1, 4).selectExpr("id n")
+    rows = topology.source("rows", rel.spark.source(frame, {"n": int}))
     rows.map("slow", slow, schema={"n": int}, lane="python").sink("out", rel.parquet(str(folder / "out")))
     job = rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.5)))
     wait_for(job, lambda: taken(job) >= ROWS // 2 and job.status.checkpoints.taken > 0)

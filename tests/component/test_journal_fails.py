@@ -187,7 +187,8 @@ def test_a_savepoint_that_can_not_be_noted_is_none(gates: list[testing.Gate], tm
             run.job.snapshot(tmp_path / "one")
         assert not (tmp_path / "one" / "manifest.json").exists()
         run.job.snapshot(tmp_path / "two")
-        assert rel.read_snapshot(tmp_path / "two").positions == {"rows": 200}
+        saved = rel.read_snapshot(tmp_path / "two")
+        assert (saved.positions, saved.location) == ({"rows": 200}, str(tmp_path / "two"))
         run.follow(tmp_path / "journal")
         assert (tmp_path / "two" / "manifest.json").exists()
         for gate in gates:

@@ -57,6 +57,18 @@ def one(t: Trade) -> Trade:
     return t
 
 
+def seen(key: Any, window: Any, rows: Any) -> Any:
+    yield (len(rows),)
+
+
+class Misspelt:
+    def on_tuple(self, t: Any, state: Any, out: Any) -> None:
+        out.give(t)
+
+    def on_tuples(self, t: Any, state: Any, out: Any) -> None:
+        out.give(t)
+
+
 def other_topology() -> Stream:
     return Topology("other", compiler=FakeCompiler()).source("far", sources.rows([], Trade))
 
@@ -160,6 +172,16 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "window with two starts": (lambda t, s: s.event_time("e", "volume").window(seconds=1).aggregate("w", start=aggregates.count()), GraphError, "w", "has a field 'start' already"),
     "window name taken": (lambda t, s: s.window(count=2).aggregate("trades", n=aggregates.count()), GraphError, "trades", "taken"),
     "late of a count": (lambda t, s: s.window(count=2).aggregate("w", n=aggregates.count()).late(), GraphError, "w", "nothing comes too late"),
+    "late tuples of a count": (lambda t, s: s.window(count=2, lateness=1), GraphError, "trades", "lateness is for windows by event time"),
+    "late tuples by the clock": (lambda t, s: s.window(seconds=2, clock=True, lateness=1), GraphError, "trades", "lateness is for windows by event time"),
+    "count by the clock": (lambda t, s: s.window(count=2, clock=True), GraphError, "trades", "clock is for windows by time"),
+    "idle by the clock": (lambda t, s: s.event_time("e", "volume", by_clock=True), GraphError, "e", "Say after how many seconds it is idle"),
+    "until no function": (lambda t, s: s.event_time("e", "volume").key_by("symbol").window(seconds=2).process("w", seen, schema=Total, until=3), GraphError, "w", "until=3. Give a function of one argument"),
+    "updates in two steps": (lambda t, s: s.key_by("symbol").aggregate("a", two_steps=True, emit="update", n=aggregates.count()), GraphError, "a", "updates follow each tuple"),
+    "method nobody calls": (lambda t, s: s.key_by("symbol").process("p", Misspelt, schema=Trade), GraphError, "p", "has a method on_tuples, which nobody calls. Did you mean on_tuple?"),
+    "side of a union": (lambda t, s: s.map("m", one, sides={"bad": Trade}).union(s).side("bad"), GraphError, "m, trades", "it has no side output 'bad'"),
+    "first within": (lambda t, s: s.event_time("e", "volume").key_by("symbol").join("j", s.event_time("f", "volume").key_by("symbol"), keep="first", within=5), GraphError, "j", "keep='first' with within=, which keeps all"),
+    "first in a window": (lambda t, s: s.event_time("e", "volume").key_by("symbol").join("j", s.event_time("f", "volume").key_by("symbol"), keep="first", window=5), GraphError, "j", "keep='first' with window=, which keeps all"),
     "sum without field": (lambda t, s: s.key_by("symbol").aggregate("a", n=aggregates.sum(None)), GraphError, "a", "needs a field"),
     # unions
     "union of schemas": (lambda t, s: s.union(t.source("words", WORDS)), GraphError, "trades", "'trades' gives Trade(symbol: string, price: float64, volume: int64), 'words' gives Record(word: string)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -127,6 +128,15 @@ def test_folds_and_enrichments_are_made_of_other_operators() -> None:
     }
 
 
+def test_what_comes_again_is_told_by_a_state_that_begins_with_nothing_seen() -> None:
+    compiler = FakeCompiler()
+    rows = Topology("test", compiler=compiler).source("rows", sources.rows([], schema={"k": int}))
+    rows.key_by("k").deduplicate("once")
+    request: Any = compiler.requests[-1]
+    state = SimpleNamespace(**request.state()._asdict())
+    assert [request.function((1,), state) for _ in range(3)] == [True, False, False]
+
+
 @operator(outputs={"out": Row})
 class Remembers:
     def invoke(self, t: Any) -> Any:
@@ -195,6 +205,11 @@ BAD: dict[str, Case] = {
         GraphError,
         "branches",
         lambda s: s.parallel("x", 2, lambda c: (c.map("a", same), c.map("b", same))[1], order=True),
+    ),
+    "an order of what has two inputs": (
+        GraphError,
+        "has several inputs",
+        lambda s: s.parallel("x", 2, lambda c: c.throttle("a", per_second=9).switch("y", c, same), order=True),
     ),
     "a name in two channels": (
         GraphError,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
 import pytest
 
-from rayelastic.errors import DeclarationError, GraphError, SinkError
+from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
 from rayelastic.graph import Stream, Topology
 from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
+from rayelastic.graph.edges.byte_streams import Content
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
@@ -277,3 +279,54 @@ def test_lists_are_read_as_what_was_declared() -> None:
 def test_what_is_said_beside_a_type_counts_if_it_is_one() -> None:
     assert str(form_of(Annotated[int, "so many"])) == str(form_of(int)) == "l"
     assert str(form_of(Annotated[int, "so many", pa.int32()])) == "i"
+
+
+@pytest.mark.parametrize(("times", "ticks"), [([], 2_000_000), ([("timed", "n", "ms")], 2000)])
+def test_batches_wait_by_the_time_of_their_stream_or_the_clock(times: list[Any], ticks: int) -> None:
+    stream = rows()
+    for name, field, unit in times:
+        stream = stream.event_time(name, field, unit=unit)
+    assert stream.window(count=10, within=2.0).window.within == ticks
+
+
+def test_of_a_single_number_there_is_a_mean_but_no_deviation() -> None:
+    made = rows().aggregate("of", mean=aggregates.mean("n"), most=aggregates.max("n"), off=aggregates.stddev("n"))
+    assert [(field.name, field.nullable) for field in made.schema.fields] == [
+        ("mean", False),
+        ("most", False),
+        ("off", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "nullable"),
+    [("inner", ["x"]), ("left", ["x", "y"]), ("right", ["k", "n", "x"]), ("full", ["k", "n", "x", "y"])],
+)
+def test_what_a_join_may_lack(how: Any, nullable: list[str]) -> None:
+    """Its key is where one of both is, so it may lack only if that of the right may."""
+    left = rows()
+    schema = {"key": str | None, "x": int | None, "y": int}
+    right = left.topology.source("right", sources.rows([], schema=schema))  # type: ignore[attr-defined]
+    pairs = left.key_by("k").join("pairs", right.key_by("key"), how=how, symmetric=True)
+    assert [field.name for field in pairs.schema.fields if field.nullable] == nullable
+
+
+def test_a_file_that_became_a_folder_is_no_file_of_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n")
+    topology = Topology("test", compiler=FakeCompiler())
+    topology.source("rows", files.csv(str(path)))
+    source: Any = topology.operators["rows"].body
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(SourceError, match="is a directory"):
+        source.check("rows")
+
+
+def test_a_damaged_file_says_behind_which_byte(tmp_path: Path) -> None:
+    path = tmp_path / "lines.gz"
+    path.write_bytes(gzip.compress(b"0123456789\n" * 10, mtime=0)[:-6])
+    with Content(str(path), None) as content:
+        assert content.read(110) == b"0123456789\n" * 10
+        with pytest.raises(SourceError, match=r"is damaged \(gzip\) behind byte 110 of its content.*undamaged copy"):
+            content.read(1)

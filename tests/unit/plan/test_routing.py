@@ -93,6 +93,21 @@ def test_rules_of_a_stream_without_keys_go_everywhere_and_its_tuples_in_turn() -
     }
 
 
+def test_what_replicas_that_take_turns_give_leaves_in_order_where_the_first_is() -> None:
+    _, plan = ruled(keyed=False, timed=False)
+    region = plan.region_of("each").region.name
+    wide = plan.with_replicas(region, 3, ("pe0", "pe1", "pe2"))
+    of = {pe: routing_of(wide, pe, (region,)) for pe in wide.pes}
+    assert of["pe0"].links_out == ()
+    assert [[link.name for link in of[pe].links_out] for pe in ("pe1", "pe2")] == [
+        ["broken->broken@pe1>pe0"],
+        ["broken->broken@pe2>pe0"],
+    ]
+    (gather,) = (gather for gather in of["pe0"].gathers if gather.in_turn)
+    assert gather.links == of["pe1"].links_out + of["pe2"].links_out
+    assert gather.local
+
+
 def test_rules_as_of_a_time_keep_one_replica_without_keys() -> None:
     """What comes of a turn leaves when the watermark says so, not with the turn."""
     assert ruled(keyed=False, timed=True)[1].region_of("each").region.kind is RegionKind.PIPELINE
@@ -117,12 +132,15 @@ def test_rules_in_the_order_of_times_say_what_would_give_them_replicas() -> None
     assert why == "'each' gives tuples in the order of their times: key_by a field of its left stream frees it"
 
 
-def test_late_tuples_that_somebody_takes_keep_a_join_as_it_is() -> None:
+def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
     topology = rel.Topology("late")
     made = topology.source("trades", rel.rows([], schema={"item": int, "at": int}))
     timed = made.event_time("time", "at")
     pairs = timed.key_by("item").join("pairs", timed.key_by("item"), within=5)
-    pairs.sink("out", rel.count())
-    pairs.late().sink("late", rel.count())  # type: ignore[attr-defined]
+    pairs.key_by("item").aggregate("n", n=rel.count()).sink("out", rel.count())
     plan = plan_topology(topology)
-    assert "output ports" in why_fixed(plan.region_of("pairs"), topology.operators)
+    region = plan.region_of("pairs")
+    assert region.region.operators == ("pairs", "n")
+    assert why_fixed(region, topology.operators) == ""
+    pairs.late().sink("late", rel.count())  # type: ignore[attr-defined]
+    assert "output ports" in why_fixed(region, topology.operators)

@@ -1,5 +1,6 @@
 """What a pair of native samples says of a period."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,6 +93,13 @@ def test_operators_that_sleep_dont_hide_that_a_source_waits() -> None:
     source = {"cpu_seconds": 0.1, "inside_seconds": 1.0}
     asks = {"cpu_seconds": 0.1, "inside_seconds": 1.0, "waited_seconds": 0.9}
     assert seen(sample([source, asks])).source_wait == pytest.approx(0.45)
+
+
+def test_of_several_sources_the_one_that_waits_least_counts() -> None:
+    settings = replace(SETTINGS, sources=frozenset(SETTINGS.order))
+    after = sample([{"inside_seconds": 2.0}, {"inside_seconds": 0.5}])
+    observation = observe(settings, sample([{}, {}]), after, 2.0, at=2.0, cpu=CpuUse(own=0.5, host=0.4))
+    assert observation.source_wait == pytest.approx(0.25)
 
 
 def test_a_source_that_has_ended_says_nothing() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayelastic.errors import DamagedError
-from rayelastic.runtime.packing import MAGIC, packed, unpacked
+from rayelastic.runtime.packing import MAGIC, MOST_RATIO, packed, unpacked
 
 EXPORT = b"RELKEYS1" + bytes(5000) + b"a text that comes again" * 100
 
@@ -51,3 +51,11 @@ def test_a_file_that_says_another_size_is_refused(size: int) -> None:
     file = packed(EXPORT)
     with pytest.raises(DamagedError, match="can't be unpacked"):
         unpacked(MAGIC + struct.pack("<Q", size) + file[16:])
+
+
+def test_what_says_that_it_is_too_large_isnt_even_tried() -> None:
+    file = packed(EXPORT)
+    most = MOST_RATIO * len(file)
+    assert len(unpacked(MAGIC + struct.pack("<Q", most) + file[16:])) == most
+    with pytest.raises(DamagedError, match=f"{most + 1} bytes in {len(file)}"):
+        unpacked(MAGIC + struct.pack("<Q", most + 1) + file[16:])

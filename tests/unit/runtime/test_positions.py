@@ -79,3 +79,13 @@ def test_the_last_epochs_of_a_query_may_come_again() -> None:
     with pytest.raises(SourceError, match=r"'rows'.*epoch 3 of its query comes again after epoch 5"):
         accepted.partition(Epoch("q", 5 - KEPT_EPOCHS), 0)
     accepted.partition(Epoch("other", 0), 0)
+
+
+@pytest.mark.parametrize(("given", "all_of_it"), [(PARTS * ROWS, True), (PARTS * ROWS - 1, False)])
+def test_a_source_without_a_query_has_come_to_its_end_when_all_was_given(given: int, all_of_it: bool) -> None:
+    accepted, later = Accepted("rows"), Accepted("rows")
+    assert not accepted.finished
+    accept(accepted, Epoch("", 0), random.Random(1))
+    assert accepted.finished
+    later.restore(accepted.position(given))
+    assert later.finished is all_of_it
