@@ -83,7 +83,7 @@ def outcome(name: str, cell: Cell) -> tuple[bool, str]:
             status = subprocess.run(
                 command,
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": path},
+                env={**os.environ, "PYTHONPATH": path, "RAY_AUTH_MODE": "token"},  # the newest Ray's default
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 timeout=TIMEOUT,

@@ -22,6 +22,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, JobNotFoundError, NotShippableError
+from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
 from rayelastic.topologies import word_count
@@ -194,7 +195,10 @@ def test_a_job_is_stopped_into_a_snapshot_and_goes_on_elsewhere(ray_cluster: Non
 
 
 def left_sockets() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("rel-*/port"))
+    """Sockets of elements that nobody has any more: what else runs on this machine has its own."""
+    there = list(Path(tempfile.gettempdir()).glob("rel-*/port"))
+    bound = Path("/proc/net/unix").read_text()
+    return {path for path in there if str(path) not in bound and path.exists()}
 
 
 @pytest.mark.parametrize("pes", [1, 2])
@@ -312,6 +316,8 @@ def test_jobs_inspect_and_cancel_from_the_command_line(ray_cluster: None, capsys
 def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | None, said: str, tmp_path: Path) -> None:
     import ray
 
+    if not adapter.asks_for_token():
+        pytest.skip("new clusters of this Ray ask for no token unless RAY_AUTH_MODE says so")
     address = ray.get_runtime_context().gcs_address
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     environment["HOME"] = str(tmp_path)  # where a token would lie

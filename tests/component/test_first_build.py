@@ -42,8 +42,12 @@ def test_another_system_is_told(tmp_path: Path) -> None:
     assert "rayelastic runs on Linux only (membarrier, eventfd, glibc); this is Darwin" in said
 
 
-def test_a_missing_compiler_is_told(tmp_path: Path) -> None:
-    assert "takes a C++20 compiler (Debian, Ubuntu: apt install g++)" in configured(tmp_path, PATH=str(tmp_path))
+@pytest.mark.parametrize("named", [{}, {"CXX": "g++"}, {"CXX": "/usr/bin/missing-g++ -pthread"}], ids=str)
+def test_a_missing_compiler_is_told(named: dict[str, str], tmp_path: Path) -> None:
+    said = configured(tmp_path, PATH=str(tmp_path), **named)
+    wanted = named.get("CXX", "c++, g++, clang++").removesuffix(" -pthread")
+    assert f"takes a C++20 compiler (Debian, Ubuntu: apt install g++); there is no {wanted}" in said
+    assert said.count("CMake Error") == 1
 
 
 @pytest.mark.skipif(not OLDER, reason="no older Python in ~/.pyenv")

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
 
+END_TIMEOUT = 10.0  # seconds for all elements to end, each of which is given three to close
+
 
 class Coordinator:
     """The one who answers for a job.
@@ -185,7 +187,10 @@ class Coordinator:
             The status then; not final if the time ran out.
         """
         self._life.wait(timeout)
-        return self.status()
+        status = self.status()
+        if status.state.is_final:  # who hears of it may end this process, before the elements have ended
+            self._life.wait(END_TIMEOUT)
+        return status
 
     def cancel(self, drain: bool = True) -> JobStatus:
         """Stops the job.

@@ -46,6 +46,7 @@ class JobLife:
         self._changed = threading.Condition()
         self._state = State.CREATED
         self._failure: Failure | None = None
+        self._over = False  # final, and told
         self._cancelling = False
         self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
         self._started_at = clock()
@@ -91,9 +92,9 @@ class JobLife:
             return dict(self._elements)
 
     def wait(self, timeout: float | None) -> bool:
-        """Waits until the job is over, or so many seconds; tells whether it is."""
+        """Waits until the job is over and its elements have ended, or so many seconds; tells whether that is so."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._state.is_final, timeout)
+            return self._changed.wait_for(lambda: self._over, timeout)
 
     def saved(self, record: CheckpointRecord) -> None:
         """Notes a savepoint."""
@@ -189,6 +190,9 @@ class JobLife:
             return True
 
     def _ends(self, state: State, failure: Failure | None) -> None:
-        self._ending(state, failure)
-        with self._changed:
-            self._changed.notify_all()
+        try:
+            self._ending(state, failure)
+        finally:
+            with self._changed:
+                self._over = True
+                self._changed.notify_all()

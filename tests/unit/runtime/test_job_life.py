@@ -18,6 +18,7 @@ class Ended:
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         assert self.life.state is state
+        assert not self.life.wait(0), "its elements haven't ended yet"
         self.ends.append((state, failure))
 
     def finishes(self, *pes: str) -> None:

@@ -146,16 +146,23 @@ def balance_tries(func_ir: Any) -> None:
             shallow.discard(label)
     if shallow:
         raise _not_followed(func_ir.blocks[min(shallow)])
-    needs = _needs(func_ir)
+    even = {way for way, end in ways.items() if end >= depths[way[1]]}
+    needs = _needs(func_ir, even)
     for (label, target), end in ways.items():
-        if depths[target] > end and depths[target] > needs[target]:
+        if (label, target) in even:
+            continue
+        if depths[target] > needs[target]:
             raise _not_followed(func_ir.blocks[target])  # it can't be told which of the ways is right
-        if depths[target] > end:
-            _enter(func_ir, label, target, depths[target] - end)
+        _enter(func_ir, label, target, depths[target] - end)
 
 
-def _needs(func_ir: Any) -> dict[int, int]:
-    """How deep in `try` each block has to be entered, so that no more are left behind it than were entered."""
+def _needs(func_ir: Any, even: set[tuple[int, int]]) -> dict[int, int]:
+    """How deep in `try` each block has to be entered, so that no more are left behind it than were entered.
+
+    Args:
+        func_ir: the function.
+        even: ways from block to block on which nothing is to be entered: others ask nothing of what is before them.
+    """
     needs = dict.fromkeys(func_ir.blocks, 0)
     changed = True
     while changed:
@@ -165,7 +172,8 @@ def _needs(func_ir: Any) -> dict[int, int]:
             for one in block.body:
                 sum_ += _change(func_ir, one)
                 least = min(least, sum_)
-            need = max([-least, *(needs[target] - sum_ for target in block.terminator.get_targets())])
+            follow = [target for target in block.terminator.get_targets() if (label, target) in even]
+            need = max([-least, *(needs[target] - sum_ for target in follow)])
             if need > DEEPEST:
                 raise _not_followed(block)
             changed = changed or need > needs[label]
