@@ -161,6 +161,7 @@ class JobLife:
         """Notes how the job ended under an earlier coordinator: there is nothing left to end."""
         with self._changed:
             self._state, self._failure = state, failure
+            self._over = True
 
     def end_if_finished(self) -> None:
         """Ends the job if all of its elements have finished."""

@@ -97,6 +97,7 @@ def test_seconds_are_since_it_runs(over: bool) -> None:
 def test_a_job_that_ended_under_an_earlier_coordinator_isnt_ended_again() -> None:
     one, failure = Ended("pe0"), Failure("it is finished")
     one.life.was_over(State.FAILED, failure)
+    assert one.life.wait(0), "nothing is left to end"
     one.life.end(State.CANCELLED)
     assert (one.life.state, one.life.failure, one.ends) == (State.FAILED, failure, [])
 

@@ -84,8 +84,8 @@ def test_the_last_epochs_of_a_query_may_come_again() -> None:
 @pytest.mark.parametrize(("given", "all_of_it"), [(PARTS * ROWS, True), (PARTS * ROWS - 1, False)])
 def test_a_source_without_a_query_has_come_to_its_end_when_all_was_given(given: int, all_of_it: bool) -> None:
     accepted, later = Accepted("rows"), Accepted("rows")
-    assert not accepted.finished
+    before = accepted.finished
     accept(accepted, Epoch("", 0), random.Random(1))
-    assert accepted.finished
+    assert (before, accepted.finished) == (False, True)
     later.restore(accepted.position(given))
     assert later.finished is all_of_it
