@@ -12,8 +12,8 @@ from bench.spread.works import WORKS, Signals
 from rayelastic.graph.spec.operator_spec import Lane
 
 PATIENCE = 60.0
-# Of its time at most that a source sleeps in its function while others compute under its token: 1 to 8 %, as Python takes
-# the interpreter away within the function, too; 33 to 47 % where the wait before it counts.
+# Of its time at most that a source sleeps in its function while others compute under its token: 1 to 8 %, as Python
+# takes the interpreter away within the function, too; 33 to 47 % where the wait before it counts.
 ASLEEP = 0.2
 TUPLES = 300  # that a source has given before it is enough
 
