@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import rayelastic as rel
-from bench.survival.load import keys_of, topology, wait_for
+from bench.survival.load import PARTS, keys_of, topology, wait_for
 from rayelastic.runtime.values.status import OperatorSample
 
-TURN = 2_000_000  # rows for which one tenth of the keys is touched, if the rate isn't known yet
+TURN = 2_000_000  # rows for which one tenth of the keys is touched while the rate isn't known yet
+ROUND = 10.0  # seconds in which each tenth is touched once
 LOOK = 0.002  # seconds between two looks
 SAMPLE = 1000  # one row in so many goes to the sink
 
@@ -46,8 +46,9 @@ def measured(megabytes: int, every: float, seconds: float, turn: int, *, python:
     Args:
         megabytes: of state.
         every: seconds between two checkpoints; 0: none are taken.
-        seconds: that are measured.
-        turn: rows a second, about, as an earlier round had it.
+        seconds: that are measured, about: as many rows as that takes, so that each tenth of the keys, some of which are
+            faster to reach, has the same part of it.
+        turn: rows a second, about, as an earlier round had them.
         python: whether a key has a Python value instead of a record.
     """
     keys = keys_of(megabytes)
@@ -61,7 +62,8 @@ def measured(megabytes: int, every: float, seconds: float, turn: int, *, python:
                 before = job.status.checkpoints.taken
                 wait_for(job, lambda: job.status.checkpoints.taken > before, "no checkpoint is complete")
             counted, first = job.status.checkpoints, job.metrics()
-            still = longest_standstill(job, seconds)
+            all_keys = first.operator("touch").tuples_in + round(PARTS * turn * seconds / ROUND)
+            still = longest_standstill(job, all_keys)
             last, now = job.metrics(), job.status.checkpoints
         finally:
             job.close()
@@ -79,11 +81,10 @@ def measured(megabytes: int, every: float, seconds: float, turn: int, *, python:
     )
 
 
-def longest_standstill(job: rel.Job, seconds: float) -> float:
-    """The longest time within so many seconds in which the operator with the state took no rows."""
-    now = changed = time.monotonic()
-    until, longest, before = now + seconds, 0.0, 0
-    while now < until:
+def longest_standstill(job: rel.Job, until: int) -> float:
+    """The longest time, s, in which the operator with the state took no rows, until it has taken so many."""
+    changed, longest, before = time.monotonic(), 0.0, 0
+    while before < until:
         job.pause(LOOK)
         taken, now = job.metrics().operator("touch").tuples_in, time.monotonic()
         if taken != before:
@@ -95,12 +96,11 @@ def longest_standstill(job: rel.Job, seconds: float) -> float:
 def compare(
     megabytes: int, every: float, seconds: float, rounds: int, *, python: bool = False
 ) -> tuple[list[Round], list[Round]]:
-    """Rounds without and with checkpoints, in turn."""
+    """Rounds without and with checkpoints, in turn; one before says how many rows a second has."""
     without: list[Round] = []
     with_them: list[Round] = []
-    turn = TURN
+    turn = max(1, round(measured(megabytes, 0.0, seconds, TURN, python=python).rate))
     for _ in range(rounds):
         without.append(measured(megabytes, 0.0, seconds, turn, python=python))
-        turn = max(1, round(statistics.median(one.rate for one in without)))
         with_them.append(measured(megabytes, every, seconds, turn, python=python))
     return without, with_them
