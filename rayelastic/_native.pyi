@@ -292,6 +292,10 @@ class Link:
         """The protocol and its suite; empty if it has none."""
 
     @property
+    def ended(self) -> bool:
+        """Whether both sides have said goodbye: nothing comes any more."""
+
+    @property
     def failure(self) -> str:
         """What went wrong first; empty if nothing did."""
 

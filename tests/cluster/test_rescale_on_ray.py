@@ -6,10 +6,12 @@ And such actors share the CPUs of their host fairly, as their coordinator tells 
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 import rayelastic as rel
@@ -70,6 +72,29 @@ def test_word_count_goes_to_two_replicas_and_back(ray_cluster: str, tmp_path: Pa
         rows = job.wait(timeout=60)["out"]
         count = job.metrics().operator("lines").tuples_out
         assert {t.word: t.n for t in rows} == expected(3, count, made)
+    finally:
+        enough.touch()
+        job.close()
+
+
+def test_an_element_keeps_neither_sockets_nor_threads_of_replicas_that_left(ray_cluster: str, tmp_path: Path) -> None:
+    enough, rounds = tmp_path / "enough", 5
+    job = rel.submit(word_count(enough), rel.JobConfig(regions="manual"), address=ray_cluster)
+    try:
+        region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)
+        flows(job)
+        stays = psutil.Process(job.status.pes[0].pid)
+        taken: list[tuple[int, int]] = []  # open files and threads, with one replica
+        for _ in range(rounds):
+            for replicas in (2, 1):
+                job.rescale(region, replicas)
+            taken.append((stays.num_fds(), stays.num_threads()))
+        # The first round warms up; without the mend each round leaves two links: four files and four threads.
+        until = time.monotonic() + 20
+        while any(now > then + rounds for now, then in zip(taken[-1], taken[0], strict=True)):
+            assert time.monotonic() < until, taken
+            job.pause(0.1)
+            taken.append((stays.num_fds(), stays.num_threads()))
     finally:
         enough.touch()
         job.close()

@@ -87,6 +87,9 @@ void bind_link(nb::module_& module) {
           "(records and marks that were put in here, those that were given on from here): equal at its two ends, it is empty.")
       .def_prop_ro(
           "encryption", [](const LinkObject& self) { return self.link->encryption(); }, "The protocol and its suite; empty if it has none.")
+      .def_prop_ro(
+          "ended", [](const LinkObject& self) { return self.link->has_ended(); },
+          "Whether both sides have said goodbye: nothing comes any more.")
       .def_prop_ro("failure", [](const LinkObject& self) { return self.link->failure(); }, "What went wrong first; empty if nothing did.");
 }
 

@@ -19,14 +19,15 @@ Gather::Gather(std::shared_ptr<const Schema> schema, GatherOptions options) : sc
 
 Gather::~Gather() {
   interrupt();
-  for (Arm& arm : arms_) arm.thread.join();
+  for (const auto& arm : arms_) arm->thread.join();
 }
 
 bool Gather::add(std::shared_ptr<Link> link) {
   const Lock guard(mutex_);
   if (ended_ || stopping_) return false;
   link->open_in(schema_);
-  Arm& arm = arms_.emplace_back();
+  linked_ = true;
+  Arm& arm = *arms_.emplace_back(std::make_unique<Arm>());
   arm.link = std::move(link);
   arm.thread = std::thread([this, &arm] { receive(arm); });
   return true;
@@ -52,7 +53,7 @@ std::vector<std::string> Gather::lost() const {
 void Gather::interrupt() noexcept {
   const Lock guard(mutex_);
   stopping_ = true;
-  for (const Arm& arm : arms_) arm.link->interrupt();
+  for (const auto& arm : arms_) arm->link->interrupt();
   arrived_.notify_all();
   taken_.notify_all();
   marks_.close();
@@ -71,10 +72,21 @@ void Gather::receive(Arm& arm) {
     Lock lock(mutex_);
     if (!problem.empty()) lost_.push_back(problem);
     arm.stage = outcome == Link::Outcome::Ok ? Stage::Arrived : Stage::Ended;
+    arm_ended_ = arm_ended_ || arm.stage == Stage::Ended;
     arrived_.notify_all();
     taken_.wait(lock, [&]() REL_HELD(mutex_) { return arm.stage != Stage::Arrived || stopping_; });
     if (arm.stage == Stage::Ended || stopping_) return;
   }
+}
+
+// Their threads end without the mutex.
+void Gather::let_go_of_ended() {
+  if (!std::exchange(arm_ended_, false)) return;
+  std::erase_if(arms_, [this](const std::unique_ptr<Arm>& arm) REL_HELD(mutex_) {
+    if (arm->stage != Stage::Ended || arm.get() == current_) return false;
+    arm->thread.join();
+    return true;
+  });
 }
 
 std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* context) {
@@ -86,8 +98,9 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       context->fail(lost_.front());
       return REL_FAILED(0);
     }
+    let_go_of_ended();
     for (std::size_t tried = 0; found == nullptr && tried < arms_.size(); ++tried) {
-      Arm& arm = arms_[next_++ % arms_.size()];
+      Arm& arm = *arms_[next_++ % arms_.size()];
       if (arm.stage == Stage::Arrived && is_due(arm)) found = &arm;
     }
     if (found != nullptr) break;
@@ -102,8 +115,8 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       ++pieces_passed_;
       return left;
     }
-    const bool links_ended = std::ranges::all_of(arms_, [](const Arm& arm) { return arm.stage == Stage::Ended; });
-    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && (sealed_ || arms_.size() + options_.local_ends > 0)) {
+    const bool links_ended = std::ranges::all_of(arms_, [](const auto& arm) { return arm->stage == Stage::Ended; });
+    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && (sealed_ || linked_ || options_.local_ends > 0)) {
       ended_ = true;
       marks_.close();
       lock.unlock();
@@ -159,10 +172,10 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
   {
     const Lock guard(mutex_);
-    for (const Arm& other : arms_) {
-      if (other.stage == Stage::Ended) continue;
-      if (!other.watermark.has_value()) return;
-      lowest = std::min(lowest, *other.watermark);
+    for (const auto& other : arms_) {
+      if (other->stage == Stage::Ended) continue;
+      if (!other->watermark.has_value()) return;
+      lowest = std::min(lowest, *other->watermark);
     }
     if (local_.watermark.has_value() && local_ended_ == 0) lowest = std::min(lowest, *local_.watermark);
   }
@@ -191,9 +204,9 @@ bool Gather::is_due(const Arm& arm) const noexcept {
 // Who has ended counts as one by whom it has come.
 bool Gather::is_aligned(std::int64_t epoch) const noexcept {
   const auto has_come = [epoch](Mark mark) { return mark.kind == MarkKind::Epoch && mark.value == epoch; };
-  for (const Arm& arm : arms_) {
-    if (arm.stage == Stage::Ended) continue;
-    if (arm.stage != Stage::Arrived || arm.received.header.kind != FrameKind::Mark || !has_come(arm.received.mark())) return false;
+  for (const auto& arm : arms_) {
+    if (arm->stage == Stage::Ended) continue;
+    if (arm->stage != Stage::Arrived || arm->received.header.kind != FrameKind::Mark || !has_come(arm->received.mark())) return false;
   }
   if (!pieces_.empty()) return pieces_.front().records == nullptr && has_come(pieces_.front().mark);
   return local_ended_ == options_.local_ends;

@@ -178,6 +178,12 @@ std::string Link::failure() const {
   return failure_;
 }
 
+bool Link::has_ended() const {
+  const Lock lock(mutex_);
+  if (role_ == Role::Out) return goodbye_heard_;
+  return goodbye_due_ && (output_broken_ || (goodbye_gone_ && !has_unsent()));
+}
+
 LinkCounters Link::counters() const noexcept {
   LinkCounters counters;
   counters.frames_sent = totals_.frames_sent.load(std::memory_order_relaxed);

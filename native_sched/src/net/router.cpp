@@ -54,15 +54,14 @@ Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
   publish();
 }
 
-Router::~Router() {
-  interrupt();
-  for (std::thread& farewell : farewells_) farewell.join();
-}
+Router::~Router() { interrupt(); }
 
 void Router::interrupt() noexcept {
   const Lock guard(mutex_);
   stopping_.store(true);
-  for (const auto& link : links_) link->interrupt();
+  for (const auto& known : links_) {
+    if (const auto link = known.lock()) link->interrupt();
+  }
   changed_.notify_all();
 }
 

@@ -34,7 +34,8 @@ std::uint64_t Router::post(Command command) {
   const Lock guard(mutex_);
   command.ticket = ++tickets_;
   if (command.link != nullptr) {
-    links_.push_back(command.link);
+    std::erase_if(links_, [](const auto& link) { return link.expired(); });
+    links_.emplace_back(command.link);
     if (stopping_.load()) command.link->interrupt();
   }
   if (closed_) {
@@ -50,7 +51,11 @@ std::uint64_t Router::post(Command command) {
 
 // The goodbye waits for an answer.
 void Router::say_goodbye(std::shared_ptr<Link> link) {
-  farewells_.emplace_back([link = std::move(link)] { (void)link->finish(); });
+  std::erase_if(farewells_, [](const auto& one) { return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  farewells_.push_back(std::async(std::launch::async, [link = std::move(link)]() mutable {
+    (void)link->finish();
+    link.reset();
+  }));
 }
 
 // Of the oldest command that has none.

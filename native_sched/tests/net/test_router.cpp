@@ -129,7 +129,8 @@ struct TwoPes {
     pe0.scheduler.start({.thread_count = 1});
   }
 
-  void start_second(const std::string& models) {
+  // Its links, as this side has them.
+  std::array<std::weak_ptr<Link>, 2> start_second(const std::string& models) {
     const auto schema = row_schema();
     auto [near, far] = link_pair("router>counts1");
     auto [from, to] = link_pair("counts1>sink");
@@ -147,6 +148,7 @@ struct TwoPes {
     pe1.scheduler.connect(tap, leave);
     pe1.scheduler.start({.thread_count = 1});
     CHECK(command(router->attach(1, near, 1)) == Router::Answer::Done);
+    return {near, to};
   }
 
   Router::Answer command(std::uint64_t ticket) {
@@ -241,6 +243,20 @@ TEST(the_end_waits_for_keys_that_move) {
   Link::Received received;
   while (far->receive(received) == Link::Outcome::Ok) CHECK(received.header.kind == FrameKind::Mark);
   CHECK(far->failure().empty());
+}
+
+// A job that runs for months has had many replicas.
+TEST(who_stays_lets_go_of_the_links_of_a_replica_that_left) {
+  TwoPes pes("d", 100, 64U << 20);
+  const auto links = pes.start_second("d");
+  pes.move({1, 2}, 0, 1);
+  pes.move({1, 2}, 1, 0);
+  CHECK(pes.command(pes.router->detach(1, 1)) == Router::Answer::Done);
+  CHECK(pes.pe1.scheduler.wait_for(60s));
+  for (const auto& link : links) CHECK(eventually([&] { return link.expired(); }));
+  const auto before = pes.pe0.last_sink().rows.load();
+  CHECK(eventually([&] { return pes.pe0.last_sink().rows.load() > before; }));
+  pes.finish();
 }
 
 // Behind the last record of an edge its tap, and nobody else, has the mark of that edge; other edges may go on.

@@ -102,8 +102,9 @@ class Routing:
 
     @property
     def links(self) -> Mapping[str, _native.Link]:
-        """Those that there have been, by name."""
+        """Those that there are, by name."""
         with self._lock:
+            self._forget_ended()
             return dict(self._links)
 
     @property
@@ -295,9 +296,15 @@ class Routing:
         patience = self._spec.config.patience
         kept = native_link(connection, link.name, peer, patience, LINK_FRAME_BYTES, LINK_WINDOW_BYTES)
         with self._lock:
+            self._forget_ended()
             self._links[link.name] = kept
             self._peers[link.name] = peer
         return kept
+
+    def _forget_ended(self) -> None:
+        """Lets go of the links of replicas that have gone; their elements may be many by and by."""
+        for name in [name for name, link in self._links.items() if link.ended]:
+            del self._links[name], self._peers[name]
 
     def _key(self, plan: RouterPlan, key: bytes, null: bool) -> str:
         """What is told of a key; of the last one it is known."""

@@ -11,7 +11,8 @@
 // themselves as well; an arm that has had it waits. (Where the output of gather and tap meets, the engine does the same.)
 //
 // A gather ends when all links that it knows and all local ends (replicas in the same PE) have ended, and there is at least one, or none will
-// come (seal). A link that comes after that is refused: its sender learns it by the loss of the link.
+// come (seal). A link that comes after that is refused: its sender learns it by the loss of the link. Replicas come and go as long as a job
+// runs: the source lets go of a link that has ended, and of its thread.
 #pragma once
 
 #include <atomic>
@@ -87,6 +88,7 @@ class Gather {
   };
 
   void receive(Arm& arm);
+  void let_go_of_ended() REL_HELD(mutex_);
   [[nodiscard]] bool is_due(const Arm& arm, bool records, Mark mark) const noexcept REL_HELD(mutex_);
   [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept REL_HELD(mutex_);
   [[nodiscard]] bool is_due(const Arm& arm) const noexcept REL_HELD(mutex_);
@@ -103,8 +105,10 @@ class Gather {
   mutable Mutex mutex_;  // an arm that has arrived belongs to the source's thread
   std::condition_variable arrived_;
   std::condition_variable taken_;
-  std::deque<Arm> arms_ REL_GUARDED_BY(mutex_);  // never moves
-  std::size_t next_ REL_GUARDED_BY(mutex_) = 0;  // turn and turn about
+  std::vector<std::unique_ptr<Arm>> arms_ REL_GUARDED_BY(mutex_);
+  bool linked_ REL_GUARDED_BY(mutex_) = false;     // there has been an arm
+  bool arm_ended_ REL_GUARDED_BY(mutex_) = false;  // since the source looked
+  std::size_t next_ REL_GUARDED_BY(mutex_) = 0;    // turn and turn about
   std::size_t local_ended_ REL_GUARDED_BY(mutex_) = 0;
   std::deque<Piece> pieces_ REL_GUARDED_BY(mutex_);
   std::size_t piece_bytes_ REL_GUARDED_BY(mutex_) = 0;

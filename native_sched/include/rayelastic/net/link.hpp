@@ -75,6 +75,7 @@ class Link {
   [[nodiscard]] LinkCounters counters() const noexcept;  // any thread
   [[nodiscard]] const LinkOptions& options() const noexcept { return options_; }
   [[nodiscard]] std::string failure() const;  // what the first Failed was, empty before; any thread
+  [[nodiscard]] bool has_ended() const;       // both sides have said goodbye: nothing will come over it any more; any thread
   [[nodiscard]] std::string encryption() const { return tls_ ? tls_->in_force() : std::string(); }
 
   // What the two operators below use; each side from its operator's thread.

@@ -31,10 +31,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "rayelastic/mutex.hpp"
@@ -184,8 +184,8 @@ class Router {
   std::deque<Answer> answers_ REL_GUARDED_BY(mutex_);  // of the last tickets up to answered_
   std::uint64_t answered_ REL_GUARDED_BY(mutex_) = 0;
   bool closed_ REL_GUARDED_BY(mutex_) = false;                       // all that was sent has arrived: commands are answered at once
-  std::vector<std::shared_ptr<Link>> links_ REL_GUARDED_BY(mutex_);  // all that there ever were, for interrupt()
-  std::vector<std::thread> farewells_ REL_GUARDED_BY(mutex_);        // of links that leave: a goodbye waits for an answer
+  std::vector<std::weak_ptr<Link>> links_ REL_GUARDED_BY(mutex_);    // those that there are, for interrupt()
+  std::vector<std::future<void>> farewells_ REL_GUARDED_BY(mutex_);  // of links that leave: a goodbye waits for an answer
   RouterCounters counters_ REL_GUARDED_BY(mutex_);
   std::optional<HotKey> hottest_ REL_GUARDED_BY(mutex_);
 };
