@@ -185,8 +185,6 @@ class _Search:
 
     def _gather(self, moves: int) -> None:
         """Bring elements to the node where most of their neighbours are, if it has room."""
-        if moves <= 0:
-            return
         for pe in self.plan.pes:
             if moves <= 0:
                 return

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -16,6 +16,7 @@ from rayelastic.job import Job, start
 from rayelastic.plan.config import JobConfig
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import read_journal
+from rayelastic.runtime.watch.machine_load import available_cpus
 
 ENOUGH = 12  # passes of a loop
 RECORDED = Path(__file__).parent / "journals" / "two_cores.jsonl"
@@ -133,6 +134,39 @@ def test_what_is_set_is_left() -> None:
         job.close()
     assert (models["map1"], models["map2"]) == ("dynamic", "manual")
     assert {adaptation.decision.thread_count for adaptation in seen} == {2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "fewest", "most"),
+    [({}, 1, available_cpus()), ({"max_threads": 7}, 1, 7), ({"threads": 3, "max_threads": 7}, 3, 3)],
+)
+def test_threads_are_sought_up_to_what_was_allowed_else_up_to_the_cpus(
+    settings: dict[str, int], fewest: int, most: int
+) -> None:
+    job = started(**settings)
+    try:
+        seen = passes(job, 1)[0].observation
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert (seen.minimum_threads, seen.maximum_threads) == (fewest, most)
+
+
+@pytest.mark.parametrize(("regions", "shared"), [("fixed", {"twice", "sums"}), ("manual", {"sums"})])
+def test_a_function_is_run_by_whoever_fills_its_queue_if_what_it_gives_is_counted_in_parts_here(
+    regions: Literal["fixed", "manual"], shared: set[str]
+) -> None:
+    """What may go to replicas elsewhere may not."""
+    topology = rel.Topology("parts")
+    twice = topology.source("numbers", rel.sequence(10**12)).map("twice", lambda t: t.value * 2, schema=Number)
+    twice.key_by("value").aggregate("sums", n=rel.count()).sink("out", rel.count())
+    job = start(topology, JobConfig(adaptation_period=0.1, regions=regions))
+    try:
+        seen = passes(job, 1)[0].observation
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert {operator.name for operator in seen.operators if operator.shared} == shared
 
 
 def test_off_and_all_set_adapt_nothing() -> None:

@@ -11,6 +11,7 @@ import pytest
 from rayelastic import JobConfig
 from rayelastic.errors import LinkError
 from rayelastic.plan.plan_parts import PlanLink
+from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.element.reach import links
 from rayelastic.runtime.element.reach.dialling import Dialler
 from rayelastic.runtime.element.reach.entrance import Entrance
@@ -92,6 +93,16 @@ def test_nobody_is_let_in_once_it_is_closed(entrance: Entrance) -> None:
     entrance.close()
     with pytest.raises(LinkError):
         answer(entrance, "a")
+
+
+def test_nobody_is_let_in_by_an_element_that_is_closed() -> None:
+    element = InProcessHost().start_pe(spec("pe1", (WORDS,)))
+    address = element.within(PATIENCE).open()
+    assert address is not None
+    socket.create_connection((address.host, address.port)).close()
+    element.kill()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address.host, address.port))
 
 
 @pytest.fixture

@@ -6,14 +6,18 @@ import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.errors import ConfigError
-from rayelastic.job import Job, start
+from rayelastic.job import Job, prepare, start
 from rayelastic.policy.regions.actions import Verdict
+from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_region_journal
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
 
@@ -153,6 +157,20 @@ def test_the_papers_algorithms_decide_in_a_running_job() -> None:
             assert reverted.decision.rule == "Joker Algorithm 6"
             assert "not worth it" in reverted.decision.reason
             assert reverted.in_force.region("r1").replicas == before.observation.plan.region("r1").replicas
+
+
+@pytest.mark.parametrize(("regions", "short"), [("elastic", 4), ("paper", 1)])
+def test_the_first_periods_are_short_of_the_papers_algorithms_the_very_first(
+    regions: Literal["elastic", "paper"], short: int
+) -> None:
+    """A load that is there from the start is answered soon, in a window of one period; the paper's has several."""
+    config = rel.JobConfig(regions=regions, region_period=2.0)
+    coordinator = Coordinator(prepare(topology_of(PacedFeed(keys=5)), config), InProcessHost())
+    (loop,) = (loop for loop in coordinator._loops._all if isinstance(loop, RegionLoop))
+    periods = []
+    for loop._number in range(6):
+        periods.append(loop.due)
+    assert periods == [1.0] * short + [2.0] * (6 - short)
 
 
 def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:

@@ -272,6 +272,27 @@ def test_a_savepoint_that_cannot_be_written_lets_the_job_go_on(
         job.close()
 
 
+def test_python_values_are_saved_under_a_key_alone_and_the_job_goes_on(
+    feed: Events, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    topology = rel.Topology("values")
+    keyed = topology.source("events", script(feed, gates)).key_by("key")
+    keyed.map("kept", lambda t, kept: kept.append(t) or t, state=list, schema=Event, lane="python").sink(
+        "out", rel.count()
+    )
+    job = rel.start(topology)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        with pytest.raises(StateError, match="'kept'.*saved in signed snapshots only"):
+            job.snapshot(tmp_path / "unsigned")
+        job.snapshot(rel.Snapshot(tmp_path / "signed", key=b"of this test alone"))
+        for gate in gates:
+            gate.open()
+        assert job.wait(PATIENCE)["out"] == len(feed.given)
+    finally:
+        job.close()
+
+
 class Small(NamedTuple):
     n: int
     text: str

@@ -139,4 +139,5 @@ def test_a_job_that_is_over_stays_so_when_its_coordinator_dies(state: State, tmp
     else:
         with pytest.raises(JobCancelledError):
             job.wait(PATIENCE)
+        assert second._journal.results == {}, "of a job that has finished alone what it left is noted"
     first.close()

@@ -52,6 +52,8 @@ class Line:
 
         >>> Line("a", "b", ((0, 5), (20, 5))).crosses(Box(5, 0, 10, 10))
         True
+        >>> Line("a", "b", ((0, 20), (8, 20), (8, 5))).crosses(Box(5, 0, 10, 10))  # with its last piece
+        True
         """
         pieces = (Box(min(x, u), min(y, v), abs(u - x), abs(v - y)) for (x, y), (u, v) in pairwise(self.points))
         return any(piece.overlaps(box) for piece in pieces)

@@ -107,6 +107,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "map that yields, async": (lambda t, s: s.map("m", yields_later), GraphError, "m", "Use flat_map"),
     "map that yields": (lambda t, s: s.map("m", yields), GraphError, "m", "Use flat_map"),
     "filter that yields": (lambda t, s: s.filter("f", yields), GraphError, "f", "Use flat_map"),
+    "choice that yields": (lambda t, s: s.split("m", 2, by=yields), GraphError, "m", "or return instead of yield"),
     # states
     "state value": (lambda t, s: s.key_by("symbol").map("m", lambda t, s: t, state=0), GraphError, "m", "state=0 can't make"),
     "state without defaults": (lambda t, s: s.key_by("symbol").map("m", lambda t, s: t, state=Total), GraphError, "m", "seen have no default"),

@@ -83,6 +83,14 @@ def test_a_window_may_be_given_after_each_tuple() -> None:
     assert out.given == [(0, 10, False, False, [1, 2])]
 
 
+def test_a_window_may_be_given_every_so_many_ticks_of_its_own() -> None:
+    program, state, out = windows(Early(every=3))
+    program.on_tuple(1, state, out.at(24))
+    assert sorted(out.timers) == [25, 29], "the next one after its start, and its end"
+    program.on_time(25, state, out.at(25))
+    assert out.given == [(20, 30, False, False, [1])]
+
+
 def test_a_late_tuple_corrects_windows_for_as_long_as_they_are_open() -> None:
     program, state, out = windows(lateness=5)
     program.on_tuple(1, state, out.at(3))

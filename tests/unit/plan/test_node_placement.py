@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,13 @@ def test_one_link_is_worth_a_move() -> None:
     apart = plan.with_nodes({"pe0": "a", "pe1": "b"})
     assert place(apart, [Node("a", 2), Node("b", 2)], {}).moved == ()
     assert place(apart, [Node("a", 2), Node("b", 2)], {}, moves=2).moved == ("pe0",)
+
+
+@pytest.mark.parametrize("moves", range(4))
+def test_no_more_elements_move_than_may(moves: int) -> None:
+    plan = spread(4).with_nodes({"pe0": "a", "pe1": "b", "pe2": "c", "pe3": "d"})
+    found = place(plan, [Node("a", 9), Node("b", 1), Node("c", 1), Node("d", 1)], {}, moves=moves)
+    assert found.moved == ("pe1", "pe2", "pe3")[:moves]
 
 
 @st.composite

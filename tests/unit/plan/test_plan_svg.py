@@ -108,6 +108,14 @@ def test_a_box_of_several_operators_shows_another_behind_it(branches: int, behin
     assert plan_svg(plan(edges)).count('rx="5"') == behind
 
 
+@pytest.mark.parametrize(("other", "shown"), [("compiled", "compiled, manual"), ("python", "manual")])
+def test_a_box_of_several_operators_says_what_they_have_in_common(other: str, shown: str) -> None:
+    edges = [edge for n in range(60) for edge in [("source", f"part{n}"), (f"part{n}", "out")]]
+    notes = {f"part{n}": OperatorNote(other if n == 7 else "compiled", "manual") for n in range(60)}
+    titles = [one.text or "" for one in ET.fromstring(plan_svg(plan(edges), notes)).iter(f"{SVG}title")]
+    assert [title.rpartition(" x 60, ")[2] for title in titles if " x 60" in title] == [shown]
+
+
 @pytest.mark.parametrize("letters", [LETTERS - 1, LETTERS, LETTERS + 1, 40])
 def test_names_fit_their_boxes(letters: int) -> None:
     name = "n" * (letters - 1) + "z"

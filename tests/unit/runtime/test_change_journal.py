@@ -202,3 +202,15 @@ def test_when_the_job_began_is_known_whatever_lines_are_left() -> None:
     journal.end(CHANGE.new)
     journal.checkpointed(SavedAt(1, "there"), CHANGE.new, 1)
     assert ChangeJournal(store).began == journal.began == 5.0
+
+
+def test_a_checkpoint_that_could_not_be_noted_is_told_and_left_out() -> None:
+    store = Store()
+    journal = ChangeJournal(store)
+    journal.end(PLAN)
+    store.taken = True
+    with pytest.raises(JobExistsError):
+        journal.checkpointed(SavedAt(1, "first"), PLAN, 1)
+    store.taken = False
+    assert journal.checkpointed(SavedAt(2, "second"), PLAN, 1) == (SavedAt(1, "first"),)
+    assert journal.checkpoints == (SavedAt(2, "second"),)

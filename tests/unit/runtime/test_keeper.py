@@ -31,3 +31,11 @@ def test_a_coordinator_is_needed_until_nobody_can_ask(
     keeper.asked(asked)
     clock.advance(seconds)
     assert keeper.is_needed() is needed
+
+
+def test_who_has_been_closed_ends_nothing_any_more() -> None:
+    ended: list[bool] = []
+    keeper = Keeper(lambda: State.FINISHED, lambda: True, lambda: ended.append(True), linger=0, look=0)
+    keeper.asked("close")
+    keeper._run()
+    assert not ended
