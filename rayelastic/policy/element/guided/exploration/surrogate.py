@@ -29,6 +29,7 @@ DOUBLINGS = 1.0  # of the thread count, behind which a miss says little
 QUEUES = 0.5  # share of the queues that differs, behind which a miss says little
 UNLIKELY = 0.005  # odds below which a model is left out
 MEETINGS = 1.0  # share of the places where streams meet with a queue in the one only, likewise
+DECIMALS = 7  # of beliefs: what lies behind them differs with how a CPU adds up, and must not decide between equals
 
 Floats = NDArray[np.float64]
 
@@ -100,6 +101,7 @@ class Surrogate:
             squares += odds @ (expected**2 + variance)
         means, squares = means / total, squares / total
         doubts = np.sqrt(np.maximum(squares - means**2, 0.0))
+        means, doubts = means.round(DECIMALS), doubts.round(DECIMALS)
         return {one: Belief(float(mean), float(doubt)) for one, mean, doubt in zip(ones, means, doubts, strict=True)}
 
     def _apart(self, ones: Sequence[Configuration]) -> Floats:
