@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.cluster, pytest.mark.nightly, pytes
 
 MINUTES = 8
 KILL_EVERY, CHANGE_EVERY = 60.0, 5.0  # seconds
-COORDINATORS = 4  # one kill in so many is of the coordinator
+COORDINATORS = 4  # one kill in so many is of the coordinator: its element is twice as old when it is looked at next
 ROWS = 700_000  # a thousand a second at most, until all kills are done
 PACE, BURST = 0.1, 100  # seconds between so many rows
 KEYS = 997
@@ -116,10 +116,10 @@ def soaked(job: rel.Job, seconds: float, saved: Path, keys: set[str], dice: rand
             rescaled(job, dice.randint(1, 3))
         looks.append(look(job, saved, keys))
         number += 1
-        if number % COORDINATORS:
-            kill_an_element(job, dice)
-        else:
+        if number % COORDINATORS == WARM:  # so that there is such an element in each half of the looks
             kill_the_coordinator(job)
+        else:
+            kill_an_element(job, dice)
     return looks
 
 
