@@ -102,9 +102,8 @@ class Routing:
 
     @property
     def links(self) -> Mapping[str, _native.Link]:
-        """Those that there are, by name."""
+        """Those that there are, by name, and those that have ended since the last one was made: a job's at its end."""
         with self._lock:
-            self._forget_ended()
             return dict(self._links)
 
     @property
