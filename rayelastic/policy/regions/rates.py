@@ -31,9 +31,10 @@ from rayelastic.policy.regions.proposal import next_node, propose
 from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.policy.regions.tried.costs import SHARE, Costs
 from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.policy.regions.tried.rejections import Rejections, Reversals
-from rayelastic.policy.regions.tried.trial import Carried, Trial
+from rayelastic.policy.regions.tried.trial import Carried, Fewer, Trial
 
 __all__ = ["RateAdaptation"]
 
@@ -73,13 +74,8 @@ class RateAdaptation:
         self._sharings: dict[str, int] = {}  # {region: times that its partitions moved, and it was worth it}
         self._paid_at = 0.0  # tuples/s that were carried when something was learned
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
-        self._costs = {
-            "split": self._t.split_cost,
-            "merge": self._t.split_cost,
-            "rebalance": self._t.rebalance_cost,
-            PARTINGS: self._t.restart_cost,
-            "share": self._t.rebalance_cost,
-        }
+        self._costs = Costs(self._t, self._can.going_on)
+        self._fewer: Fewer | None = None  # replicas that may carry as much: to be tried next
         self._age = self._waited = self._starved = self._doubts = self._grow = self._shrink = self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
@@ -93,15 +89,15 @@ class RateAdaptation:
             self._undone(seen.plan)
             self._started(seen.plan)
         self._plan = seen.plan
-        lost = self._replace_lost(seen)
-        if lost is not None:
+        if (lost := self._replace_lost(seen)) is not None:
             return lost
         if unasked:
             return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
         self._age += 1
         self._rejected.tick()
         self._reversals.tick()
-        self._charge(seen)
+        if seen.cost is not None and self._trial is not None:
+            self._costs.charge(self._trial, seen.cost)
         if self._age <= self._t.warm_up:
             return self._hold(seen, "warming up after the change")
         if self._trial and seen.waits_for_cpus > self._t.others and self._starved < self._t.settle_periods:
@@ -118,8 +114,8 @@ class RateAdaptation:
             self._waited += 1
             self._age = self._t.warm_up
             self._known.forget(seen.plan)
-            made = "sources wait for room and have made nothing"
-            return self._hold(seen, f"{made}: not judged, {self._waited} of {self._t.settle_periods} periods")
+            waited = f"not judged, {self._waited} of {self._t.settle_periods} periods"
+            return self._hold(seen, f"sources wait for room and have made nothing: {waited}")
         if self._age < self._t.warm_up + self._t.verify:
             return self._prepared(seen, "measuring")
         unsettled = not seen.settled and self._waited < self._t.settle_periods
@@ -137,7 +133,8 @@ class RateAdaptation:
     # --- deciding ---------------------------------------------------------------------------------------------------
 
     def _sizing(self, seen: PlanObservation) -> Sizing:
-        return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, self._can)
+        can = self._rejected.bounded(self._can, self._t.max_replicas)
+        return Sizing.of(seen.plan, self._known, seen.nodes, self._rejected.shapes, self._t, can)
 
     def _carried(self, sizing: Sizing) -> Carried:
         return Carried(sizing.carried, sizing.offered, self._known.passed, self._known.stands)
@@ -153,6 +150,9 @@ class RateAdaptation:
         sizing = self._aimed(self._sizing(seen))
         if bound := sizing.out_of_bounds():
             return self._bound(seen, sizing, bound)
+        if (fewer := self._fewer) is not None:
+            self._fewer = None
+            return self._change(seen, sizing, fewer.shapes, [], grows=False, fewer=fewer)
         wanted = sizing.larger(stable=self._stable >= self._t.stable_periods)
         wanted = self._earlier.raised(wanted, sizing, guessed=self._known.guesses)
         relieve, crowded = [], False
@@ -185,7 +185,14 @@ class RateAdaptation:
         return replace(held, soon_on=next_node(sizing, wanted, seen.nodes) or "") if self._grow else held
 
     def _change(
-        self, seen: PlanObservation, sizing: Sizing, wanted: Mapping[str, Shape], relieve: list[str], *, grows: bool
+        self,
+        seen: PlanObservation,
+        sizing: Sizing,
+        wanted: Mapping[str, Shape],
+        relieve: list[str],
+        *,
+        grows: bool,
+        fewer: Fewer | None = None,
     ) -> AdaptationDecision:
         proposal = propose(sizing, wanted, seen.nodes, relieve)
         self._grow = self._shrink = 0
@@ -195,15 +202,16 @@ class RateAdaptation:
         if not proposal.actions:
             return self._hold(seen, f"{what}; no node has room, but for what was tried in vain", proposal.request)
         what = f"{self._earlier.text(proposal.shapes)}{what}{sizing.named}" if grows else what
-        cost = max(self._costs[action.kind] for action in proposal.actions)
+        what += "; more gave far less than expected, and no CPU was free: fewer may do" if fewer is not None else ""
+        cost = self._costs.of([action.kind for action in proposal.actions])
         gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
         words = ", ".join(action.text() for action in proposal.actions)
         why = f"{what}; {words}: {'expected gain' if grows else 'threads saved'} {gain:.0%}, cost {cost:.1f} s"
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
-        self._notes(tuple(wanted), grows=grows)
-        now = self._carried(sizing)
-        self._trial = Trial(seen.plan, proposal.actions, proposal.shapes, now, gain, grows, tuple(relieve))
+        self._notes(tuple(wanted) if fewer is None else (), grows=grows)
+        now, left = self._carried(sizing), tuple(relieve)
+        self._trial = Trial(seen.plan, proposal.actions, proposal.shapes, now, gain, grows, left, fewer=fewer)
         self._started(proposal.plan)
         return AdaptationDecision(
             proposal.plan,
@@ -231,7 +239,7 @@ class RateAdaptation:
     def _share(self, seen: PlanObservation, sizing: Sizing, sharing: Sharing) -> AdaptationDecision:
         """Asks for partitions at other replicas: no replica more, and what moves is little."""
         self._grow = self._shrink = 0
-        cost = self._costs["share"]
+        cost = self._costs.of([SHARE])
         why = (
             f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried; replicas aren't equally busy: "
             + ", ".join(action.text() for action in sharing.actions)
@@ -249,7 +257,7 @@ class RateAdaptation:
     def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
         """Asks for operators in other processes, if that pays for the pause of all."""
         self._grow = self._shrink = 0
-        cost, names = self._costs[PARTINGS] + self._can.going_on, ", ".join(parting.operators)
+        cost, names = self._costs.of([PARTINGS]), ", ".join(parting.operators)
         gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
         why = (
             f"{self._earlier.text({}, parting.operators) if grows else ''}"
@@ -274,14 +282,16 @@ class RateAdaptation:
     # --- judging: section 4.3 ---------------------------------------------------------------------------------------
 
     def _judge(self, seen: PlanObservation) -> AdaptationDecision:
-        trial = self._trial
+        trial, self._trial = self._trial, None
         assert trial is not None
-        self._trial = None
-        sizing = self._sizing(seen)
-        now = self._carried(sizing)
+        now = self._carried(sizing := self._sizing(seen))
         measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {trial.gained(now):+.0%}"
-        apart = trial.parting.operators if trial.parting is not None else ()
-        if trial.is_good(now, self._t):
+        apart, good = trial.parting.operators if trial.parting is not None else (), trial.is_good(now, self._t)
+        if trial.fewer is not None or seen.waits_for_cpus > self._t.others:
+            self._fewer = trial.halved(now, self._t, good=good)
+        if good:
+            for name, (_, replicas) in trial.shapes.items() if trial.fewer is not None else ():
+                self._rejected.enough(name, replicas)
             for name in (*trial.shapes, PARTINGS) if trial.grows else ():
                 self._rejected.kept(name)
             less = 0 < self._t.carried * self._paid_at <= sizing.carried  # as much with fewer is learned, too
@@ -299,7 +309,7 @@ class RateAdaptation:
             plan = action.revert(plan)
         self._in_vain |= set(trial.relieved)
         self._earlier, self.learned = (one.undone(trial.shapes, apart) for one in (self._earlier, self.learned))
-        for name, shape in trial.shapes.items():
+        for name, shape in trial.shapes.items() if trial.fewer is None else ():
             if shape != shape_of(trial.before.region(name)):
                 self._rejected.add(name, shape)
         if trial.parting is not None:
@@ -337,16 +347,6 @@ class RateAdaptation:
         if self._latency is not None:
             self._latency.forget()
         self._age = self._waited = self._starved = self._doubts = self._stable = 0
-
-    def _charge(self, seen: PlanObservation) -> None:
-        """Remember what the last change cost, by its dearest kind of action."""
-        if seen.cost is None or self._trial is None:
-            return
-        kinds, cost = {action.kind for action in self._trial.actions}, seen.cost
-        if self._trial.parting is not None:
-            kinds, cost = {PARTINGS}, max(0.0, cost - self._can.going_on)
-        kind = "rebalance" if "rebalance" in kinds else next(iter(sorted(kinds)))
-        self._costs[kind] += self._t.cost_weight * (cost - self._costs[kind])
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 

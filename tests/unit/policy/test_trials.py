@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.run import ClusterSimulation
@@ -37,10 +39,12 @@ def slowed(seen: RegionObservation, factor: float) -> RegionObservation:
 class StartingProcesses:
     """The default, on a host whose CPUs go to what each change starts, for some periods; it tells so, or not."""
 
+    ELASTIC: tuple[str, ...] = ()
+
     def __init__(self, periods: int, *, tells: bool = True, left: float = 0.3, from_start: bool = False) -> None:
         self._policy = OrganicAdaptation(
             thresholds=OrganicThresholds.of_running_jobs(0.8),
-            actuation=Actuation.of_running_jobs((), 8, restarts=True),
+            actuation=Actuation.of_running_jobs(self.ELASTIC, 8, restarts=True),
         )
         self._periods = periods
         self._tells, self._share = tells, left
@@ -149,3 +153,47 @@ def test_a_change_behind_which_sources_stand_is_not_kept_for_that() -> None:
     policy = StandingSources(periods=30)
     verdicts = [step.decision.verdict for step in played(policy).changes()]
     assert verdicts[:2] == [Verdict.TRY, Verdict.REVERT]
+
+
+class FewCores(StartingProcesses):
+    """The default, on a node that has two cores for all its processes, and says that it has more: others use them."""
+
+    ELASTIC = ("r1",)
+    CORES, LOSS = 2.0, 0.05  # of what is carried, for each process that there is too many
+
+    def step(self, seen: PlanObservation) -> AdaptationDecision:
+        replicas = len(seen.plan.pes)
+        if (over := replicas - self.CORES) > 0:
+            share = self.CORES / replicas * (1.0 - self.LOSS * over)
+            regions = (seen.regions[0], *(slowed(region, share) for region in seen.regions[1:]))
+            regions = (replace(regions[0], throughput=regions[1].throughput), *regions[1:])
+            seen = replace(seen, regions=regions, waits_for_cpus=1.0 - share if self._tells else 0.0)
+        decision = self._policy.step(seen)
+        self.reasons.append(decision.reason)
+        return decision
+
+
+def crowded(policy: FewCores) -> ClusterSimulation:
+    region = SimulatedRegion((SimulatedOperator("f", 100 * MICRO, token=True),), kind=RegionKind.DATA_PARALLEL)
+    plant = ClusterPlant(ClusterJob.chain("one", 1e-7, region), [SimulatedNode("n0", 8.0)], ClusterConstants())
+    simulation = ClusterSimulation(
+        plant, policy, lambda _: {"r0": 200e3}, period=2.0, noise=0.02, seed=1, offered_known=False
+    )
+    simulation.run(120)
+    return simulation
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_where_no_cpu_is_free_as_many_processes_stay_as_pay(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FewCores, "CORES", float(cores))
+    policy = FewCores(1)
+    simulation = crowded(policy)
+    assert len(simulation.trace[-1].plan.pes) == cores
+    assert any("more gave far less than expected, and no CPU was free: fewer may do" in one for one in policy.reasons)
+    assert simulation.changes()[-1].time < 80.0, "and then nothing changes any more"
+
+
+def test_nothing_is_given_back_where_nobody_waits_for_cpus() -> None:
+    policy = FewCores(1, tells=False)
+    assert len(crowded(policy).trace[-1].plan.pes) == 4
+    assert not any("fewer may do" in one for one in policy.reasons)

@@ -8,7 +8,9 @@ before, until a change of it was kept.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
+from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.model import Shape
 
 __all__ = ["Rejections", "Reversals"]
@@ -37,11 +39,25 @@ class Rejections:
         self._shapes: dict[str, set[Shape]] = {}
         self._until: dict[str, int] = {}
         self._times: dict[str, int] = {}
+        self._most: dict[str, int] = {}
 
     @property
     def shapes(self) -> Mapping[str, set[Shape]]:
         """Those that were tried in vain, by region."""
         return self._shapes
+
+    def bounded(self, can: Actuation, most: int) -> Actuation:
+        """Return what can be changed, without replicas that are known to carry no more than fewer did.
+
+        Args:
+            can: what can be changed.
+            most: replicas of a region of which nobody has said how many it may have.
+        """
+        bounds = dict(can.bounds)
+        for name, known in self._most.items():
+            fewest, most_wanted = can.bounds_of(name, most)
+            bounds[name] = fewest, max(fewest, min(most_wanted, known))
+        return replace(can, bounds=bounds) if self._most else can
 
     def tick(self) -> None:
         """A period has passed."""
@@ -54,12 +70,17 @@ class Rejections:
         self._until[region] = self._now + lasts
         self._shapes.setdefault(region, set()).add(shape)
 
+    def enough(self, region: str, replicas: int) -> None:
+        """Note replicas that carry as much as more of them: there are no more until the load changes."""
+        self._most[region] = replicas
+
     def kept(self, region: str) -> None:
         """Note that a change of a region was worth it."""
         self._times.pop(region, None)
 
     def load_changed(self) -> None:
         """Forget what has been rejected for long enough."""
+        self._most.clear()
         for region in [name for name in self._shapes if self._now >= self._until[name]]:
             del self._shapes[region]
 

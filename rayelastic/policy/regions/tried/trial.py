@@ -11,9 +11,10 @@ from rayelastic.policy.regions.model import Shape
 from rayelastic.policy.regions.parting import Parting
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
-__all__ = ["Carried", "Trial"]
+__all__ = ["Carried", "Fewer", "Trial"]
 
 LEAST_OF_PARTING = 1 / 3  # of the gain that it promises, from which on a parting of operators is kept
+FAR_LESS = 2 / 3  # of the gain that more replicas promise, below which fewer of them may well do as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,21 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Fewer:
+    """Fewer replicas that may carry as much: what more of them promised didn't come, as CPUs were waited for.
+
+    Args:
+        shapes: of the regions, half way between too few replicas and those that carry it.
+        too_few: {region: replicas that carry less}.
+        enough: tuples/s that they have to carry.
+    """
+
+    shapes: Mapping[str, Shape]
+    too_few: Mapping[str, int]
+    enough: float
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A change that is to be judged.
 
@@ -52,6 +68,7 @@ class Trial:
         relieved: nodes that it takes work from.
         parting: it, if operators go to a process of their own or back.
         shared: regions whose partitions move.
+        fewer: it, if it tries whether fewer replicas carry as much.
     """
 
     before: ExecPlan
@@ -63,6 +80,7 @@ class Trial:
     relieved: tuple[str, ...] = ()
     parting: Parting | None = None
     shared: tuple[str, ...] = ()
+    fewer: Fewer | None = None
 
     def gained(self, now: Carried) -> float:
         """Return the relative gain. The load may have changed meanwhile: the better one of share and rate counts."""
@@ -79,9 +97,31 @@ class Trial:
 
     def is_good(self, now: Carried, t: OrganicThresholds) -> bool:
         """Whether it is kept."""
+        if self.fewer is not None:
+            return now.sources >= self.fewer.enough
         if not self.grows:
             return now.share >= t.carried * min(1.0, self.carried.share)
         enough = min(t.throughput_gain, self.gain / 2)
         if self.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
             enough = max(t.throughput_gain, self.gain * LEAST_OF_PARTING)
         return now.share >= t.carried or self.gained(now) >= enough
+
+    def halved(self, now: Carried, t: OrganicThresholds, *, good: bool) -> Fewer | None:
+        """Return replicas half way between too few and as many as carry it; None if nothing is to be tried.
+
+        Args:
+            now: what is carried.
+            t: of the policy.
+            good: whether it is kept.
+        """
+        if self.fewer is None and (not good or not self.grows or self.gained(now) >= FAR_LESS * self.gain):
+            return None
+        too_few, shapes = dict(self.fewer.too_few) if self.fewer is not None else {}, {}
+        for name, (cuts, replicas) in self.shapes.items():
+            before = self.before.region(name).replicas
+            few = too_few.setdefault(name, before) if good else replicas
+            many = replicas if good else before
+            if few < (half := (few + many) // 2) < many:
+                shapes[name], too_few[name] = (cuts, half), few
+        enough = self.fewer.enough if self.fewer is not None else t.carried * now.sources
+        return Fewer(shapes, too_few, enough) if shapes else None
