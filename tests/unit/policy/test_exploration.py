@@ -13,7 +13,8 @@ from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surro
 from rayelastic.policy.element.guided.exploration.tries import exploration, kept
 from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
-from rayelastic.policy.element.guided.measurement import Series
+from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series
+from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 from rayelastic.policy.element.pieces import OperatorGraph
 
@@ -92,6 +93,18 @@ def test_what_is_best_by_one_sample_is_measured_again_even_when_enough_was_tried
     trial = tried(found)
     assert trial is not None
     assert (trial.configuration, trial.purpose) == (BEST, Purpose.EXPLORATION)
+
+
+def test_further_samples_of_the_best_decide_as_well() -> None:
+    """It was the luckiest when the last try was judged; what it is measured for later may show that it isn't best."""
+    thresholds, tests = SearchThresholds(), MeasurementThresholds()
+    measured = {NONE: Series([0.0] * 5), ALL: Series([0.6] * 5), BEST: Series([0.65, 0.4, 0.38, 0.42, 0.4])}
+    search = ConfigurationSearch(BEST, thresholds, tests, measured, explorations=thresholds.explorations)
+    search.propose(bounds(1.5))
+    assert search.best == search.peak == ALL
+    unexplored = ConfigurationSearch(BEST, thresholds, tests, measured)
+    unexplored.propose(bounds(1.5))
+    assert unexplored.best == BEST, "tests of ratios decide there"
 
 
 def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:

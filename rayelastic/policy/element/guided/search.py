@@ -122,6 +122,8 @@ class ConfigurationSearch:
 
     def propose(self, bounds: Bounds) -> Trial | None:
         """Return what to try next; None: nothing promises anything."""
+        if self.explorations and not self.saved and bounds.estimate is not None:
+            self.best = self.peak = kept(self._known(), bounds, self.thresholds)
         return propose(self._known(), bounds, self.thresholds)
 
     def _known(self) -> Known:
