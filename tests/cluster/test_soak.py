@@ -1,7 +1,8 @@
 """Eight minutes on Ray with a kill a minute and replicas that come and go (R9): rows once, and nothing grows.
 
 What is looked at before each kill: memory, open files and threads of the job's processes, its journal in Ray, and its
-checkpoints on the disk. Each element keeps its last 10,000 passes, some 1.6 kB each and one a second: that's not growth. How long it soaks doesn't change what may be there at the end.
+checkpoints on the disk. Each element keeps its last 10,000 passes, some 1.6 kB each and one a second: that's no growth.
+How long it soaks doesn't change what may be there at the end.
 """
 
 from __future__ import annotations
