@@ -169,6 +169,66 @@ def largest(t):
     return str(max(t.p, t.i))
 
 
+def chosen_of_floats(t):
+    return str(t.p or t.x)
+
+
+def once_float(t):
+    found = t.p
+    if t.i > 3:
+        found = t.x
+    return str(found)
+
+
+def largest_of_floats(t):
+    return f"{max(t.p, t.x)} {min(0.5, t.p)}"
+
+
+def largest_of_a_pair(t):
+    return str(max((t.p, t.i)))
+
+
+def bool_in_dict_of_floats(t):
+    return str({"a": t.x, "b": t.p}["b"])
+
+
+def bool_in_pairs(t):
+    return str([(t.p, 1), (t.i, 1)][0][0])
+
+
+def bool_in_dict_of_pairs(t):
+    return str({"a": (t.p, 1), "b": (t.i, 1)}["b"][0])
+
+
+def bool_in_a_pair(t):
+    pair = (t.p, 1)
+    if t.i > 3:
+        pair = (t.i, 1)
+    return str(pair[0])
+
+
+def lists_added(t):
+    return str(([t.p] + [t.i])[0])  # noqa: RUF005
+
+
+def list_added_in_place(t):
+    items = [t.i]
+    items += [t.p]
+    return str(items[1])
+
+
+def extended(t):
+    items = [t.i]
+    items.extend([t.p])
+    return str(items[1])
+
+
+def updated(t):
+    found = {"a": t.i}
+    found.update({"b": t.p})
+    return str(found["b"])
+
+
 def helper(x):
     if x > 3:
         return True
@@ -215,7 +275,14 @@ REFUSED: list[tuple[Any, str]] = [
     (once_bool, "'found' is once bool and once int"), (bool_in_list, "once bool and once int"),
     (bool_in_dict, "'d' is once bool and once int"), (appended, "once bool and once int"),
     (chosen, "once bool and once int"), (largest, "once bool and once int"),
-    (given_by_a_helper, "once bool and once int"), (inverted, "~ of a bool"), (same_number, "write =="),
+    (chosen_of_floats, "a value is once bool and once float: make it one of them by float(..) or bool(..)"),
+    (once_float, "'found' is once bool and once float"), (largest_of_floats, "once bool and once float"),
+    (largest_of_a_pair, "once bool and once int"), (bool_in_dict_of_floats, "holds float and is given int"),
+    (bool_in_pairs, "once bool and once int"), (bool_in_dict_of_pairs, "once bool and once int"),
+    (bool_in_a_pair, "'pair' is once bool and once int"), (lists_added, "once bool and once int"),
+    (list_added_in_place, "'items' is once bool and once int"), (extended, "once bool and once int"),
+    (updated, "once bool and once int"), (given_by_a_helper, "once bool and once int"),
+    (inverted, "~ of a bool"), (same_number, "write =="),
     (same_text, "write =="), (float_in_ints, "holds int and is given float"), (int_in_bools, "once bool and once int"),
     (hashed, "hash() of a float isn't compiled"), (in_turn, "taking the items of 'Names.STOP' in turn"),
     (in_turn_of_a_field, "taking the items of 'LIMITS.names' in turn"),

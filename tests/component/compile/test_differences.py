@@ -60,6 +60,21 @@ def once_bool(t: Any) -> Any:
     return t.n
 
 
+def once_bool_or_float(t: Any) -> Any:
+    if t.p:
+        return True
+    return t.x
+
+
+def mixed_in_a_pair(t: Any) -> str:
+    pair = (t.n, 0) if t.p else (t.x, 0)
+    return f"{pair[0]}"
+
+
+def bool_or_float(t: Any) -> str:
+    return f"{t.p or t.x}"
+
+
 def test_int_or_float(compiled: Any) -> None:
     function = lambda t: f"{t.n if t.p else t.x}"  # noqa: E731
     each = sys.version_info >= (3, 12)  # its byte code makes text of each for itself
@@ -69,6 +84,8 @@ def test_int_or_float(compiled: Any) -> None:
     assert runner([row], keys=[0]).items == [("1.0",)]
     assert python_result(runner.code, [row], keys=[0]).items == [("1",)]
     assert [type(cell) for (cell,) in both(compiled, once_bool, row)[0]] == [int]
+    assert [type(cell) for (cell,) in both(compiled, once_bool_or_float, row)[0]] == [float]
+    assert [compile_report(one, Row).lane for one in (mixed_in_a_pair, bool_or_float)] == ["python", "python"]
 
 
 def test_frozen(compiled: Any) -> None:

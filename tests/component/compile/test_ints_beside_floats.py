@@ -37,6 +37,10 @@ def pairs(t: Row) -> str:
     return str([(t.i, 0.5), (0.5, t.i)][0][0])
 
 
+def in_a_dict(t: Row) -> str:
+    return str({"a": 0.5, "b": t.i}["b"])
+
+
 def added(t: Row) -> str:
     return str(([0.5] * 2 + [t.i])[2])
 
@@ -91,10 +95,38 @@ def float_among_long_ints(t: Row) -> str:
     return str(t.x in (1, 9223372036854775807))
 
 
+def updated(t: Row) -> str:
+    got = {"a": 0.5}
+    got.update({"b": t.i})
+    return str(got["b"])
+
+
+def pair_in_a_variable(t: Row) -> str:
+    pair: tuple[Any, int] = (t.i, 1)
+    if t.i < 0:
+        pair = (t.x, 1)
+    return str(int(pair[0]))
+
+
+def pair_given(i: int) -> tuple[Any, int]:
+    return (0.5, 1) if i < 3 else (i, 1)
+
+
+def pair_of_a_helper(t: Row) -> str:
+    return str(int(pair_given(t.i)[0]))
+
+
+def none_in_a_variable(t: Row) -> str:
+    number: Any = t.n
+    if t.i == 2:
+        number = 0.5
+    return "" if number is None else str(int(number))
+
+
 OTHERS = (
-    listed, largest_of_a_list, listed_with_none, pairs, added, added_in_place, extended, extended_by_a_set,
+    listed, largest_of_a_list, listed_with_none, pairs, in_a_dict, added, added_in_place, extended, extended_by_a_set,
     equal_lists, equal_pairs, equal_pairs_inside, pair_among_pairs, largest_of_a_pair, int_among_floats,
-    float_among_ints, float_among_long_ints,
+    float_among_ints, float_among_long_ints, updated, pair_in_a_variable, pair_of_a_helper, none_in_a_variable,
 )  # fmt: skip
 
 
@@ -114,11 +146,31 @@ def alike(t: Row) -> tuple[Any, ...]:
     return (t.i, t.x) < (t.i, 2.5), (t.i, 1) == (t.i, 2), max((t.i, 3)), min((t.x, 2.5)), t.i in (2, 3)
 
 
+def pair_of_constants(t: Row) -> tuple[Any, ...]:
+    best, at = (0, 1), 0
+    for x in (t.x, 2.5):
+        if x > best[0]:
+            best = (x, 2)  # type: ignore[assignment]
+            at += 1
+    return best[1], at
+
+
+def number_given(i: int) -> Any:
+    return 0.5 if i < 3 else i
+
+
+def number_of_a_helper(t: Row) -> tuple[Any, ...]:
+    return (int(number_given(t.i)),)
+
+
 def one_by_one(t: Row) -> tuple[Any, ...]:
     return t.i == t.x, t.i < t.x, [t.x, 2.5].count(2.5), sum([t.i, 1]), max([t.x, 2.5]) > t.i
 
 
-@pytest.mark.parametrize("function", [float_among_small_ints, alike, one_by_one], ids=lambda one: one.__name__)
+EQUAL = (float_among_small_ints, alike, one_by_one, pair_of_constants, number_of_a_helper)
+
+
+@pytest.mark.parametrize("function", EQUAL, ids=lambda one: one.__name__)
 def test_what_a_float_holds_is_compiled_and_equal(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row)
     for row in ROWS:
@@ -126,4 +178,5 @@ def test_what_a_float_holds_is_compiled_and_equal(compiled: Any, function: Any) 
         if ours.failed is None or wanted.failed is not None:
             assert (ours.failed, repr(ours.items)) == (wanted.failed, repr(wanted.items)), row
         else:
-            assert row[1] != row[1] or abs(row[0]) > 2**62, row  # NaN among floats, sums beyond 64 bits
+            # NaN among floats, sums beyond 64 bits, what a float doesn't hold
+            assert row[1] != row[1] or abs(row[0]) > (2**53 if function is number_of_a_helper else 2**62), row

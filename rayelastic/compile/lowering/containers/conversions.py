@@ -1,7 +1,7 @@
 """What Numba would convert without a word, and CPython wouldn't: refused, or done exactly.
 
 Numba cuts the fraction off a float that is put into a list of ints, turns an int beyond 2**53 into the float next to
-it, makes an int of a bool that meets one, and gives the items of a set in an order of its own. It compares with `is`
+it, makes a number of a bool that meets one, and gives the items of a set in an order of its own. It compares with `is`
 what has no identity in compiled code. Looked at after types are known, in the functions of the user.
 """
 
@@ -10,11 +10,13 @@ what has no identity in compiled code. Looked at after types are known, in the f
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from numba.core import ir, types
-from numba.core.errors import UnsupportedError
+from numba.core.errors import TypingError, UnsupportedError
 
+from rayelastic.compile.lowering.base.declare import overloads
 from rayelastic.compile.lowering.containers import lists as containers
 
 # What may have a set as its argument: the order of its items makes no difference.
@@ -37,9 +39,24 @@ def check_conversions(state: Any) -> None:
             elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr):
                 _check_expression(state, statement.value, _kind(state, statement.target))
             elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Var):
-                _check_bool(
-                    _kind(state, statement.target), _kind(state, statement.value), statement.target, statement.loc
-                )
+                target = statement.target
+                _check_assigned(state, _kind(state, target), statement.value, target, statement.loc)
+
+
+def _check_assigned(state: Any, target: Any, value: Any, shown: Any, loc: Any) -> None:
+    """An int alone becomes a float that holds it, as the guide says (exact.py); not inside a tuple, nor beside None."""
+    given = _kind(state, value)
+    _check_bool(target, given, shown, loc)
+    inside = any(isinstance(kind, types.Optional | types.BaseTuple) for kind in (target, given))
+    if inside and not _is_small(_constant(state.func_ir, value)):
+        _check(target, given, shown, loc)
+
+
+def _is_small(known: Any) -> bool:
+    """Whether it is a constant, no number of which becomes another one as a float."""
+    if isinstance(known, tuple):
+        return all(map(_is_small, known))
+    return known is not None and not (isinstance(known, int) and abs(known) > 2**53)
 
 
 def _kind(state: Any, variable: Any) -> Any:
@@ -50,11 +67,11 @@ def _check_item(state: Any, statement: Any, index: Any, value: Any) -> None:
     target = _kind(state, statement.target)
     if isinstance(target, types.DictType):
         if index is not None:
-            _check(state, target.key_type, _kind(state, index), statement.target, statement.loc)
-        _check(state, target.value_type, _kind(state, value), statement.target, statement.loc)
+            _check(target.key_type, _kind(state, index), statement.target, statement.loc)
+        _check(target.value_type, _kind(state, value), statement.target, statement.loc)
         _check_bool(target.value_type, _kind(state, value), statement.target, statement.loc)
     elif isinstance(target, types.List) and not isinstance(_kind(state, value), types.List):
-        _check(state, target.dtype, _kind(state, value), statement.target, statement.loc)
+        _check(target.dtype, _kind(state, value), statement.target, statement.loc)
         _check_bool(target.dtype, _kind(state, value), statement.target, statement.loc)
 
 
@@ -64,12 +81,41 @@ def _shown(variable: Any, other: str) -> str:
 
 
 def _check_bool(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
-    """Refuses a bool that becomes an int, of which True and 1 can't be told apart any more."""
-    wanted, given = _without_none(wanted), _without_none(given)
-    both = isinstance(wanted, types.Integer | types.Boolean) and isinstance(given, types.Integer | types.Boolean)
-    if both and isinstance(wanted, types.Boolean) != isinstance(given, types.Boolean):
-        what = _shown(variable, "a value")
-        raise UnsupportedError(f"{what} is once bool and once int: make it one of them by int(..) or bool(..)", loc)
+    """Refuses a bool that becomes a number, of which True and 1 or 1.0 can't be told apart any more."""
+    for one, other in _alike(wanted, given):
+        if said := _mixed([one, other]):
+            raise UnsupportedError(f"{_shown(variable, 'a value')} {said}", loc)
+
+
+def _alike(wanted: Any, given: Any) -> Iterator[tuple[Any, Any]]:
+    """What stands at the same place in two kinds; parts of tuples and items of lists each for themselves."""
+    one, other = (kind.type if isinstance(kind, types.Optional) else kind for kind in (wanted, given))
+    if isinstance(one, types.List) and isinstance(other, types.List):
+        yield from _alike(one.dtype, other.dtype)
+    elif isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple) and len(one) == len(other):
+        for pair in zip(one, other, strict=True):  # type: ignore[call-overload]
+            yield from _alike(*pair)
+    else:
+        yield wanted, given
+
+
+def _mixed(kinds: Iterable[Any]) -> str:
+    """What is wrong with bools beside numbers; empty if there are none, or nothing else."""
+    plain = [_without_none(kind) for kind in kinds]
+    number = next((kind for kind in plain if isinstance(kind, types.Integer | types.Float)), None)
+    if number is None or not any(isinstance(kind, types.Boolean) for kind in plain):
+        return ""
+    name = "float" if isinstance(number, types.Float) else "int"
+    return f"is once bool and once {name}: make it one of them by {name}(..) or bool(..)"
+
+
+@overloads(min)
+@overloads(max)
+def _extreme(*values: Any) -> None:
+    """Numba 0.65 knows no min and max of bools and numbers: refused in the words for releases that convert them."""
+    alone = len(values) == 1 and isinstance(values[0], types.BaseTuple)
+    if said := _mixed(values[0] if alone else values):
+        raise TypingError(f"a value {said}")
 
 
 def _without_none(kind: Any) -> Any:
@@ -77,17 +123,15 @@ def _without_none(kind: Any) -> Any:
     return kind.type if isinstance(kind, types.Optional) else kind
 
 
-def _check(state: Any, wanted: Any, given: Any, variable: Any, loc: Any) -> None:
+def _check(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
+    for one, other in _alike(wanted, given):
+        _check_number(one, other, variable, loc)
+
+
+def _check_number(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
     if isinstance(given, types.IntegerLiteral) and abs(given.literal_value) <= 2**53:
         return
     wanted, given = _without_none(wanted), _without_none(given)
-    if isinstance(wanted, types.List) and isinstance(given, types.List):
-        _check(state, wanted.dtype, given.dtype, variable, loc)
-        return
-    if isinstance(wanted, types.BaseTuple) and isinstance(given, types.BaseTuple) and len(wanted) == len(given):
-        for a, b in zip(wanted, given, strict=True):  # type: ignore[call-overload]
-            _check(state, a, b, variable, loc)
-        return
     numbers = (types.Integer, types.Boolean), (types.Float,)
     for kinds, others in (numbers, numbers[::-1]):
         if isinstance(wanted, kinds) and isinstance(given, others):
@@ -100,13 +144,14 @@ def _check_expression(state: Any, value: Any, target: Any) -> None:
     if value.op in ("getiter", "exhaust_iter"):
         _check_order(state, value.value, value.loc)
     elif value.op == "cast":
-        _check_bool(target, _kind(state, value.value), value.value, value.loc)
+        _check_assigned(state, target, value.value, value.value, value.loc)
     elif value.op == "build_list" and isinstance(target, types.List):
         for item in value.items:
-            _check(state, target.dtype, _kind(state, item), item, value.loc)
+            _check(target.dtype, _kind(state, item), item, value.loc)
             _check_bool(target.dtype, _kind(state, item), item, value.loc)
     elif value.op == "build_map" and isinstance(target, types.DictType):
         for _, item in value.items:
+            _check(target.value_type, _kind(state, item), item, value.loc)
             _check_bool(target.value_type, _kind(state, item), item, value.loc)
     elif value.op in ("binop", "inplace_binop", "unary"):
         _check_operator(state, value)
@@ -124,7 +169,8 @@ def _check_expression(state: Any, value: Any, target: Any) -> None:
         if isinstance(kinds[0], types.BaseTuple) and len(kinds) == 1:
             parts = list(kinds[0])  # type: ignore[call-overload]
             for kind in parts:
-                _check(state, parts[0], kind, value.args[0], value.loc)
+                _check(parts[0], kind, value.args[0], value.loc)
+                _check_bool(parts[0], kind, value.args[0], value.loc)
     if called is hash and any(map(_holds_floats, kinds)):
         raise UnsupportedError("hash() of a float isn't compiled: NaN's is that of an object", value.loc)
     for argument in value.args:
@@ -151,10 +197,12 @@ def _check_operator(state: Any, value: Any) -> None:
     if value.fn is operator.contains:
         _check_contains(state, value, kinds[0], kinds[1])
     elif value.op != "unary" and all(isinstance(kind, types.List) for kind in kinds):
-        _check(state, kinds[0], kinds[1], value.lhs, value.loc)  # which are added or compared
+        _check(kinds[0], kinds[1], value.lhs, value.loc)  # which are added or compared
+        if value.fn in (operator.add, operator.iadd):
+            _check_bool(kinds[0], kinds[1], value.lhs, value.loc)
     elif value.op == "binop" and value.fn in _COMPARE and all(isinstance(kind, types.BaseTuple) for kind in kinds):
         for one, other in zip(*kinds, strict=False):
-            _check(state, one, other, value.lhs, value.loc)
+            _check(one, other, value.lhs, value.loc)
 
 
 _COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
@@ -163,14 +211,14 @@ _COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, ope
 def _check_contains(state: Any, value: Any, container: Any, item: Any) -> None:
     """Refuses to look for an int among floats, or the other way round: it may equal what stands next to it alone."""
     if isinstance(container, types.Set | types.List):
-        _check(state, container.dtype, item, value.lhs, value.loc)
+        _check(container.dtype, item, value.lhs, value.loc)
         if isinstance(container.dtype, types.Boolean) and isinstance(container, types.Set):
             _check_bool(container.dtype, item, value.lhs, value.loc)
     elif isinstance(container, types.BaseTuple):
         for kind in _parts(state, value.lhs, container):
             small = isinstance(kind, types.IntegerLiteral) and abs(kind.literal_value) <= 2**53
             if not small:
-                _check(state, kind, item, value.lhs, value.loc)
+                _check(kind, item, value.lhs, value.loc)
 
 
 def _parts(state: Any, variable: Any, container: Any) -> list[Any]:
@@ -205,14 +253,20 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
     if isinstance(owner, types.DictType):
         kinds = (owner.key_type, owner.value_type) if name in ("get", "setdefault", "pop") else ()
         for wanted, kind in zip(kinds, given, strict=False):
-            _check(state, wanted, kind, variable, call.loc)
+            _check(wanted, kind, variable, call.loc)
         for kind in given[1:] if kinds else ():
             _check_bool(owner.value_type, kind, variable, call.loc)
+        for other in given if name == "update" else ():
+            if isinstance(other, types.DictType):
+                _check(owner.key_type, other.key_type, variable, call.loc)
+                _check(owner.value_type, other.value_type, variable, call.loc)
+                _check_bool(owner.value_type, other.value_type, variable, call.loc)
     elif isinstance(owner, types.List | types.Set) and name in _PUT and len(given) > _PUT[name]:
         kind = given[_PUT[name]]
-        _check(state, owner.dtype, getattr(kind, "dtype", kind) if name == "extend" else kind, variable, call.loc)
-        if name in ("append", "insert") or isinstance(owner.dtype, types.Boolean):
-            _check_bool(owner.dtype, given[_PUT[name]], variable, call.loc)
+        kind = getattr(kind, "dtype", kind) if name == "extend" else kind
+        _check(owner.dtype, kind, variable, call.loc)
+        if name in ("append", "insert", "extend") or isinstance(owner.dtype, types.Boolean):
+            _check_bool(owner.dtype, kind, variable, call.loc)
 
 
 def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
@@ -252,6 +306,14 @@ def _constant(func_ir: Any, variable: Any) -> Any:
         made = func_ir.get_definition(variable)
     except KeyError:
         return None
+    if isinstance(made, ir.Expr) and made.op == "build_tuple":
+        return tuple(_constant(func_ir, item) for item in made.items)
+    if isinstance(made, ir.Expr) and made.op == "exhaust_iter":
+        return _constant(func_ir, made.value)
+    if isinstance(made, ir.Expr) and made.op == "static_getitem":
+        whole, at = _constant(func_ir, made.value), made.index
+        is_part = isinstance(whole, tuple) and isinstance(at, int) and -len(whole) <= at < len(whole)
+        return whole[at] if is_part else None
     return made.value if isinstance(made, ir.Const | ir.Global | ir.FreeVar) else None
 
 

@@ -72,13 +72,13 @@ def make_exact(state: Any, *, suspects: bool) -> bool:
             value = statement.value
             if isinstance(value, numba_ir.Expr) and value.op == "call":
                 _compare_as_floats(state, block, value)
+            elif _turns_float(state, statement.target, value):
+                statement.value = numba_ir.Expr.unary(float, _operand(value), statement.loc)
+                _replaced(state, statement.value)
             elif isinstance(value, numba_ir.Expr):
                 kind = _replaced(state, value, small.kinds(value) if suspects else (CHECKS,))
                 small.note(statement.target, kind)
                 found |= kind in (SUSPECTS, TRUSTS)
-            elif isinstance(value, numba_ir.Var) and _turns_float(state, statement.target, value):
-                statement.value = numba_ir.Expr.unary(float, value, statement.loc)
-                _replaced(state, statement.value)
     return found
 
 
@@ -110,9 +110,16 @@ class _Small:
 
 
 def _turns_float(state: Any, target: Any, value: Any) -> bool:
-    return state.typemap[target.name] == types.float64 and isinstance(
-        types.unliteral(state.typemap[value.name]), types.Integer
-    )
+    """Whether it is an int that goes into a variable, or out of a function, as a float."""
+    operand = _operand(value)
+    if operand is None or state.typemap[target.name] != types.float64:
+        return False
+    return isinstance(types.unliteral(state.typemap[operand.name]), types.Integer)
+
+
+def _operand(value: Any) -> Any:
+    is_cast = isinstance(value, numba_ir.Expr) and value.op == "cast"
+    return value.value if is_cast else value if isinstance(value, numba_ir.Var) else None
 
 
 def _compare_as_floats(state: Any, block: Any, call: Any) -> None:
