@@ -123,10 +123,15 @@ def none_in_a_variable(t: Row) -> str:
     return "" if number is None else str(int(number))
 
 
+def float_among_the_first_long_ints(t: Row) -> str:
+    return str(t.x in (1, 9007199254740993))  # 2**53 + 1, which 2.0**53 isn't
+
+
 OTHERS = (
     listed, largest_of_a_list, listed_with_none, pairs, in_a_dict, added, added_in_place, extended, extended_by_a_set,
     equal_lists, equal_pairs, equal_pairs_inside, pair_among_pairs, largest_of_a_pair, int_among_floats,
-    float_among_ints, float_among_long_ints, updated, pair_in_a_variable, pair_of_a_helper, none_in_a_variable,
+    float_among_ints, float_among_long_ints, float_among_the_first_long_ints, updated, pair_in_a_variable,
+    pair_of_a_helper, none_in_a_variable,
 )  # fmt: skip
 
 

@@ -315,6 +315,34 @@ def test_what_is_refused_names_line_and_words(compiler: Any, function: Any, reas
     assert line in code.reason
 
 
+class Answers:
+    """Says itself what its attributes are."""
+
+    factor = 2
+
+    def __getattribute__(self, name: str) -> Any:
+        return 3 if name == "factor" else object.__getattribute__(self, name)
+
+
+class AnswersForClasses(type):
+    factor: int
+
+    def __getattribute__(cls, name: str) -> Any:
+        return 3 if name == "factor" else type.__getattribute__(cls, name)
+
+
+class Answered(metaclass=AnswersForClasses):
+    factor = 2
+
+
+ANSWERS = Answers()
+
+
+@pytest.mark.parametrize("function", [lambda t: t.count * ANSWERS.factor, lambda t: t.count * Answered.factor])
+def test_what_answers_for_its_attributes_itself_is_left_to_python(compiler: Any, function: Any) -> None:
+    assert compiler.compile(request(function, Event, output=Schema.of(int))).lane is Lane.PYTHON
+
+
 def test_functions_without_source_are_refused_where_they_need_it(compiler: Any) -> None:
     space: dict[str, Any] = {}
     exec("class A:\n    n = 3\n    def f(self, t): return t.count + self.n", space)

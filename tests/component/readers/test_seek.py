@@ -182,7 +182,7 @@ def test_csv_goes_on_with_the_file_that_it_was_in(tmp_path: Path) -> None:
     assert rest == list(range(position, 4 * CSV_ROWS))
 
 
-@pytest.mark.parametrize("said", [None, [9, 0], [1, 5_000], [-1, 0], "text", [1]])
+@pytest.mark.parametrize("said", [None, [9, 0], [4, 1_000], [1, 5_000], [-1, 0], "text", [1]])
 def test_a_file_that_csv_can_t_have_been_in_isnt_believed(tmp_path: Path, said: Any) -> None:
     assert given(rel.csv(csv_files(tmp_path), {"n": int}), 4_000, said=said) == (list(range(4_000, 12_000)), 4_000)
 

@@ -59,6 +59,7 @@ def test_a_region_keeps_the_fewest_replicas_that_were_asked_for() -> None:
     replicas = [step.plan.region("r1").replicas for step in simulation.trace]
     assert max(replicas) > 3
     assert replicas[-1] == 2
+    assert min(replicas[replicas.index(2) :]) == 2, "not even on the way down"
 
 
 def test_young_averages_are_skewed_only_if_much() -> None:
