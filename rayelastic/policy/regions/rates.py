@@ -109,7 +109,7 @@ class RateAdaptation:
             self._latency.see(seen.latencies)
         if self._known.load_changed:
             self._rejected.load_changed()
-            self._in_vain.clear()
+            self._in_vain, self._fewer = set(), None
         if self._trial and self._known.stands and self._waited < self._t.settle_periods:
             self._waited += 1
             self._age = self._t.warm_up

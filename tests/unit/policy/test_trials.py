@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,7 @@ from rayelastic.policy.regions.observation import PlanObservation, RegionObserva
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.parting import Parting
 from rayelastic.policy.regions.thresholds import SETTLE_PERIODS, OrganicThresholds
-from rayelastic.policy.regions.tried.trial import Carried, Trial
+from rayelastic.policy.regions.tried.trial import Carried, Fewer, Trial
 
 MICRO = 1e-6
 
@@ -173,11 +174,17 @@ class FewCores(StartingProcesses):
         return decision
 
 
-def crowded(policy: FewCores) -> ClusterSimulation:
+def crowded(policy: FewCores, until: float = math.inf) -> ClusterSimulation:
     region = SimulatedRegion((SimulatedOperator("f", 100 * MICRO, token=True),), kind=RegionKind.DATA_PARALLEL)
     plant = ClusterPlant(ClusterJob.chain("one", 1e-7, region), [SimulatedNode("n0", 8.0)], ClusterConstants())
     simulation = ClusterSimulation(
-        plant, policy, lambda _: {"r0": 200e3}, period=2.0, noise=0.02, seed=1, offered_known=False
+        plant,
+        policy,
+        lambda time: {"r0": 200e3 if time < until else 100.0},
+        period=2.0,
+        noise=0.02,
+        seed=1,
+        offered_known=False,
     )
     simulation.run(120)
     return simulation
@@ -191,6 +198,23 @@ def test_where_no_cpu_is_free_as_many_processes_stay_as_pay(cores: int, monkeypa
     assert len(simulation.trace[-1].plan.pes) == cores
     assert any("more gave far less than expected, and no CPU was free: fewer may do" in one for one in policy.reasons)
     assert simulation.changes()[-1].time < 80.0, "and then nothing changes any more"
+
+
+@pytest.mark.parametrize("until", range(10, 80, 4))
+def test_a_load_that_goes_meanwhile_leaves_one_process(until: float) -> None:
+    simulation = crowded(FewCores(1), until)
+    back = [step.time for step in simulation.changes() if step.time > until]
+    assert len(simulation.trace[-1].plan.pes) == 1
+    assert back[-1] < until + 60.0, back
+
+
+def test_fewer_replicas_are_kept_where_the_load_is_gone() -> None:
+    carried, t = Carried(sources=100.0, offered=400.0, passed={}), OrganicThresholds()
+    fewer = Fewer({}, {}, enough=95.0)
+    trial = Trial(ExecPlan("one", ()), (), {}, carried, gain=0.0, grows=False, fewer=fewer)
+    assert trial.is_good(Carried(sources=96.0, offered=384.0, passed={}), t)
+    assert not trial.is_good(Carried(sources=94.0, offered=376.0, passed={}), t)
+    assert trial.is_good(Carried(sources=10.0, offered=10.0, passed={}), t)
 
 
 def test_nothing_is_given_back_where_nobody_waits_for_cpus() -> None:

@@ -98,7 +98,7 @@ class Trial:
     def is_good(self, now: Carried, t: OrganicThresholds) -> bool:
         """Whether it is kept."""
         if self.fewer is not None:
-            return now.sources >= self.fewer.enough
+            return now.sources >= self.fewer.enough or now.share >= t.carried  # the load may be less by now
         if not self.grows:
             return now.share >= t.carried * min(1.0, self.carried.share)
         enough = min(t.throughput_gain, self.gain / 2)
