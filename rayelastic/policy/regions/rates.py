@@ -288,7 +288,7 @@ class RateAdaptation:
         measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {trial.gained(now):+.0%}"
         apart, good = trial.parting.operators if trial.parting is not None else (), trial.is_good(now, self._t)
         if trial.fewer is not None or seen.waits_for_cpus > self._t.others:
-            self._fewer = trial.halved(now, self._t, good=good)
+            self._fewer = trial.halved(now, good=good)
         if good:
             for name, (_, replicas) in trial.shapes.items() if trial.fewer is not None else ():
                 self._rejected.enough(name, replicas)

@@ -106,12 +106,11 @@ class Trial:
             enough = max(t.throughput_gain, self.gain * LEAST_OF_PARTING)
         return now.share >= t.carried or self.gained(now) >= enough
 
-    def halved(self, now: Carried, t: OrganicThresholds, *, good: bool) -> Fewer | None:
+    def halved(self, now: Carried, *, good: bool) -> Fewer | None:
         """Return replicas half way between too few and as many as carry it; None if nothing is to be tried.
 
         Args:
             now: what is carried.
-            t: of the policy.
             good: whether it is kept.
         """
         if self.fewer is None and (not good or not self.grows or self.gained(now) >= FAR_LESS * self.gain):
@@ -123,5 +122,5 @@ class Trial:
             many = replicas if good else before
             if few < (half := (few + many) // 2) < many:
                 shapes[name], too_few[name] = (cuts, half), few
-        enough = self.fewer.enough if self.fewer is not None else t.carried * now.sources
+        enough = self.fewer.enough if self.fewer is not None else now.sources
         return Fewer(shapes, too_few, enough) if shapes else None
