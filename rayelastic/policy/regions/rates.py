@@ -210,15 +210,15 @@ class RateAdaptation:
         if gain * self._t.payback < cost:
             return self._hold(seen, f"{why}, not worth it", proposal.request)
         self._notes(tuple(wanted) if fewer is None else (), grows=grows)
-        now, left = self._carried(sizing), tuple(relieve)
-        self._trial = Trial(seen.plan, proposal.actions, proposal.shapes, now, gain, grows, left, fewer=fewer)
+        now, relieved = self._carried(sizing), tuple(relieve)
+        self._trial = Trial(seen.plan, proposal.actions, proposal.shapes, now, gain, grows, relieved, fewer=fewer)
         self._started(proposal.plan)
         return AdaptationDecision(
             proposal.plan,
             Verdict.TRY,
             actions=proposal.actions,
             reason=why,
-            rule="Joker 4.2, 4.5 (J32); DS2" if grows else "less is enough for long",
+            rule="Joker 4.2, 4.5 (J32); DS2" if grows else "as many as pay" if fewer else "less is enough for long",
             reset=True,
             request=proposal.request,
         )
@@ -288,7 +288,7 @@ class RateAdaptation:
         measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {trial.gained(now):+.0%}"
         apart, good = trial.parting.operators if trial.parting is not None else (), trial.is_good(now, self._t)
         if trial.fewer is not None or seen.waits_for_cpus > self._t.others:
-            self._fewer = trial.halved(now, good=good)
+            self._fewer = trial.halved(now, self._t, good=good)
         if good:
             for name, (_, replicas) in trial.shapes.items() if trial.fewer is not None else ():
                 self._rejected.enough(name, replicas)

@@ -217,6 +217,20 @@ def test_fewer_replicas_are_kept_where_the_load_is_gone() -> None:
     assert trial.is_good(Carried(sources=10.0, offered=10.0, passed={}), t)
 
 
+def test_replicas_are_halved_where_sources_are_held_back_alone() -> None:
+    job = ClusterJob.chain(
+        "one", 1e-7, SimulatedRegion((SimulatedOperator("f", MICRO),), kind=RegionKind.DATA_PARALLEL)
+    )
+    before, t = Carried(sources=100.0, offered=400.0, passed={}), OrganicThresholds()
+    trial = Trial(job.plan(), (), {"r1": ((), 7)}, before, gain=3.0, grows=True)
+    fewer = trial.halved(Carried(sources=200.0, offered=800.0, passed={}), t, good=True)
+    assert fewer == Fewer({"r1": ((), 4)}, {"r1": 1}, enough=200.0)
+    nearly = replace(trial, carried=Carried(sources=180.0, offered=200.0, passed={}))
+    assert nearly.halved(Carried(sources=200.0, offered=200.0, passed={}), t, good=True) is None, "the rest is room"
+    assert trial.halved(Carried(sources=390.0, offered=1_560.0, passed={}), t, good=True) is None, "as promised"
+    assert trial.halved(Carried(sources=90.0, offered=360.0, passed={}), t, good=False) is None, "it is taken back"
+
+
 def test_nothing_is_given_back_where_nobody_waits_for_cpus() -> None:
     policy = FewCores(1, tells=False)
     assert len(crowded(policy).trace[-1].plan.pes) == 4

@@ -106,13 +106,16 @@ class Trial:
             enough = max(t.throughput_gain, self.gain * LEAST_OF_PARTING)
         return now.share >= t.carried or self.gained(now) >= enough
 
-    def halved(self, now: Carried, *, good: bool) -> Fewer | None:
+    def halved(self, now: Carried, t: OrganicThresholds, *, good: bool) -> Fewer | None:
         """Return replicas half way between too few and as many as carry it; None if nothing is to be tried.
 
         Args:
-            now: what is carried.
+            now: what is carried; where that is all that is offered, a gain that didn't come is room.
+            t: of the policy.
             good: whether it is kept.
         """
+        if now.share >= t.carried:
+            return None
         if self.fewer is None and (not good or not self.grows or self.gained(now) >= FAR_LESS * self.gain):
             return None
         too_few, shapes = dict(self.fewer.too_few) if self.fewer is not None else {}, {}
