@@ -124,9 +124,16 @@ class RayHost:
 
     def start_pe(self, spec: PESpec) -> RayHandle:
         """Has a spare host it, or asks Ray for an actor and returns at once; calls to that wait until it runs."""
+        import ray
+
         while (spare := self._spares.take(spec.node)) is not None:
-            with contextlib.suppress(PELostError):  # it died behind its last answer: the next one will do
+            try:
                 answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
+            except PELostError:  # it died behind its last answer: the next one will do
+                continue
+            except TimeoutError:  # it got stuck, or no CPU; nobody else may come to think that it hosts this
+                ray.kill(spare, no_restart=True)
+            else:
                 return RayHandle(spec.pe, spare)
         return RayHandle(spec.pe, self._actor(spec))
 

@@ -9,9 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -23,6 +23,7 @@ from rayelastic.errors import (
     RayUnreachableError,
     UnavailableError,
 )
+from rayelastic.on_ray import ray_host as ray_host_module
 from rayelastic.on_ray import spares as spares_module
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import ensure_ray
@@ -184,32 +185,54 @@ def test_a_process_that_is_made_ready_for_a_node_is_taken_there_and_one_that_has
             handle.kill()
 
 
-class DeadSpares(Spares):
-    """Spares whose first one dies behind its last answer, before it is told what to host."""
+def ask_spare_until_lost(spare: RayHandle) -> NoReturn:
+    while True:
+        answer(spare.actor.about.remote(), "a spare", "about", START)
 
-    died = 0
+
+def die(spare: RayHandle) -> None:
+    spare.kill(at_once=True)
+    with pytest.raises(PELostError):
+        ask_spare_until_lost(spare)
+
+
+def pid_of(spare: RayHandle) -> int:
+    return int(answer(spare.actor.__ray_call__.remote(lambda _: os.getpid()), "a spare", "getpid", START))
+
+
+def get_stuck(spare: RayHandle) -> None:
+    os.kill(pid_of(spare), signal.SIGSTOP)
+
+
+class BadSpares(Spares):
+    """Spares whose first one comes to harm behind its last answer, before it is told what to host."""
+
+    harm: Callable[[RayHandle], None]
+    harmed = 0
 
     def take(self, node: str) -> Any:
-        import ray
-
         spare = super().take(node)
-        if spare is not None and not self.died:
-            self.died += 1
-            ray.kill(spare)
-            with pytest.raises(PELostError):
-                ask_until_lost(RayHandle("the spare", spare))
+        if spare is not None and not self.harmed:
+            self.harmed += 1
+            self.harm(RayHandle("the spare", spare))
         return spare
 
 
-def test_a_spare_that_dies_before_it_hosts_is_no_loss(ray_cluster: str) -> None:
+@pytest.mark.parametrize("harm", [die, get_stuck])
+def test_a_spare_that_cannot_host_is_no_loss(
+    harm: Callable[[RayHandle], None], ray_cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_host_module, "HOST_TIMEOUT", 1.0)
     host, handles = RayHost(PlacementSettings(0.25, pe_class=PE_PATH)), []
-    host._spares = spares = DeadSpares(lambda node: host._actor(None, node))
+    host._spares = spares = BadSpares(lambda node: host._actor(None, node))
+    spares.harm = harm
     try:
         spares.keep(1)
-        answer(spares._waiting[0][1].about.remote(), "a spare", "about", START)
+        pid = pid_of(RayHandle("the spare", spares._waiting[0][1]))
         handles.append(host.start_pe(PlainSpec("pe0")))  # type: ignore[arg-type]
-        assert spares.died == 1
+        assert spares.harmed == 1
         assert element_at(handles[0], START).about()[0] == "pe0"
+        wait_until_gone([pid])
     finally:
         host.close()
         for handle in handles:
