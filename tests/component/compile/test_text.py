@@ -232,6 +232,11 @@ def test_white_space_is_what_python_says(compiled: Any) -> None:
     same(runner, [(f"{c}x{c}y{c}",) for c in every] + [(c,) for c in every])
 
 
+def test_each_character_has_its_number(compiled: Any) -> None:
+    every = [chr(n) for n in (*range(0x900), *range(0x900, 0xD800, 7), *range(0xE000, 0x110000, 61), 0x10FFFF)]
+    same(compiled(lambda t: ord(t.value), str, MAP), [(c,) for c in every])
+
+
 def int_or_none(t):
     try:
         return int(t.value)
