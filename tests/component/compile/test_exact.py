@@ -83,6 +83,8 @@ EXPRESSIONS = [
     lambda t: sum((t.i, t.j, 1)),
     lambda t: (t.i if t.j > 0 else t.x) * 2.0,
     lambda t: divmod(t.i, t.j),
+    lambda t: (*divmod(t.i, t.x), *divmod(t.y, t.j)),
+    lambda t: (math.fmod(t.x, t.y), math.fmod(t.i, t.y)),
     lambda t: math.pow(t.x, t.y),
     lambda t: (operator.add(t.i, t.j), operator.mul(t.i, t.j)),
     lambda t: (operator.sub(t.i, t.j), operator.neg(t.i)),
@@ -122,6 +124,13 @@ def beyond(wanted: tuple, row: tuple) -> bool:  # type: ignore[type-arg]
     values = [*wanted, *row]
     big = any(type(v) is complex or (type(v) is int and not -(2**53) <= v <= 2**53) for v in values)
     return big or any(type(v) is float and abs(v) >= 2.0**53 for v in values)
+
+
+def test_a_shift_reaches_the_highest_bits(compiled: Any) -> None:
+    runner = compiled(lambda t: t.i << t.j, Numbers)
+    fitting = [(1, 62), (-1, 62), (-2, 62), (1, 0), (0, 0), (0, 63), (0, 2**40)]
+    assert runner([(*row, 0.0, 0.0) for row in fitting]).items == [(i << j if i else 0,) for i, j in fitting]
+    assert [runner([(i, j, 0.0, 0.0)]).failed for i, j in [(2, 62), (1, 63), (-3, 62), (1, 2**40)]] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("position", [0, 1, 5, 999])

@@ -96,6 +96,12 @@ def test_halves_round_as_numpy_does(compiled: Any) -> None:
     check()
 
 
+def test_each_half_becomes_the_float_that_it_is(compiled: Any) -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(float).tolist()
+    runner = compiled(lambda t: t.value, Schema.of({"value": DataType.FLOAT16}), MAP, output=Schema.of(float))
+    assert [repr(n) for (n,) in runner([(n,) for n in every]).items] == [repr(n) for n in every]
+
+
 def test_times_compare_and_subtract(compiled: Any) -> None:
     schema = {"a": dt.datetime, "b": dt.datetime, "c": dt.time, "d": dt.time, "e": dt.timedelta}
     runner = compiled(lambda t: (t.a - t.b, t.a < t.b, t.a == t.b, t.c <= t.d, t.b + t.e > t.a), schema, MAP)

@@ -226,6 +226,17 @@ def test_int_of_text(compiled: Any) -> None:
     assert runner([("-9223372036854775809",)]).failed == 0
 
 
+def test_white_space_is_what_python_says(compiled: Any) -> None:
+    every = [c for c in map(chr, range(0x110000)) if ord(c) < 0x3100 or c.isspace()]
+    runner = compiled(lambda t: (t.value.strip(), t.value.isspace(), "|".join(t.value.split())), str, MAP)
+    same(runner, [(f"{c}x{c}y{c}",) for c in every] + [(c,) for c in every])
+
+
+def test_each_character_has_its_number(compiled: Any) -> None:
+    every = [chr(n) for n in (*range(0x900), *range(0x900, 0xD800, 7), *range(0xE000, 0x110000, 61), 0x10FFFF)]
+    same(compiled(lambda t: ord(t.value), str, MAP), [(c,) for c in every])
+
+
 def int_or_none(t):
     try:
         return int(t.value)

@@ -127,6 +127,9 @@ def test_levels_go_where_lines_meet() -> None:
     assert hidden_peak({64: 64.0}, 64, 0.05) is None
     assert hidden_peak({8: 8.0, 9: 7.0}, 8, 0.05) is None
     assert hidden_peak({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
+    between = hidden_peak({2: 2.0, 4: 4.0, 6: 3.9, 8: 1.0}, 4, 0.05)
+    assert between is not None, "one level lies between 4 and 6"
+    assert between.threads == 5
 
 
 def test_saving_goes_by_the_line_below_or_by_idle_threads() -> None:

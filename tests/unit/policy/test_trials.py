@@ -217,6 +217,17 @@ def test_fewer_replicas_are_kept_where_the_load_is_gone() -> None:
     assert trial.is_good(Carried(sources=10.0, offered=10.0, passed={}), t)
 
 
+def test_what_saves_is_kept_where_as_much_as_before_is_carried() -> None:
+    t = OrganicThresholds()
+    carried = Carried(sources=1.0, offered=1.0, passed={})
+    trial = Trial(ExecPlan("one", ()), (), {}, carried, gain=0.0, grows=False)
+    assert trial.is_good(Carried(sources=t.carried, offered=1.0, passed={}), t)
+    assert not trial.is_good(Carried(sources=0.999 * t.carried, offered=1.0, passed={}), t)
+    half = replace(trial, carried=replace(carried, sources=0.5))
+    assert half.is_good(Carried(sources=0.5 * t.carried, offered=1.0, passed={}), t)
+    assert not half.is_good(Carried(sources=0.499 * t.carried, offered=1.0, passed={}), t)
+
+
 def test_replicas_are_halved_where_sources_are_held_back_alone() -> None:
     job = ClusterJob.chain(
         "one", 1e-7, SimulatedRegion((SimulatedOperator("f", MICRO),), kind=RegionKind.DATA_PARALLEL)

@@ -89,9 +89,9 @@ class SequenceType(VariableType, RowType):
 
 
 def part_field(part: tuple[str, Form, bool]) -> Field:
-    """A part of a form as the only field of a record."""
+    """A part of a form as a field, which may be None; the value that it is part of says where its bit is."""
     name, form, nullable = part
-    return Field(name, form.kind, nullable, form, 0, 0 if nullable else -1)
+    return Field(name, form.kind, nullable, form, 0, -1)
 
 
 @register_model(FixedType)

@@ -306,9 +306,7 @@ def constant(value: Any) -> Any:
     return Known(SPAN, number) if -(2**63) < number < 2**63 else None
 
 
-def new_datetime(
-    year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0
-) -> Any:
+def new_datetime(*parts: int, **named: int) -> Any:
     """Stands for datetime.datetime."""
     raise TypeError("only compiled")
 
@@ -332,10 +330,7 @@ def _new_date(year: Any, month: Any, day: Any) -> Any:
     return lambda year, month, day: date(day_of(year, month, day))
 
 
-def new_timedelta(
-    days: int = 0, seconds: int = 0, microseconds: int = 0, milliseconds: int = 0, minutes: int = 0, hours: int = 0,
-    weeks: int = 0,
-) -> Any:  # fmt: skip
+def new_timedelta(*parts: int, **named: int) -> Any:
     """Stands for datetime.timedelta."""
     raise TypeError("only compiled")
 

@@ -271,7 +271,7 @@ def _divmod(a: Any, b: Any) -> Any:
 
 @overloads(operator.neg)
 def _negative(value: Any) -> Any:
-    return (lambda value: _multiple(microseconds(value), -1)) if isinstance(value, SpanType) else None
+    return (lambda value: span(-microseconds(value))) if isinstance(value, SpanType) else None
 
 
 @overloads(operator.pos)
@@ -281,9 +281,7 @@ def _positive(value: Any) -> Any:
 
 @overloads(abs)
 def _absolute(value: Any) -> Any:
-    if not isinstance(value, SpanType):
-        return None
-    return lambda value: _multiple(microseconds(value), -1 if units(value) < 0 else 1)
+    return (lambda value: span(abs(microseconds(value)))) if isinstance(value, SpanType) else None
 
 
 # --- to the unit of a field -----------------------------------------------------------------------------------------
