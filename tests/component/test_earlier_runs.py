@@ -70,6 +70,7 @@ def write(file: Path, threads: int, *queued: str) -> None:
     file.write_text(json.dumps({"threads": threads, "queued": queued}), encoding="utf-8")
 
 
+@pytest.mark.alone  # on a host that others keep busy nothing is compared
 def test_a_run_begins_with_what_an_earlier_one_found(folder: Path, tmp_path: Path) -> None:
     file = file_of(folder)
     write(file, 1, "map1", "gone")
@@ -83,6 +84,7 @@ def test_a_run_begins_with_what_an_earlier_one_found(folder: Path, tmp_path: Pat
     assert again == [adaptation.decision.as_dict() for adaptation in recorded]
 
 
+@pytest.mark.alone  # on a host that others keep busy nothing is compared
 def test_other_operators_and_those_who_shall_not_remember_begin_anew(folder: Path) -> None:
     write(file_of(folder), 1, "map1")
     for settings in ({"remember": False}, {"elasticity": "paper"}, {"operators": 3}):
