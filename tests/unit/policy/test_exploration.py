@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from rayelastic.policy.element.guided.exploration.tries import exploration, kept
 from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series
-from rayelastic.policy.element.guided.proposals import propose
 from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 from rayelastic.policy.element.pieces import OperatorGraph
@@ -25,8 +23,8 @@ OPERATORS = frozenset(NAMES[1:])
 NONE, BEST, ALL = Configuration(1, frozenset()), Configuration(1, frozenset("c")), Configuration(2, OPERATORS)
 
 
-def bounds(used: float | None, rate: float = 1e4, last: float = 250.0) -> Bounds:
-    samples = {"source": 0.0, "a": 250.0, "b": 250.0, "c": 250.0, "d": last}
+def bounds(used: float | None, rate: float = 1e4) -> Bounds:
+    samples = {"source": 0.0, "a": 250.0, "b": 250.0, "c": 250.0, "d": 250.0}
     profile = Profile(samples, dict.fromkeys(NAMES, rate), 1000.0, busy=1.5, reference=rate)
     estimate = Estimate(profile, OperatorGraph(NAMES), Explanation(0.001, 0.0))
     return Bounds(1, 2, 2.0, OPERATORS, frozenset(), busy=1.0, estimate=estimate, used=used)
@@ -95,28 +93,6 @@ def test_what_is_best_by_one_sample_is_measured_again_even_when_enough_was_tried
     trial = tried(found)
     assert trial is not None
     assert (trial.configuration, trial.purpose) == (BEST, Purpose.EXPLORATION)
-
-
-def test_of_two_that_look_alike_the_one_measured_less_is_measured_until_it_is_clear_which_is_best() -> None:
-    thresholds = SearchThresholds()
-    measured = {NONE: Series([0.0] * 5), BEST: Series([0.5] * 6), ALL: Series([0.5])}
-    enough = Known(BEST, 1, BEST, measured, (), (), True, 0, False, 0.05, thresholds.explorations)
-    trial = tried(enough)
-    assert trial is not None
-    assert (trial.configuration, trial.purpose) == (ALL, Purpose.EXPLORATION)
-    assert tried(replace(enough, refused={ALL})) is None
-    assert tried(replace(enough, measured=measured | {ALL: Series([0.3])})) is None, "clear"
-    most = thresholds.explorations + thresholds.confirmations
-    assert tried(replace(enough, explorations=most)) is None, "enough is enough"
-
-
-def test_a_small_step_is_left_for_what_may_be_better_unless_something_like_it_was_found_before() -> None:
-    """A period of a try tells more than the many that a difference of a few per cent takes to be judged."""
-    found = known(1.6)
-    for more, purpose in ((found, Purpose.EXPLORATION), (replace(found, recalled=True), Purpose.GROWTH)):
-        trial = propose(more, bounds(1.5, last=270.0), SearchThresholds())
-        assert trial is not None
-        assert trial.purpose is purpose
 
 
 def test_further_samples_of_the_best_decide_as_well() -> None:

@@ -28,7 +28,6 @@ class Known:
         saved: whether one didn't fail.
         noise: relative standard deviation of throughput.
         explorations: trials of what may be better so far.
-        recalled: whether what was best before under such a load was tried.
     """
 
     best: Configuration
@@ -42,7 +41,6 @@ class Known:
     saved: bool
     noise: float
     explorations: int = 0
-    recalled: bool = False
 
     @property
     def one_level_below(self) -> int:

@@ -36,10 +36,7 @@ def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial
         trial = one.growth(estimate)
         if not known.explorations:
             trial = trial or one.peak() or one.rise(estimate)
-        small = trial is not None and trial.promised is not None and trial.promised < thresholds.small
-        if trial is None or (small and not known.recalled):  # periods of many tell more than as many of a small step
-            trial = exploration(known, bounds, thresholds) or trial
-        trial = trial or one.saving(estimate)
+        trial = trial or exploration(known, bounds, thresholds) or one.saving(estimate)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
 
 

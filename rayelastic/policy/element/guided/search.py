@@ -50,7 +50,6 @@ class ConfigurationSearch:
     savings: int = 0
     saved: bool = False
     explorations: int = 0
-    recalled: bool = False  # what was best before under such a load was tried
     trusted: bool = False  # the estimate came true
     explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
 
@@ -140,14 +139,12 @@ class ConfigurationSearch:
             self.saved,
             self.noise,
             self.explorations,
-            self.recalled,
         )
 
     def start(self, trial: Trial) -> None:
         """Put a configuration on trial."""
         self.trial = trial
         self.explorations += trial.purpose is Purpose.EXPLORATION
-        self.recalled = self.recalled or trial.purpose is Purpose.RECALL
 
     def cannot(self, in_force: Configuration) -> None:
         """Judge what is in force instead of what was to be tried, unless that is the best one already."""

@@ -48,8 +48,6 @@ class SearchThresholds:
         confirmed: samples of what is kept after an exploration, at least.
         explorations: trials of what may be better by all that was measured.
         periods: that a search may have taken until nothing more is explored.
-        confirmations: periods and trials beyond those in which the best are measured once more.
-        clear: relative improvement to be expected of that, from which on it is worth a period.
         reached: share of what the costs of operators allow, from which on nothing is explored.
         far: share of it below which other ways to place queues are tried first.
         worth: relative improvement to be expected of a try, from which on it is worth its period.
@@ -79,10 +77,8 @@ class SearchThresholds:
     alike: float = 0.1
     savings: int = 3
     confirmed: int = 3
-    explorations: int = 16
-    periods: int = 30
-    confirmations: int = 10
-    clear: float = 0.002
+    explorations: int = 18
+    periods: int = 33
     reached: float = 1.0
     far: float = 0.92
     worth: float = 0.003

@@ -8,7 +8,7 @@ what differs from all of it once. Must not know noise tests, or how a trial goes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
@@ -27,7 +27,6 @@ COARSE = 0.7  # share of the best estimate that fewer queues should give to be t
 COARSER = 1.5  # times as many queues as those are too many, perhaps
 CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the dearest pieces
-CONFIRMING = 6  # samples of one of the best that are thought of together: one alone may not tell it from another one
 DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
 
 
@@ -40,57 +39,36 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
     reached = gain / estimate.most(bounds.cpus)
     if reached >= thresholds.reached:
-        return _once_more(known, bounds, thresholds)
-    if known.explorations >= thresholds.explorations or _spent(known) >= thresholds.periods:
-        return _once_more(known, bounds, thresholds)
+        return None
+    spent = sum(len(series.values) for series in known.measured.values())
+    if known.explorations >= thresholds.explorations or spent >= thresholds.periods:
+        return _once_more(known, thresholds)
     if reached < thresholds.far:
         for one in _other_ways(known, bounds, estimate):
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
     candidates = _candidates(known, bounds, thresholds)
     beliefs = _worth(known, bounds, estimate, thresholds, list(dict.fromkeys([*known.measured, *candidates])))
-    gains = _gains(known, beliefs, candidates, samples=1)
+    first, second = _two_best(beliefs[one].mean for one in known.measured)
+
+    def gain_of(one: Configuration) -> float:
+        is_best = one in known.measured and beliefs[one].mean == first
+        return expected_improvement(beliefs[one], second if is_best else first, known.noise)
+
+    gains = {one: gain_of(one) for one in candidates}
     names = {one.queued: sorted(one.queued) for one in gains}
     configuration = max(gains, key=lambda one: (gains[one], -one.threads, names[one.queued]), default=None)
     worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0)
     if configuration is None or gains[configuration] < worth:
-        return _once_more(known, bounds, thresholds)
+        return _once_more(known, thresholds)
     why = f"{gains[configuration]:.1%} more is to be expected of a try"
     return Trial(configuration, Purpose.EXPLORATION, why)
 
 
-def _once_more(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
-    """Return what may be the best of those that were measured, until that is clear: of many the luckiest looks best."""
-    estimate, most = bounds.estimate, thresholds.explorations + thresholds.confirmations
-    if not known.explorations or estimate is None:
-        return None
-    if known.explorations < most and _spent(known) < thresholds.periods + thresholds.confirmations:
-        beliefs = _worth(known, bounds, estimate, thresholds, list(known.measured))
-        gains = _gains(known, beliefs, [one for one in known.measured if one not in known.refused], CONFIRMING)
-        one = max(gains, key=lambda one: (gains[one], -one.threads, sorted(one.queued)))
-        if gains[one] >= thresholds.clear:
-            return Trial(one, Purpose.EXPLORATION, f"once more: {gains[one]:.1%} by knowing which is best")
-    if len(known.measured[known.best].values) >= thresholds.confirmed:
+def _once_more(known: Known, thresholds: SearchThresholds) -> Trial | None:
+    """Return the best one until it was measured often enough: of many that were tried the luckiest looks best."""
+    if not known.explorations or len(known.measured[known.best].values) >= thresholds.confirmed:
         return None
     return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
-
-
-def _spent(known: Known) -> int:
-    """Return the periods that the search has taken."""
-    return sum(len(series.values) for series in known.measured.values())
-
-
-def _gains(
-    known: Known, beliefs: Mapping[Configuration, Belief], ones: Iterable[Configuration], samples: int
-) -> dict[Configuration, float]:
-    """Return by how much what is kept should be better after so many samples of each."""
-    first, second = _two_best(beliefs[one].mean for one in known.measured)
-    noise = known.noise / math.sqrt(samples)
-
-    def gain_of(one: Configuration) -> float:
-        is_best = one in known.measured and beliefs[one].mean == first
-        return expected_improvement(beliefs[one], second if is_best else first, noise)
-
-    return {one: gain_of(one) for one in ones}
 
 
 def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configuration:
