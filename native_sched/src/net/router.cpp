@@ -14,7 +14,9 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::size_t kBatch = 256;  // records whose keys are extracted at once
+constexpr std::size_t kBatch = 256;                      // records whose keys are extracted at once
+constexpr std::chrono::milliseconds kStep{100};          // in which as many records may be held more as came in such a time before
+constexpr std::chrono::milliseconds kLongestWait{1000};  // of a run: commands for others may need this thread
 
 std::size_t partition_of(std::uint64_t hash, std::size_t partitions) noexcept {  // as in plan/hash_ring.py
   __extension__ using Wide = unsigned __int128;
@@ -66,6 +68,7 @@ void Router::interrupt() noexcept {
 }
 
 void Router::set_owner(std::uint16_t partition, std::uint16_t target) {
+  if (held_partitions_ == 0 && target == kHeld) step_ = may_hold_ = pace_.records_in(kStep, Pace::Clock::now(), SIZE_MAX);
   held_partitions_ += (target == kHeld ? 1 : 0) - (owners_[partition] == kHeld ? 1 : 0);
   owners_[partition] = target;
   const bool all = std::ranges::all_of(owners_, [target](std::uint16_t owner) { return owner == target; });
@@ -77,6 +80,7 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
   if (posted_.load(std::memory_order_relaxed) && !carry_out(context)) return REL_STOPPED;
   if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
   const auto count = static_cast<std::size_t>(n);
+  if (held_partitions_ == 0) pace_.passed(count);
   if (!options_.keys.empty() && !options_.in_turn && !options_.everywhere) look_at_keys({in, count, schema_->record_size(), {}});
   // Everything goes one way, and on in this thread: nothing is looked at.
   if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several())) {
@@ -89,7 +93,16 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
     publish();
     if (!wait_for_command(context)) return REL_STOPPED;
   }
-  return 0;
+  return keep_pace(context) ? 0 : REL_STOPPED;
+}
+
+// What is held may be as much as came before in the time that it has been held.
+bool Router::keep_pace(rel_context* context) {
+  for (std::chrono::milliseconds waited{0}; held_->size() > may_hold_ && waited < kLongestWait; waited += kStep) {
+    if (!wait_for_command(context, kStep)) return false;
+    may_hold_ += step_;
+  }
+  return true;
 }
 
 void Router::look_at_keys(const Run& run) {

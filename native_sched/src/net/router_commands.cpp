@@ -109,6 +109,14 @@ bool Router::wait_for_command(rel_context* context) {
   return !stopping_.load() && carry_out(context);
 }
 
+bool Router::wait_for_command(rel_context* context, std::chrono::milliseconds most) {
+  {
+    Lock lock(mutex_);
+    changed_.wait_for(lock, most, [this]() REL_HELD(mutex_) { return !commands_.empty() || stopping_.load(); });
+  }
+  return !stopping_.load() && carry_out(context);
+}
+
 // All that was posted. False: stop.
 bool Router::carry_out(rel_context* context) {
   for (;;) {
@@ -187,6 +195,7 @@ bool Router::release(rel_context* context) {
     waited->pop(run.count);
     if (context->stopping()) return false;
   }
+  if (held_partitions_ == 0) pace_.begin(Pace::Clock::now());
   if (held_partitions_ > 0 || !std::exchange(watermark_due_, false)) return true;
   context->mark(*watermark_);
   return send_to_links(*watermark_);

@@ -13,6 +13,8 @@
 // Invariants
 //   All that decides where a record goes is touched by whoever runs the router alone. Commands are posted under mutex_ and carried out, in order,
 //     by whoever runs it: at the next run, at a Command mark (Scheduler::poke), or while it waits.
+//   While a router holds some records back it lets in no more than came before, for what it lets in piles up in front of their new owner: a
+//     source that nobody holds back would make the work of minutes meanwhile. So a run waits there, but for kLongestWait at most.
 //   A router waits when it holds back more than hold_bytes, and at the end of its input while anything is held: then only a command
 //     or a stop gets it on. Its input's end is passed on after that, and commands are answered by Ended, once all that it has sent has come
 //     to the other PEs. What it sent here is processed when the tap has its end mark (mark_log.hpp), as that of each gather whose links have ended.
@@ -40,6 +42,7 @@
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/net/hot_keys.hpp"
 #include "rayelastic/net/link.hpp"
+#include "rayelastic/net/pace.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 
@@ -126,6 +129,8 @@ class Router {
   std::uint64_t post(Command command);
   [[nodiscard]] bool carry_out(rel_context* context);
   [[nodiscard]] bool wait_for_command(rel_context* context);
+  [[nodiscard]] bool wait_for_command(rel_context* context, std::chrono::milliseconds most);
+  [[nodiscard]] bool keep_pace(rel_context* context);
   [[nodiscard]] Answer carry_out(Command& command, rel_context* context);
   [[nodiscard]] Answer begin_hold(const Command& command, rel_context* context);
   [[nodiscard]] Answer change_route(const Command& command, rel_context* context);
@@ -159,6 +164,9 @@ class Router {
   Target waiting_;  // what scatter() found to be held
   std::unique_ptr<RecordBuffer> held_;
   std::size_t held_partitions_ = 0;
+  Pace pace_;                   // while nothing is held
+  std::size_t step_ = 0;        // records that may be held more after each kStep
+  std::size_t may_hold_ = 0;    // records, for now
   std::uint16_t sole_ = kHeld;  // where everything goes; kHeld: to several
   std::vector<StringView> keys_;
   HotKeys hot_keys_;
