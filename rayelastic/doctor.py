@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -28,6 +29,7 @@ from rayelastic.plan.plan_text import counted
 SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_WANTED = 1 << 30  # bytes free; Ray's object store of a laptop, below which it falls back to slow files
 RAY_PORTS = {6379: "the head (GCS)", 8265: "the dashboard and `ray job submit`"}  # Ray's defaults
+QUICK_START = 2.0  # seconds; each process of a job imports Ray, and many do so at once while a job grows
 RUN_TIMEOUT = 300.0  # seconds for a small topology on a machine that compiles for the first time
 
 SMALL_TOPOLOGY = """
@@ -84,6 +86,7 @@ def examine(environment: Mapping[str, str], address: str | None = None) -> Itera
         _cache,
         lambda: _java(environment),
         lambda: _package("ray", "ray", "pip install 'ray[default]==2.60.0'"),
+        lambda: _process_start(environment),
         _spark,
         lambda: _cluster(environment, address),
         lambda: _ports(environment, address),
@@ -164,6 +167,21 @@ def _package(subject: str, name: str, way_out: str) -> Finding:
     return Finding(
         subject, good, f"{installed}" + ("" if good else f", but {wanted} is asked for"), "" if good else way_out
     )
+
+
+def _process_start(environment: Mapping[str, str]) -> Finding:
+    """How long a process takes to import Ray, as each one of a job does before it can do anything."""
+    subject = "process start"
+    if importlib.util.find_spec("ray") is None:
+        return Finding(subject, False, "can't be measured without Ray", "Install Ray first", optional=True)
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import ray"], check=False, capture_output=True, timeout=RUN_TIMEOUT)
+    seconds, advice = time.perf_counter() - started, ""
+    if importlib.util.find_spec("rfc3987_syntax") is not None:
+        advice = "pip uninstall rfc3987-syntax: jsonschema, which Ray imports, builds its grammar in each process, 1 s"
+    elif seconds > QUICK_START and environment.get("PYTHONDONTWRITEBYTECODE"):
+        advice = f"PYTHONDONTWRITEBYTECODE is set: {sys.executable} -m compileall -q {sys.prefix}/lib, once"
+    return Finding(subject, True, f"{seconds:.1f} s to import Ray", advice)
 
 
 def _compiler() -> Finding:

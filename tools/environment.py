@@ -27,6 +27,8 @@ DOCS_LOCK = ROOT / "requirements.docs.lock"
 WHEELS_LOCK = ROOT / "requirements.wheels.lock"
 LOG = VENV / "setup.log"
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
+# What of the packages no process of a job imports, nor the tests: half of all files.
+UNUSED = "pip setuptools mypy mypyc debugpy fontTools pygments playwright rllib tune train serve llm test tests testing"
 
 if TYPE_CHECKING:  # Pythons that are too old have no such types
     Step = tuple[str, Callable[[], None]]
@@ -97,9 +99,20 @@ def packages_step() -> Step | None:
             ["install", "--no-compile", "--no-deps", "--require-hashes", "-r", str(LOCK)],
             Counter("fetched", total, r"^(?:Collecting|Requirement already satisfied:) ([^\s=<>;\[]+)"),
         )
+        compile_bytecode(VENV / "lib")
         stamp.write()
 
     return "packages of requirements.lock (1.4 GB on disk, Spark, Ray and a JVM among them)", act
+
+
+def compile_bytecode(*folders: Path) -> None:
+    """Once, on all CPUs: many processes start at once later, and each would compile what it imports, under load.
+
+    Where nothing may be written to a cache (PYTHONDONTWRITEBYTECODE), each would do so every time.
+    """
+    unused = rf"/({'|'.join(UNUSED.split())})/"
+    command = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", unused, *map(str, folders)]
+    subprocess.run(command, capture_output=True, check=False)  # packages bring files for other Pythons, too
 
 
 def docs_step() -> Step | None:
@@ -130,6 +143,7 @@ def extension_step() -> Step | None:
             ["install", "--verbose", "--no-deps", "--no-build-isolation", "--editable", "."],
             Counter("compiled", 0, r"^\s*\[(\d+/\d+)\]"),
         )
+        compile_bytecode(ROOT / "rayelastic", ROOT / "topologies")
         stamp.write()
 
     return "the package: native extension built, installed editable", act

