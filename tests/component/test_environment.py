@@ -10,7 +10,7 @@ import pytest
 
 from tools.environment import VENV, compile_bytecode
 
-is_set_up = pytest.mark.skipif(not VENV.exists(), reason="installed by other means than ./dev setup")
+is_set_up = pytest.mark.skipif(Path(sys.prefix) != VENV, reason="installed by other means than ./dev setup")
 
 
 @is_set_up
