@@ -81,7 +81,7 @@ def observe_regions(
         settled=settled,
         adapted=adapted,
         cost=cost,
-        waits_for_cpus=1.0 - 1.0 / max(stretches.values(), default=1.0),
+        waits_for_cpus=max((_waits_for_cpus(here, sources) for here in gone.values()), default=0.0),
         latencies=_latencies(before, after),
     )
 
@@ -132,6 +132,13 @@ def _stretch(gone: Mapping[str, _Gone], sources: set[str]) -> float:
     others = [one for name, one in gone.items() if name not in sources]
     cpu = sum(one.cpu for one in others)
     return max(1.0, sum(one.inside - one.waited for one in others) / cpu) if cpu > 0 else 1.0
+
+
+def _waits_for_cpus(gone: Mapping[str, _Gone], sources: set[str]) -> float:
+    """Share of their time in operators that threads neither had a CPU nor slept: who sleeps most of it lacks little."""
+    others = [one for name, one in gone.items() if name not in sources]
+    inside = sum(one.inside for one in others)
+    return max(0.0, 1.0 - sum(one.cpu + one.waited for one in others) / inside) if inside > 0 else 0.0
 
 
 def _same_shape(before: PESample, after: PESample) -> bool:

@@ -12,7 +12,7 @@ from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.run import ClusterSimulation
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
-from rayelastic.policy.regions.actions import AdaptationDecision, SplitPipeline, Verdict
+from rayelastic.policy.regions.actions import AdaptationDecision, RebalanceRegion, SplitPipeline, Verdict
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.observation import PlanObservation, RegionObservation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
@@ -117,6 +117,19 @@ def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
     unseen = replace(trial, carried=replace(before, passed={}))
     assert unseen.gained(after) == 0.0  # the share of what is offered, a guess, is as it was
     assert not unseen.is_good(after, OrganicThresholds())
+
+
+def test_a_growth_is_kept_where_each_region_that_grew_takes_more_than_before() -> None:
+    """As with a parting: 595 were made while queues filled, of which the region took 490."""
+    before = Carried(sources=595.0, offered=2_380.0, passed={"r1": 490.0, "r2": 490.0})
+    actions = tuple(RebalanceRegion(name, 4, 1) for name in ("r1", "r2"))
+    trial, t = Trial(ExecPlan("two", ()), actions, {}, before, gain=0.23, grows=True), OrganicThresholds()
+    after = Carried(sources=569.0, offered=2_276.0, passed={"r1": 569.0, "r2": 560.0})
+    assert trial.gained(after) == pytest.approx(560 / 490 - 1), "of the two the one that gained less"
+    assert trial.is_good(after, t)
+    assert not trial.is_good(replace(after, passed={"r1": 569.0, "r2": 490.0}), t), "what fills a queue is no gain"
+    smaller = replace(trial, grows=False, carried=replace(before, sources=595.0))
+    assert smaller.gained(after) == pytest.approx(0.0), "less is judged by sources alone"
 
 
 def test_less_is_kept_while_it_carries_what_counts_as_all() -> None:

@@ -56,13 +56,19 @@ def test_shares_of_the_period_not_of_the_life() -> None:
 
 
 def test_threads_without_a_cpu_are_told() -> None:
-    """Of the element where it is most: 2 s of CPU time in 8 s inside operators, of which 1 s is asleep."""
+    """Of the element where it is most: 2 s of CPU time in 8 s inside operators, of which 1 s is asleep.
+
+    One that sleeps for nearly all of it lacks next to nothing, however long it waits for the little that it computes.
+    """
     short = operator("parse", 100, 9, 2.0, 8.0, 1.0)
     after = {
         "pe0": sample("pe0", 10.0, 3.0, operator("lines", 0, 100, 1.0), operator("parse", 100, 9, 2.0)),
         "pe1": sample("pe1", 10.0, 2.0, short),
     }
-    assert observe_regions(PLAN, {}, after, at=10.0).waits_for_cpus == pytest.approx(5 / 7)
+    assert observe_regions(PLAN, {}, after, at=10.0).waits_for_cpus == pytest.approx(5 / 8)
+    asks = sample("pe1", 10.0, 1.0, operator("parse", 100, 9, 0.2, 8.0, 7.2))
+    seen = observe_regions(PLAN, {}, {**after, "pe1": asks}, at=10.0)
+    assert seen.waits_for_cpus == pytest.approx(0.6 / 8)
     del after["pe1"]
     assert observe_regions(PLAN, {}, after, at=10.0).waits_for_cpus == 0.0
 

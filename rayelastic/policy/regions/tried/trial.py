@@ -90,9 +90,10 @@ class Trial:
         found = [now.share / before.share]
         if self.grows:
             found.append(now.sources / before.sources)
-        if self.grows and self.parting is not None:  # soon after the start, when sources still fill queues
-            names = {action.region for action in self.actions if before.passed.get(action.region, 0.0) > 0}
-            found += [now.passed.get(name, 0.0) / before.passed[name] for name in names]
+        names = {action.region for action in self.actions if before.passed.get(action.region, 0.0) > 0}
+        passed = [now.passed.get(name, 0.0) / before.passed[name] for name in names]
+        if self.grows and passed:  # soon after the start sources still fill queues: they made more than was passed on
+            found.append(max(passed) if self.parting is not None else min(passed))
         return max(found) - 1.0
 
     def is_good(self, now: Carried, t: OrganicThresholds) -> bool:
