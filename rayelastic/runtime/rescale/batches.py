@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterator, MutableMapping
+from collections.abc import Generator, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.rescale.change_journal import OpenChange
 
-__all__ = ["Batch", "batches_of", "has_given_all", "moving", "plan_pe"]
+__all__ = ["Batch", "batches_of", "has_given_all", "held_along", "moving", "plan_pe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,41 @@ def batches_of(here: OpenChange) -> Iterator[Batch]:
                 yield Batch(part.region, moves.source, moves.target, partitions)
 
 
+def held_along(batches: Sequence[Batch], most: int) -> list[tuple[int, ...]]:
+    """Give for each batch its partitions and those of the batches behind it that are held along with it.
+
+    What one replica gives to several is held at once, so that what is in front of it has to be processed once and not
+    for each: as many partitions as a batch may have.
+
+    >>> batches = [Batch("r1", 0, 1, (4, 5)), Batch("r1", 0, 2, (6,)), Batch("r1", 0, 3, (7,)), Batch("r1", 1, 2, (8,))]
+    >>> held_along(batches, 3)
+    [(4, 5, 6), (6,), (7,), (8,)]
+    """
+    groups: list[list[Batch]] = []
+    for batch in batches:
+        group = groups[-1] if groups else []
+        size = sum(len(one.partitions) for one in [*group, batch])
+        if group and (group[0].region, group[0].source) == (batch.region, batch.source) and size <= most:
+            group.append(batch)
+        else:
+            groups.append([batch])
+    return [
+        tuple(partition for one in group[first:] for partition in one.partitions)
+        for group in groups
+        for first in range(len(group))
+    ]
+
+
 def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> Generator[Batch, None, None]:
     """Give the batches of a change; meanwhile the counters say what is yet to move, and what waits for it."""
     batches, plan = list(batches_of(here)), here.change.new
+    held = held_along(batches, here.batch)
     try:
         for number, batch in enumerate(batches):
             left = sum(len(one.partitions) for one in batches[number:] if one.region == batch.region)
             waits = plan.region(batch.region).region.shares_state
             counted = counters.get(batch.region, RegionCounters())
-            counters[batch.region] = counted.moving(left, len(batch.partitions) if waits else 0)
+            counters[batch.region] = counted.moving(left, len(held[number]) if waits else 0)
             yield batch
     finally:
         for region in {batch.region for batch in batches} & counters.keys():

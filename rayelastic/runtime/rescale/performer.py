@@ -2,8 +2,8 @@
 
 Joker section 3.3. The change is a row of idempotent steps; the journal says how far they got, so that whoever comes
 after a crash does the last one again and goes on, or undoes the change if an element that it needs is gone. Keys move
-in batches of partitions, so that those of one batch alone wait; keys that stay never do. A batch belongs to its old
-owner until the journal says that it has moved.
+in batches of partitions: what one replica gives waits at once, no more than a batch; keys that stay never do. A batch
+belongs to its old owner until the journal says that it has moved.
 
 Knows elements by what they can be asked (`ElementApi`): plain objects and actors are the same. Never touches tuples.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
 from rayelastic.plan.routing import elastic_regions, exits_of
-from rayelastic.runtime.rescale.batches import Batch, batches_of, moving, plan_pe
+from rayelastic.runtime.rescale.batches import Batch, batches_of, held_along, moving, plan_pe
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
 from rayelastic.runtime.values.status import RegionCounters
@@ -159,10 +159,13 @@ class AdaptationPerformer:
             for part in change.regions:
                 for replica in part.started:
                     self._announce(change, part.region, replica)
+        along, held = held_along(list(batches_of(here)), here.batch), set[tuple[str, int]]()
         with contextlib.closing(moving(here, self._counters)) as batches:
             for number, batch in enumerate(batches):
                 done = None if number < here.moved else functools.partial(self._journal.moved, number + 1)
-                self._move(change, batch, done)
+                is_held = (batch.region, batch.partitions[0]) in held
+                self._move(change, batch, done, () if is_held else along[number])
+                held |= {(batch.region, partition) for partition in along[number]} if done is not None else set()
         self._parting = True  # no key goes back to a replica to which a router has said goodbye
         for part in change.regions:
             for replica in part.stopped:
@@ -205,8 +208,13 @@ class AdaptationPerformer:
         except (LinkError, TimeoutError) as error:
             raise PELostError(f"replica {replica} can't go: {error}") from error
 
-    def _move(self, change: PlanChange, batch: Batch, done: Callable[[], None] | None) -> None:
-        """Moves a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of."""
+    def _move(
+        self, change: PlanChange, batch: Batch, done: Callable[[], None] | None, hold: Sequence[int] = ()
+    ) -> None:
+        """Moves a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of.
+
+        `hold` are the partitions to be held for it; none: they are, and nothing of them is under way any more.
+        """
         plan = self._wider(change, batch.region)
         source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
         operators = list(plan.region(batch.region).region.operators)
@@ -216,10 +224,11 @@ class AdaptationPerformer:
             self._passing("commit")
             done()  # what is under way stays where it is: the order is restored behind all replicas
         elif done is not None:
-            next_mark, passing = functools.partial(self._next_mark, change), functools.partial(self._passing, "hold")
-            mark, senders = entry.hold(batch.partitions, batch.source, next_mark, passing)
-            self._passing("flush")
-            self._flush(plan, batch.region, source, mark, senders)
+            if hold:
+                next_mark = functools.partial(self._next_mark, change)
+                mark, senders = entry.hold(hold, batch.source, next_mark, functools.partial(self._passing, "hold"))
+                self._passing("flush")
+                self._flush(plan, batch.region, source, mark, senders)
             self._passing("copy")
             address = self._cluster.address(target)
             giver = self._cluster.element(source, COPY_TIMEOUT)
@@ -297,7 +306,8 @@ class AdaptationPerformer:
                     raise
                 self._cluster.give_up(target)
             entry = self._entry(wide, batch.region, change)
-            entry.route(batch.partitions, batch.source, functools.partial(self._passing, "route back"))
+            held = held_along(batches, here.batch)[here.moved]
+            entry.route(held, batch.source, functools.partial(self._passing, "route back"))
         back = [batch.back() for batch in reversed(batches[: here.moved])]
         for number, batch in enumerate(back):
             if number < undone:
@@ -306,7 +316,7 @@ class AdaptationPerformer:
             target = plan_pe(self._wider(change, batch.region), batch.region, batch.source)
             if not self._cluster.is_running(target):
                 raise PELostError(f"{target} had keys of region {batch.region} and is gone: {reason}")
-            self._move(change, batch, functools.partial(self._journal.undo, number + 1))
+            self._move(change, batch, functools.partial(self._journal.undo, number + 1), batch.partitions)
         for part in change.regions:
             for replica in part.started:
                 self._detach(change.new, part.region, replica, replace(change, stopped_pes=change.started_pes))

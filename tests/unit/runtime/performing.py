@@ -184,7 +184,6 @@ def nth(number: int) -> Callable[..., bool]:
     return is_now
 
 
-@cache
 def length(shape: Shape) -> tuple[int, int, int]:
     """How many calls, steps and journal lines a change has."""
     run = Run(shape)

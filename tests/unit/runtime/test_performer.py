@@ -127,6 +127,16 @@ def test_regions_in_a_row_change_at_once(shape: Shape, is_fast: bool) -> None:
     run.check(run.change.new)
 
 
+def test_what_one_replica_gives_to_several_is_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in front of it has to be processed once, not for each of them; of much state no more than a batch."""
+    monkeypatch.setattr(performer, "BATCH_BYTES", 100 * BATCH_BYTES)
+    run = Run(Shape("r1", 1, 3))
+    assert run.perform() == run.change.new
+    run.check(run.change.new)
+    assert run.steps == ["begin", "start", "attach", "attach", *MOVE, *MOVE[2:], "end"]
+    assert run.counters["r1"].longest_hold == 0.5
+
+
 def test_each_call_has_its_time() -> None:
     run = Run(GROW)
     run.perform()

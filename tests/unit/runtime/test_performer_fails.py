@@ -33,9 +33,13 @@ from tests.unit.runtime.performing import (
 BOTH = Shape("r1", 2, 1, other=2, also=1)
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performer, "BATCH_BYTES", BATCH_BYTES)
+@pytest.fixture(autouse=True, params=[BATCH_BYTES, 100 * BATCH_BYTES], ids=["small batches", "held along"])
+def batches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two or so for each replica, held one by one; or one for each pair, and those of one owner held along."""
+    monkeypatch.setattr(performer, "BATCH_BYTES", request.param)
+
+
+in_small_batches = pytest.mark.parametrize("batches", [BATCH_BYTES], ids=["small batches"], indirect=True)
 
 
 # --- a call fails ---------------------------------------------------------------------------------------------------
@@ -173,6 +177,7 @@ def test_another_coordinator_ends_what_one_has_begun(shape: Shape) -> None:
 # --- back -----------------------------------------------------------------------------------------------------------
 
 
+@in_small_batches
 def test_the_steps_of_undoing_are_in_order() -> None:
     run = doomed(GROW)
     with pytest.raises(ChangeError, match=r"the change to epoch 1 was undone: pe0 won't"):
@@ -230,6 +235,17 @@ def ends_undone(run: Run) -> bool:
     return undoing
 
 
+@pytest.mark.parametrize("batches", [100 * BATCH_BYTES], ids=["held along"], indirect=True)
+def test_what_was_held_along_flows_to_its_owner_again() -> None:
+    run = doomed(Shape("r1", 1, 3))
+    with pytest.raises(ChangeError):
+        run.performer.perform(run.change)
+    assert [run.steps.count(step) for step in ("copy", "commit")] == [2 + 1, 1 + 1], "two batches, one of them back"
+    assert run.steps.count("hold") == 1 + 1, "once for both, and once more for the way back"
+    run.check(replace(run.change.old, epoch=1))
+
+
+@in_small_batches
 def test_batches_that_have_gone_back_stay_there() -> None:
     run = doomed(Shape("r1", 1, 3))
     run.store.dies = lambda _, written: written and '"kind": "undo", "count": 2' in run.store.told[-1]
@@ -340,6 +356,7 @@ def test_an_element_that_has_keys_is_never_given_up() -> None:
     run.check(run.in_force)
 
 
+@in_small_batches
 def test_keys_that_are_gone_with_a_new_replica_can_not_go_back() -> None:
     run = Run(GROW)
 
