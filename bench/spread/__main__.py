@@ -2,12 +2,13 @@
 
     python -m bench.spread [a b c d e f g] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
     python -m bench.spread graphs [--count 500]
+    python -m bench.spread decisions [--count 20]
     python -m bench.spread flapping
 
 `a` to `g`: works on a Ray whose nodes have addresses of their own (Linux namespaces, needs root); `--here` on a Ray of
 this machine alone. Each goes by itself under load, then in a lull, until it is one process again; then the same with
-plans by hand. `graphs`: random graphs on the live actuation, simulated with 5 % noise. `flapping`: alternating loads,
-simulated.
+plans by hand. `graphs`: random graphs on the live actuation, simulated with 5 % noise. `decisions`: how long one
+takes on 1,000 nodes. `flapping`: alternating loads, simulated.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bench.spread.works import WORKS
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
+GRAPHS, DECISIONS = 500, 20  # random ones
 LEAST_SHARE, MOST_GROWTH = 0.85, 10.0  # of the best by hand; s until the first growth
 
 
@@ -96,19 +98,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.spread", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", choices=(*WORKS, "graphs", "flapping", []), metavar="PART")
+    parser.add_argument("parts", nargs="*", choices=(*WORKS, "graphs", "decisions", "flapping", []), metavar="PART")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--cpus", type=int, default=2, help="that each node offers (default: 2)")
     parser.add_argument("--seconds", type=float, default=60.0, help="under load, by itself (default: 60)")
     parser.add_argument("--hand", type=float, default=8.0, help="seconds for each plan by hand (default: 8)")
     parser.add_argument("--most", type=int, default=6, help="replicas that are tried by hand (default: 6)")
     parser.add_argument("--here", action="store_true", help="on a Ray of this machine alone")
-    parser.add_argument("--count", type=int, default=500, help="of random graphs (default: 500)")
+    parser.add_argument("--count", type=int, help="of random graphs (default: 500, of decisions 20)")
     options = parser.parse_args()
-    parts = options.parts or [*WORKS, "graphs", "flapping"]
+    parts = options.parts or [*WORKS, "graphs", "decisions", "flapping"]
     results: dict[str, Any] = {"machine": machine_of(), "cpus": os.cpu_count()}
     if "graphs" in parts:
-        results["graphs"] = simulated.graphs(options.count)
+        results["graphs"] = simulated.graphs(options.count or GRAPHS)
+    if "decisions" in parts:
+        results["decisions"] = simulated.decisions(options.count or DECISIONS)
     if "flapping" in parts:
         results["flapping"] = simulated.flapping()
     if names := [part for part in parts if part in WORKS]:

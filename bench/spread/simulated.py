@@ -16,19 +16,19 @@ from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
-__all__ = ["flapping", "graphs"]
+__all__ = ["decisions", "flapping", "graphs"]
 
 MICRO = 1e-6
 PERIOD = 5.0  # s
 NOISE = 0.05
 NODES, CPUS = 16, 8.0
-PROCESSES = int(NODES * CPUS)
 PERIODS = 200
 LAST = 40  # periods over which a rate is taken
 OFFERED = 150e3  # tuples/s
 BY_HAND = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)  # replicas
 BEST = 0.95  # of what can be carried at all
 MOST_CHANGES = 3
+MANY_NODES, MANY_TIMES, MANY_PERIODS = 1_000, 60, 60  # of a large cluster, with so many times the load
 DOWN, UP = 50e3, 300e3  # tuples/s of the load that alternates
 HOUR = 3600.0
 
@@ -36,10 +36,11 @@ HOUR = 3600.0
 class Live:
     """The policy of a running job, and how long its decisions took."""
 
-    def __init__(self, job: ClusterJob, target: float = 0.8) -> None:
+    def __init__(self, job: ClusterJob, nodes: int = NODES, target: float = 0.8) -> None:
         elastic = [p.region.name for p in job.plan().regions if p.region.kind.is_replicable]
         thresholds = OrganicThresholds.of_running_jobs(target)
-        self.policy = OrganicAdaptation(thresholds=thresholds, actuation=Actuation.of_running_jobs(elastic, PROCESSES))
+        actuation = Actuation.of_running_jobs(elastic, int(nodes * CPUS))
+        self.policy = OrganicAdaptation(thresholds=thresholds, actuation=actuation)
         self.longest = 0.0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
@@ -49,9 +50,11 @@ class Live:
         return decision
 
 
-def played(job: ClusterJob, load: Callable[[float], float], seed: int = 0) -> tuple[ClusterSimulation, Live]:
-    live = Live(job)
-    plant = ClusterPlant(job, [SimulatedNode(f"n{i}", CPUS) for i in range(NODES)], ClusterConstants())
+def played(
+    job: ClusterJob, load: Callable[[float], float], seed: int = 0, nodes: int = NODES
+) -> tuple[ClusterSimulation, Live]:
+    live = Live(job, nodes)
+    plant = ClusterPlant(job, [SimulatedNode(f"n{i}", CPUS) for i in range(nodes)], ClusterConstants())
     return ClusterSimulation(
         plant, live, lambda at: {"r0": load(at)}, period=PERIOD, noise=NOISE, seed=seed, offered_known=False
     ), live
@@ -79,6 +82,20 @@ def graphs(count: int) -> dict[str, Any]:
         f"second half; longest decision {longest * 1e3:.1f} ms"
     )
     return {"count": count, "within_three": good, "at_best": carried, "quiet": quiet, "longest": longest}
+
+
+def decisions(count: int) -> dict[str, float]:
+    """How long a decision takes at most where there are many nodes, and how many processes the plans have."""
+    longest, most = 0.0, 0
+    for seed in range(count):
+        simulation, live = played(random_job(seed), lambda _: MANY_TIMES * OFFERED, seed, MANY_NODES)
+        simulation.run(MANY_PERIODS)
+        longest, most = max(longest, live.longest), max(most, len(simulation.trace[-1].plan.pes))
+    print(
+        f"{count} random graphs on {MANY_NODES:,} nodes of {CPUS:.0f} CPUs: longest decision {longest * 1e3:.1f} ms, "
+        f"plans of up to {most:,} processes"
+    )
+    return {"count": count, "nodes": MANY_NODES, "longest": longest, "processes": most}
 
 
 def alternating(period: float) -> Callable[[float], float]:
