@@ -1,14 +1,16 @@
 """What jobs with all defaults make of three nodes, against the best plan by hand: a table, and JSON in bench/results.
 
     python -m bench.spread [a b c d e f g] [--nodes 3] [--cpus 2] [--seconds 60] [--hand 8] [--most 6] [--here]
+    python -m bench.spread steady [--seconds 600] [--here]
     python -m bench.spread graphs [--count 500]
     python -m bench.spread decisions [--count 20]
     python -m bench.spread flapping
 
 `a` to `g`: works on a Ray whose nodes have addresses of their own (Linux namespaces, needs root); `--here` on a Ray of
 this machine alone. Each goes by itself under load, then in a lull, until it is one process again; then the same with
-plans by hand. `graphs`: random graphs on the live actuation, simulated with 5 % noise. `decisions`: how long one
-takes on 1,000 nodes. `flapping`: alternating loads, simulated.
+plans by hand. `steady`: the changes of `b` under a load that stays as it is. `graphs`: random graphs on the live
+actuation, simulated with 5 % noise. `decisions`: how long one takes on 1,000 nodes. `flapping`: alternating loads,
+simulated.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from bench.spread.works import WORKS
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 GRAPHS, DECISIONS = 500, 20  # random ones
+LOADED = 60.0  # seconds
+STEADY, UNCHANGED, SETTLED = "b", 600.0, 60.0  # a work, seconds of its load, and those after which nothing may change
 LEAST_SHARE, MOST_GROWTH = 0.85, 10.0  # of the best by hand; s until the first growth
 
 
@@ -60,7 +64,9 @@ HOW: dict[str, Any] = {"capture_output": True, "text": True, "timeout": TIMEOUT,
 
 
 def command(name: str, folder: str, options: argparse.Namespace) -> list[str]:
-    times = ["--seconds", str(options.seconds), "--hand", str(options.hand), "--most", str(options.most)]
+    times = ["--seconds", str(options.seconds or LOADED), "--hand", str(options.hand), "--most", str(options.most)]
+    if name == "steady":
+        name, times = STEADY, ["--steady", str(options.seconds or UNCHANGED)]
     return [sys.executable, "-m", "bench.spread.driver", name, folder, *times]
 
 
@@ -69,8 +75,20 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     if not lines:
         raise SystemExit(f"{' '.join(done.args)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     found: dict[str, Any] = json.loads(lines[-1])
-    tell(found)
+    if "steady" in found:
+        tell_steady(found["steady"])
+    else:
+        tell(found)
     return found
+
+
+def tell_steady(found: dict[str, Any]) -> None:
+    late = [text for text, at in zip(found["changes"], found["times"], strict=True) if at > SETTLED]
+    print(
+        f"steady: {WORKS[STEADY].title}: {len(found['changes'])} changes, {len(late)} of them after {SETTLED:.0f} s; "
+        f"{found['processes']} processes, {found['rate']:,.0f} tuples/s, rows {'exact' if found['exact'] else 'WRONG'}",
+        *late, sep="\n   ", flush=True,
+    )  # fmt: skip
 
 
 def tell(found: dict[str, Any]) -> None:
@@ -98,16 +116,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.spread", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", choices=(*WORKS, "graphs", "decisions", "flapping", []), metavar="PART")
+    parser.add_argument(
+        "parts", nargs="*", choices=(*WORKS, "steady", "graphs", "decisions", "flapping", []), metavar="PART"
+    )
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--cpus", type=int, default=2, help="that each node offers (default: 2)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="under load, by itself (default: 60)")
+    parser.add_argument("--seconds", type=float, help="under load, by itself (default: 60, steady 600)")
     parser.add_argument("--hand", type=float, default=8.0, help="seconds for each plan by hand (default: 8)")
     parser.add_argument("--most", type=int, default=6, help="replicas that are tried by hand (default: 6)")
     parser.add_argument("--here", action="store_true", help="on a Ray of this machine alone")
     parser.add_argument("--count", type=int, help="of random graphs (default: 500, of decisions 20)")
     options = parser.parse_args()
-    parts = options.parts or [*WORKS, "graphs", "decisions", "flapping"]
+    parts = options.parts or [*WORKS, "steady", "graphs", "decisions", "flapping"]
     results: dict[str, Any] = {"machine": machine_of(), "cpus": os.cpu_count()}
     if "graphs" in parts:
         results["graphs"] = simulated.graphs(options.count or GRAPHS)
@@ -115,7 +135,7 @@ def main() -> int:
         results["decisions"] = simulated.decisions(options.count or DECISIONS)
     if "flapping" in parts:
         results["flapping"] = simulated.flapping()
-    if names := [part for part in parts if part in WORKS]:
+    if names := [part for part in parts if part in (*WORKS, "steady")]:
         results["works"] = measured(names, options)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "spread.json").write_text(json.dumps(results, indent=1), encoding="utf-8")

@@ -1,6 +1,7 @@
 """Measures one work on the Ray whose address is set, by itself with all defaults, then by hand; prints JSON.
 
 python -m bench.spread.driver WORK FOLDER --seconds 60 --hand 8 --most 6
+python -m bench.spread.driver WORK FOLDER --steady 600
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import rayelastic as rel
 from bench.spread.works import WORKS, Signals, Work
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 LOOK = 0.5  # seconds
 LAST = 1 / 3  # of the time under load, in which the rate is taken
@@ -70,6 +72,25 @@ def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
         signals.clear()
 
 
+def steadily(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
+    """The changes that a job makes under a load that stays as it is."""
+    job = rel.submit(work.build(signals))
+    try:
+        job.pause(seconds)
+        found: dict[str, Any] = {"rate": rate(job, SETTLE), "processes": len(job.plan().pes)}
+        made = [one for one in job.adaptations() if one.pe == "regions"]
+        found |= {
+            "changes": [str(one) for one in made],
+            "times": [one.observation.time for one in made if isinstance(one, RegionAdaptation)],
+        }
+        signals.set("enough", given(job))
+        return found | {"exact": work.exact(job.wait(PATIENCE)["out"], given(job))}
+    finally:
+        signals.set("enough")
+        job.close()
+        signals.clear()
+
+
 def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str, float]:
     """The rate of each plan that one would try: {plan: tuples/s}."""
     found: dict[str, float] = {}
@@ -105,8 +126,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--hand", type=float, default=8.0)
     parser.add_argument("--most", type=int, default=6)
+    parser.add_argument("--steady", type=float, help="seconds of a load that stays as it is, and nothing by hand")
     options = parser.parse_args()
     work, signals = WORKS[options.work], Signals(options.folder)
+    if options.steady:
+        print(json.dumps({"work": options.work, "steady": steadily(work, signals, options.steady)}))
+        return 0
     itself = by_itself(work, signals, options.seconds)
     hand = by_hand(work, signals, options.hand, options.most)
     print(json.dumps({"work": options.work, "itself": itself, "hand": hand}))
