@@ -63,8 +63,9 @@ def head() -> Iterator[str]:
     yield ""
     yield "Written by `./dev bench page` of what these commands leave in `bench/results`; run them first, for yours:"
     yield "`./dev bench figures --all`, `./dev bench figures measured settled_job`, `./dev bench peers --work NAME`,"
-    yield "`./dev bench micro`. A figure is *measured* on the machine named, or *simulated* on a model of the papers';"
-    yield "it is *fitted* where a constant of the model was chosen so that this very claim comes out: it proves little."
+    yield "`./dev bench micro`, `./dev bench rescale`. A figure is *measured* on the machine named, or *simulated* on a"
+    yield "model of the papers'; it is *fitted* where a constant of the model was chosen so that this very claim comes"
+    yield "out: it proves little."
     yield ""
 
 
