@@ -99,20 +99,21 @@ def packages_step() -> Step | None:
             ["install", "--no-compile", "--no-deps", "--require-hashes", "-r", str(LOCK)],
             Counter("fetched", total, r"^(?:Collecting|Requirement already satisfied:) ([^\s=<>;\[]+)"),
         )
-        compile_bytecode(VENV / "lib")
+        compile_bytecode(VENV, "lib")
         stamp.write()
 
     return "packages of requirements.lock (1.4 GB on disk, Spark, Ray and a JVM among them)", act
 
 
-def compile_bytecode(*folders: Path) -> None:
+def compile_bytecode(root: Path, *folders: str) -> None:
     """Once, on all CPUs: many processes start at once later, and each would compile what it imports, under load.
 
     Where nothing may be written to a cache (PYTHONDONTWRITEBYTECODE), each would do so every time.
     """
     unused = rf"/({'|'.join(UNUSED.split())})/"
-    command = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", unused, *map(str, folders)]
-    subprocess.run(command, capture_output=True, check=False)  # packages bring files for other Pythons, too
+    command = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", unused, *folders]
+    # From there, so that what is unused is told by its place in it. Packages bring files for other Pythons, too.
+    subprocess.run(command, cwd=root, capture_output=True, check=False)
 
 
 def docs_step() -> Step | None:
@@ -143,7 +144,7 @@ def extension_step() -> Step | None:
             ["install", "--verbose", "--no-deps", "--no-build-isolation", "--editable", "."],
             Counter("compiled", 0, r"^\s*\[(\d+/\d+)\]"),
         )
-        compile_bytecode(ROOT / "rayelastic", ROOT / "topologies")
+        compile_bytecode(ROOT, "rayelastic", "topologies")
         stamp.write()
 
     return "the package: native extension built, installed editable", act

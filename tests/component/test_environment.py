@@ -26,10 +26,11 @@ def test_what_makes_each_import_of_ray_slow_is_not_installed() -> None:
 
 
 @is_set_up
-def test_files_for_another_python_are_passed_over(tmp_path: Path) -> None:
-    for name, text in [("later.py", "print 'not yet'\n"), ("now.py", "VALUE = 1\n")]:
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "unused.py").write_text("", encoding="utf-8")
-    compile_bytecode(tmp_path)
+def test_files_for_another_python_are_passed_over_and_so_is_what_nobody_imports(tmp_path: Path) -> None:
+    folder = tmp_path / "test" / "lib"  # a project may well lie below a folder of that name
+    (folder / "tests").mkdir(parents=True)
+    (folder / "later.py").write_text("print 'not yet'\n", encoding="utf-8")
+    (folder / "now.py").write_text("VALUE = 1\n", encoding="utf-8")
+    (folder / "tests" / "unused.py").write_text("", encoding="utf-8")
+    compile_bytecode(tmp_path / "test", "lib")
     assert [path.name.split(".")[0] for path in tmp_path.rglob("*.pyc")] == ["now"]
