@@ -289,7 +289,7 @@ class AdaptationPerformer:
         here = self._journal.open_change
         assert here is not None
         change, batches = here.change, list(batches_of(here))
-        undone = here.undoing or 0
+        undone, back = here.undoing or 0, [batch.back() for batch in reversed(batches[: here.moved])]
         if here.undoing is None:
             self._passing("undo")
             self._journal.undo(0)
@@ -305,17 +305,15 @@ class AdaptationPerformer:
                 if not is_new:
                     raise
                 self._cluster.give_up(target)
+            self._check_givers(change, back[undone:], reason)  # a router that still sends to one would answer late
             entry = self._entry(wide, batch.region, change)
             held = held_along(batches, here.batch)[here.moved]
             entry.route(held, batch.source, functools.partial(self._passing, "route back"))
-        back = [batch.back() for batch in reversed(batches[: here.moved])]
         for number, batch in enumerate(back):
             if number < undone:
                 self._move(change, batch, None)
                 continue
-            target = plan_pe(self._wider(change, batch.region), batch.region, batch.source)
-            if not self._cluster.is_running(target):
-                raise PELostError(f"{target} had keys of region {batch.region} and is gone: {reason}")
+            self._check_givers(change, [batch], reason)
             self._move(change, batch, functools.partial(self._journal.undo, number + 1), batch.partitions)
         for part in change.regions:
             for replica in part.started:
@@ -329,6 +327,12 @@ class AdaptationPerformer:
         for pe in change.started_pes:
             self._cluster.retire(pe)
         return in_force
+
+    def _check_givers(self, change: PlanChange, batches: Sequence[Batch], reason: Exception | None) -> None:
+        for batch in batches:
+            pe = plan_pe(self._wider(change, batch.region), batch.region, batch.source)
+            if not self._cluster.is_running(pe):
+                raise PELostError(f"{pe} had keys of region {batch.region} and is gone: {reason}")
 
     # --- how it is done -------------------------------------------------------------------------------------------
 

@@ -371,3 +371,21 @@ def test_keys_that_are_gone_with_a_new_replica_can_not_go_back() -> None:
         run.performer.perform(run.change)
     with pytest.raises(PELostError, match="pe1 had keys of region r1 and is gone: None"):
         run.performer.recover()
+
+
+@in_small_batches
+def test_no_router_is_asked_once_keys_are_gone_since_it_may_wait_for_the_link_to_them() -> None:
+    run = Run(GROW)
+
+    def fault(pe: str, method: str) -> None:
+        if method == "send_state" and run.steps.count("commit"):
+            refuses(run, pe)
+        if method == "drop_state" and pe == "pe1":
+            is_silent(run, pe)
+
+    run.cluster.before = fault
+    with pytest.raises(PELostError, match="pe1 had keys of region r1 and is gone: pe0 won't"):
+        run.performer.perform(run.change)
+    assert run.cluster.given_up == ["pe1"]
+    assert run.steps[-1] == "undo"
+    assert run.cluster.calls[-1] == ("pe1", "drop_state")
