@@ -109,4 +109,25 @@ TEST(a_source_in_front_of_an_expensive_operator_gives_short_runs) {
   }
 }
 
+// They come between two runs: of 256 records of 2 ms each a command would wait for half a second, and a change has many.
+TEST(who_takes_commands_does_not_wait_long_for_the_run_before_where_all_is_manual) {
+  const auto state = std::make_shared<Slow>();
+  Rig rig;
+  const OperatorId from = rig.add(source(0, 600));
+  OperatorSpec taking = pass("commanded");
+  taking.commanded = true;
+  taking.marked = [](void*, Mark, rel_context*) { return true; };
+  const OperatorId middle = rig.add(std::move(taking));
+  const OperatorId expensive = rig.add(slow(state));
+  const OperatorId end = rig.add(sink());
+  rig.scheduler.connect(from, middle);
+  rig.scheduler.connect(middle, expensive);
+  rig.scheduler.connect(expensive, end);
+  rig.scheduler.start({.thread_count = 1});
+  rig.finish();
+  expect_rows(rig.last_sink(), 600);
+  CHECK(state->runs > 100);
+  CHECK(state->longest.load() <= 4);
+}
+
 REL_TEST_MAIN

@@ -185,9 +185,11 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
   }
 }
 
-// Where all is manual nobody waits for a run. Then runs are as long as there is room, and the same input always makes the same runs: where
-// branches meet the order depends on them.
-bool OperatorContext::is_bounded() const noexcept { return paced_ && engine_.queues.load(std::memory_order_relaxed) > 0; }
+// Where all is manual, and nobody gives commands, nobody waits for a run. Then runs are as long as there is room, and the same input
+// always makes the same runs: where branches meet the order depends on them.
+bool OperatorContext::is_bounded() const noexcept {
+  return paced_ && (engine_.takes_commands || engine_.queues.load(std::memory_order_relaxed) > 0);
+}
 
 [[gnu::noinline]] std::size_t OperatorContext::output_run(std::size_t count) const noexcept {
   return std::max(count, is_bounded() ? std::min(capacity_, pace_->longest()) : capacity_);

@@ -43,7 +43,9 @@ void Graph::build(Engine& engine, const Models& models, const Overflow& overflow
   for (OperatorId id = 0; id < specs_.size(); ++id) add_operator(id, engine, models, overflow);
   for (const Edge& edge : edges_) connect(edge);
   for (OperatorId id = 0; id < specs_.size(); ++id) {
-    if (specs_[id].commanded) ports_[id].front()->add_edge();  // of Errands
+    if (!specs_[id].commanded) continue;
+    ports_[id].front()->add_edge();  // of Errands
+    engine.takes_commands = true;
   }
   for (const Edge& edge : edges_) {
     if (!edge.feedback && contexts_[edge.to]->inputs() > 1) contexts_[edge.from]->align_with(*contexts_[edge.to]);
