@@ -1,9 +1,9 @@
 """How much of each layer the tests run, and which tests run which lines: `python -m tools.covered`, as ./dev coverage.
 
-Runs the tests of one process, but those that run alone, under coverage.py, which notes for each line the tests that
-ran it. What it finds stays in build/coverage: `./dev mutate` goes by it. Of what Numba compiles the tests are noted
-that had it compiled, the first of a process. Not seen: what runs in a thread that C++ started or in another process.
-Lines of a file that has changed since are not trusted.
+Runs the tests of one process, but those marked alone or untraced, under coverage.py, which notes for each line the
+tests that ran it. What it finds stays in build/coverage: `./dev mutate` goes by it. Of what Numba compiles the tests
+are noted that had it compiled, the first of a process. Not seen: what runs in a thread that C++ started or in another
+process. Lines of a file that has changed since are not trusted.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "coverage"
 PACKAGE = "rayelastic"
 TESTS = ("tests/unit", "tests/component", PACKAGE, "bench/plant")
+CHOSEN = "not nightly and not bench and not alone and not untraced"
 REPORT = "REL_COVERED_SECONDS"  # a variable: where the plugin writes
 DATA, SECONDS, DIGESTS = "data", "seconds.json", "digests.json"  # files in the folder
 COMPILED = "compiled-*.json"  # as well, of each process that ran tests
@@ -178,7 +179,7 @@ def find_out(
     seconds, digests = (json.loads((folder / name).read_text()) if append else {} for name in (SECONDS, DIGESTS))
     sources = [path for name in {*packages, "tests"} for path in (root / name).rglob("*.py")]
     now = {path.relative_to(root).as_posix(): digest(path) for path in sources}
-    beside = ["-n", str(os.cpu_count() or 2), "--dist=loadfile", "-p", "tools.covered", "-q", "-m", "not alone"]
+    beside = ["-n", str(os.cpu_count() or 2), "--dist=loadfile", "-p", "tools.covered", "-q", "-m", CHOSEN]
     measure = [*(f"--cov={name}" for name in packages), "--cov-context=test", "--cov-report="]
     command = [sys.executable, "-m", "pytest", *beside, *measure, *(["--cov-append"] if append else []), *tests]
     environment = {**os.environ, "COVERAGE_FILE": str(folder / DATA), REPORT: str(folder / SECONDS)}

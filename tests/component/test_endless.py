@@ -16,6 +16,8 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError, JobFailedError
 
+pytestmark = pytest.mark.untraced
+
 PATIENCE = 60.0
 SECONDS = 10.0  # within which a job ends, on a busy machine
 inside, release = threading.Event(), threading.Event()

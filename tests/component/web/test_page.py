@@ -203,6 +203,7 @@ def test_what_isnt_there_is_said(running: tuple[Job, Browser, threading.Event]) 
     assert browser.ask("assets/..%2Fpage.py")[0] == 404
 
 
+@pytest.mark.untraced
 def test_actions_are_asked_twice_and_told(running: tuple[Job, Browser, threading.Event]) -> None:
     job, browser, go_on = running
     address = "api/jobs/numbers/actions"
