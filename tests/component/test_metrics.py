@@ -152,6 +152,24 @@ def test_an_operator_that_holds_the_token_is_named() -> None:
         job.close()
 
 
+def test_who_has_the_token_while_threads_wait_for_it_is_named() -> None:
+    topology = rel.Topology("token")
+    numbers = topology.source("numbers", rel.sequence(10))
+    numbers.map("named", lambda t: t.value, schema={"value": int}, lane="python").sink("out", rel.count())
+
+    def reading(seconds: float, waited: float) -> JobMetrics:
+        counts = OperatorSample(
+            "named", "dynamic", 1, 1, 0, lane="python", inside_seconds=0.95 * seconds, cpu_seconds=0.95 * seconds
+        )
+        return JobMetrics("token", seconds, (PESample("pe0", seconds, 2, waited, (counts,)),))
+
+    found = find_bottleneck(reading(1.0, 5.0), reading(3.0, 6.5), topology.plan())
+    assert (found.operator, found.pe, found.cause) == ("named", "pe0", Cause.TOKEN)
+    assert "wait for the Python token 0.8 s a second" in found.reason
+    found = find_bottleneck(reading(1.0, 5.0), reading(3.0, 5.0), topology.plan())
+    assert (found.operator, found.cause) == ("named", Cause.DEAR)
+
+
 def test_a_skewed_key_is_named() -> None:
     topology = rel.Topology("skew")
     words = topology.source("words", rel.rows([("a",)], schema={"word": str}))
