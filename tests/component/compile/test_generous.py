@@ -182,3 +182,9 @@ def test_parts_of_a_zoned_datetime_are_refused(compiler: Any) -> None:
     assert code.lane is Lane.PYTHON
     assert "time zone" in code.reason
     assert compiler.compile(request(lambda t: t.at == t.at, schema)).lane is Lane.COMPILED
+
+
+def test_a_format_inside_a_format_is_refused(compiler: Any) -> None:
+    code = compiler.compile(request(lambda t: "{:{}}".format(t.i, "5"), Schema.of({"i": int}), output=Schema.of(str)))
+    assert code.lane is Lane.PYTHON
+    assert "str.format isn't compiled" in code.reason

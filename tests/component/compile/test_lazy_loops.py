@@ -46,6 +46,13 @@ def mapped_until_one_fails(t):
     return n
 
 
+def with_a_function_of_the_same_name(t):
+    n = 0
+    for w in (w for w in t.s.split() if max([w, "bb"], key=lambda w: (len(w), w)) != w):
+        n += len(w)
+    return n
+
+
 def numbered(t):
     n = 0
     try:
@@ -135,7 +142,8 @@ def all_words_or_none(t):
 
 
 CASES = [
-    until_one_fails, mapped_until_one_fails, numbered, reads_what_the_loop_changes, asks_what_the_loop_fills,
+    until_one_fails, mapped_until_one_fails, with_a_function_of_the_same_name, numbered,
+    reads_what_the_loop_changes, asks_what_the_loop_fills,
     keeps_the_name, pairs, first_large, which_fails_first, yields_until_one_fails, all_or_none, all_words_or_none,
 ]  # fmt: skip
 

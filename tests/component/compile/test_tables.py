@@ -20,6 +20,7 @@ PLACES = {"berlin": (52.52, 13.4), "london": (51.5, -0.12)}
 BANDS = [(10.0, 1.5), (100.0, 2.5), (float("inf"), 3.5)]
 HOLIDAYS = {(1, 1), (12, 25)}
 ROUTES = {("GET", 1): "list", ("POST", 2): "create"}
+BY_LENGTH = {"a text of every length up to thirty"[:size]: size for size in range(31)}
 MAGIC = {b"\x89PNG": "png", b"GIF8": "gif", b"": "empty"}
 
 
@@ -62,6 +63,10 @@ def file_type(t):
     return MAGIC.get(t.by[:4], "other"), t.by in MAGIC
 
 
+def length(t):
+    return BY_LENGTH.get(t.s, -1)
+
+
 def names(t):
     for magic, name in MAGIC.items():
         if t.by.startswith(magic):
@@ -73,6 +78,12 @@ ROWS = [
     for number, text in enumerate(["", "ERROR: x", "berlin", "GET", "POST", "\0", "a text of more than twelve bytes"])
     for raw in (b"", b"GIF89a", b"\x89PNG\r\n", b"\0", b"GIF8")
 ] + [("GET", b"", 1, 50.0), ("POST", b"", 2, 1e9), ("POST", b"", 25, float("nan")), ("x", b"", 12, -0.0)]
+
+
+def test_keys_of_every_length_are_found(compiled: Any) -> None:
+    runner = compiled(length, Row)
+    rows = [(text, b"", 0, 0.0) for text in [*BY_LENGTH, "a text of another length"]]
+    assert [value for (value,) in runner(rows).items] == [*BY_LENGTH.values(), -1]
 
 
 @pytest.mark.parametrize("function", [severity, everything, place, band, holiday, route, file_type, names])

@@ -148,6 +148,12 @@ def with_walrus(t):
     return 0
 
 
+def inside_a_walrus(t):
+    if t.i > 5:
+        name = 3
+    return (n := name + 1) + n
+
+
 def of_a_helper(i):
     if i > 5:
         found = i
@@ -191,6 +197,7 @@ MAPS = [
     in_a_handler,
     after_a_handler,
     with_walrus,
+    inside_a_walrus,
     by_a_helper,
     inner,
 ]

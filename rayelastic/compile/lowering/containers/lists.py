@@ -197,26 +197,6 @@ def _in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
     return made
 
 
-@overloads(max)
-def _max(a: Any, b: Any) -> Any:
-    return (lambda a, b: b if b > a else a) if isinstance(a, ViewType) and a == b else None
-
-
-@overloads(min)
-def _min(a: Any, b: Any) -> Any:
-    return (lambda a, b: b if b < a else a) if isinstance(a, ViewType) and a == b else None
-
-
-@overloads(max)
-def _max_of_three(a: Any, b: Any, c: Any) -> Any:
-    return (lambda a, b, c: max(max(a, b), c)) if isinstance(a, ViewType) and a == b == c else None
-
-
-@overloads(min)
-def _min_of_three(a: Any, b: Any, c: Any) -> Any:
-    return (lambda a, b, c: min(min(a, b), c)) if isinstance(a, ViewType) and a == b == c else None
-
-
 # --- what split() gives, as a list ----------------------------------------------------------------------------------
 
 
