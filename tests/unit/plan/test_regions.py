@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayelastic.errors import GraphError
+import rayelastic as rel
+from rayelastic.errors import ConfigError, GraphError
 from rayelastic.graph import OperatorKind, Schema, StateKind, Topology
 from rayelastic.graph.edges import sources
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
+from rayelastic.plan.wishes.replicas import region_wishes
 from tests.unit.graph.fakes import FakeCompiler
 from tests.unit.plan.graphs import FakeGraph, graph, graphs
 
@@ -229,3 +231,14 @@ def test_regions_dont_depend_on_the_order_of_declaration(drawn: FakeGraph, rng: 
 def test_order_follows_the_inputs(drawn: FakeGraph) -> None:
     order = topological_order(drawn.operators)
     assert order == list(drawn.operators)
+
+
+def test_a_region_that_keeps_one_replica_may_be_said_to_have_one() -> None:
+    topology = rel.Topology("fixed")
+    topology.source("numbers", rel.sequence(10)).sink("out", rel.list())
+    plan = topology.plan()
+    name = plan.region_of("numbers").region.name
+    assert region_wishes(plan, topology.operators, {"numbers": (1, 1)}) == {name: (1, 1)}
+    for bounds in ((1, 2), (2, 2), (2, 1)):
+        with pytest.raises(ConfigError, match="which keeps one replica"):
+            region_wishes(plan, topology.operators, {"numbers": bounds})
