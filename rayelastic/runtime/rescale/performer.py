@@ -305,7 +305,7 @@ class AdaptationPerformer:
                 if not is_new:
                     raise
                 self._cluster.give_up(target)
-            self._check_givers(change, back[undone:], reason)  # a router that still sends to one would answer late
+            self._check_givers(change, back, reason)  # a router that still sends to one would answer late
             entry = self._entry(wide, batch.region, change)
             held = held_along(batches, here.batch)[here.moved]
             entry.route(held, batch.source, functools.partial(self._passing, "route back"))
