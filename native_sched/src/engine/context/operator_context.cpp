@@ -47,6 +47,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       pickles_(needs_token_ && spec.store != nullptr),
       source_((spec.flags & REL_SOURCE) != 0),
       paced_(spec.output != nullptr && spec.demands.empty() && (spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0),
+      whole_(!keyed_ && !pickles_ && !paced_),
       skip_(spec.skip),
       slots_(keyed_ ? capacity_ : 0),
       id_(id),
@@ -135,8 +136,31 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
   if (!enter(token_held)) [[unlikely]]
     return false;
   tuples_in_.add(run.count);
-  const bool in_place = in_place_ && writable;
-  // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
+  bool ok = false;
+  if (writable && in_place_ && whole_) [[likely]] {
+    ok = step_whole(run, token_held, next);
+  } else {
+    ok = step_in_parts(thread, run, writable && in_place_, token_held, next);
+    writable = true;
+  }
+  safe_point_.leave();
+  return ok;
+}
+
+// In one call, over the run itself: what most operators of a chain do, so it is short.
+bool OperatorContext::step_whole(Run& run, bool token_held, OperatorContext*& next) {
+  input_ = run;
+  auto* const out = const_cast<std::byte*>(run.records);
+  const std::int64_t produced = call(out, static_cast<std::int64_t>(run.count), token_held);
+  if (produced < 0) return false;
+  if (hand_on(out, static_cast<std::size_t>(produced), run.home, run, next)) return true;
+  const bool ok = submit(out, static_cast<std::size_t>(produced));
+  end_call();
+  return ok;
+}
+
+// Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
+bool OperatorContext::step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, OperatorContext*& next) {
   std::size_t longest = one_by_one_ ? 1 : (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
   if (pickles_) [[unlikely]]
     longest = std::min(longest, spec_.store->longest_run());
@@ -144,45 +168,34 @@ bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool 
     const std::size_t count = std::min(longest, run.count - done);
     input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks, in_place ? run.home : nullptr};
     done += count;
-    if (!in_place && home_ && !home_->is_unique() && !try_renew_buffer(token_held)) {
-      safe_point_.leave();
-      return false;
-    }
+    if (!in_place && home_ && !home_->is_unique() && !try_renew_buffer(token_held)) return false;
     std::byte* const out = in_place ? const_cast<std::byte*>(input_.records) : buffer_;
     const bool paced = paced_ && begin_paced(thread);
-    const std::int64_t produced = call(out,
-                                       static_cast<std::int64_t>(in_place ? count
-                                                                 : paced_ ? output_run(count)
-                                                                          : std::max(count, capacity_)),
-                                       token_held);
-    if (produced < 0) {
-      safe_point_.leave();
-      return false;
-    }
+    const std::size_t room = in_place ? count : paced_ ? output_run(count) : std::max(count, capacity_);
+    const std::int64_t produced = call(out, static_cast<std::int64_t>(room), token_held);
+    if (produced < 0) return false;
     token_held = false;
     const bool last = done == run.count;
-    if (last && only_ != nullptr && produced > 0 && !paced) {
-      next = way_.load(std::memory_order_relaxed);
-      if (next == nullptr) next = only_->open_way();
-      if (next != nullptr) {
-        tuples_out_.add(static_cast<std::uint64_t>(produced));
-        run = {out, static_cast<std::size_t>(produced), out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{},
-               in_place ? run.home : home_.get()};
-        writable = true;
-        next->safe_point_.expect();
-        safe_point_.leave();
-        return true;
-      }
-    }
-    next = nullptr;
+    if (last && !paced && hand_on(out, static_cast<std::size_t>(produced), in_place ? run.home : home_.get(), run, next)) return true;
     const bool ok = submit(out, static_cast<std::size_t>(produced));
     if (paced) end_paced(thread);
     end_call();
-    if (!ok || last) {
-      safe_point_.leave();
-      return ok;
-    }
+    next = nullptr;
+    if (!ok || last) return ok;
   }
+}
+
+// The output becomes the run of the manual operator that alone takes it, which is entered next. False: there is none, or no output.
+bool OperatorContext::hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, OperatorContext*& next) {
+  next = nullptr;
+  if (count == 0) return false;
+  next = way_.load(std::memory_order_relaxed);
+  if (next == nullptr && only_ != nullptr) next = only_->open_way();
+  if (next == nullptr) return false;
+  tuples_out_.add(count);
+  run = {out, count, out_stride_, text_out_ ? output_chunks() : std::span<Chunk* const>{}, home};
+  next->safe_point_.expect();
+  return true;
 }
 
 // Where all is manual, and nobody gives commands, nobody waits for a run. Then runs are as long as there is room, and the same input
@@ -371,29 +384,6 @@ std::vector<std::uint64_t> OperatorContext::untaken() const {
   std::vector<std::uint64_t> counts;
   for (const Output& output : further_outputs_) counts.push_back(output.untaken.get());
   return counts;
-}
-
-// Ends the job: the function failed on that record of a run, if it is one.
-void OperatorContext::tell(std::string message, const Run& run, std::int64_t index) const {
-  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message)};
-  if (index >= 0 && static_cast<std::size_t>(index) < run.count) {
-    failure.index = index;
-    failure.port = static_cast<std::size_t>(port());
-    const std::byte* record = run.records + static_cast<std::size_t>(index) * run.stride;
-    failure.record.assign(record, record + run.stride);
-    for (Chunk* chunk : run.chunks) failure.chunks.push_back(ChunkRef::share(chunk));
-  }
-  engine_.listener.failed(std::move(failure));
-}
-
-void OperatorContext::report(std::int64_t index) {
-  tell(std::move(message_), input_, index);
-  refused_ = true;
-  message_.clear();
-}
-
-void OperatorContext::interrupt() {
-  if (!interrupted_.exchange(true, std::memory_order_acq_rel) && spec_.interrupt != nullptr) spec_.interrupt(spec_.state.get());
 }
 
 }  // namespace rayelastic

@@ -165,6 +165,9 @@ class alignas(64) OperatorContext final : public rel_context {
     return inside([&] { return !is_cut_off() && body(); });
   }
   [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
+  [[nodiscard]] bool step_whole(Run& run, bool token_held, OperatorContext*& next);
+  [[nodiscard]] bool step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, OperatorContext*& next);
+  [[nodiscard]] bool hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, OperatorContext*& next);
   void enter_token();
   void leave_token();
   [[nodiscard]] bool call_and_submit();
@@ -227,6 +230,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const bool pickles_;     // its state may be Python values
   const bool source_;
   const bool paced_;  // it may give more than it takes, to be measured by pace_
+  const bool whole_;  // its calls take all of a run, where it works in place
   std::uint64_t skip_;
   Hold safe_point_;
   // Of the current call.

@@ -1,5 +1,5 @@
 // What an operator's function asks of its context in the middle of a call (abi.cpp): to send what it has before it returns, to send to one
-// of its outputs, to send a mark; memory for its texts; to say why it failed.
+// of its outputs, to send a mark; memory for its texts; to say why it failed. And how that is told.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -123,6 +123,29 @@ void OperatorContext::fail(std::string message) {
 void OperatorContext::attach(Chunk* chunk) {
   untidy_ = true;
   if (attached_.empty() || attached_.back().get() != chunk) attached_.push_back(ChunkRef::share(chunk));
+}
+
+// Ends the job: the function failed on that record of a run, if it is one.
+void OperatorContext::tell(std::string message, const Run& run, std::int64_t index) const {
+  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message)};
+  if (index >= 0 && static_cast<std::size_t>(index) < run.count) {
+    failure.index = index;
+    failure.port = static_cast<std::size_t>(port());
+    const std::byte* record = run.records + static_cast<std::size_t>(index) * run.stride;
+    failure.record.assign(record, record + run.stride);
+    for (Chunk* chunk : run.chunks) failure.chunks.push_back(ChunkRef::share(chunk));
+  }
+  engine_.listener.failed(std::move(failure));
+}
+
+void OperatorContext::report(std::int64_t index) {
+  tell(std::move(message_), input_, index);
+  refused_ = true;
+  message_.clear();
+}
+
+void OperatorContext::interrupt() {
+  if (!interrupted_.exchange(true, std::memory_order_acq_rel) && spec_.interrupt != nullptr) spec_.interrupt(spec_.state.get());
 }
 
 }  // namespace rayelastic
