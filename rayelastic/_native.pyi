@@ -1027,6 +1027,12 @@ class Scheduler:
         stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.
         """
 
+    def stop_within(self, timeout: float) -> bool:
+        """
+        As stop(), for functions that may not return. False: after so many seconds one hasn't; it may be asked again. What it may touch
+        stays until then, whoever drops the scheduler.
+        """
+
 def symbols() -> dict[str, int]:
     """Engine services by name, with their addresses in this process."""
 

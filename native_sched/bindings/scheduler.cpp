@@ -12,6 +12,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "python/gate/python_gate.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds kSignalPeriod{50};  // how long Ctrl-C may wait in wait()
-constexpr std::chrono::seconds kExitPatience{2};        // for user code that hangs when the interpreter exits
+constexpr double kExitPatience = 2;                     // seconds, for user code that hangs when the interpreter exits
 
 std::chrono::nanoseconds nanoseconds(double seconds) { return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds)); }
 
@@ -97,21 +98,21 @@ class SchedulerObject {
     throw nb::python_error();
   }
 
-  // Stops for the interpreter's exit. User code that doesn't come back is left alone, with all that it may touch.
-  void abandon() {
-    std::promise<void> done;
-    std::future<void> finished = done.get_future();
-    std::thread stopper([scheduler = scheduler_, done = std::move(done)]() mutable {
-      scheduler->stop(false);
-      done.set_value();
-    });
-    const nb::gil_scoped_release released;
-    if (finished.wait_for(kExitPatience) == std::future_status::ready) {
-      stopper.join();
-    } else {
-      stopper.detach();
-      (void)new std::shared_ptr<Scheduler>(scheduler_);  // never destroyed: its threads still run
+  // As stop(false), in a thread of its own, which Python 3.12 has no more of while the interpreter exits. False: user code hasn't come
+  // back. Then this may be called again; until it returns true the scheduler, and all that the code may touch, is never destroyed.
+  bool stop_within(double seconds) {
+    if (!stopped_.valid()) {
+      std::packaged_task<void()> stop([scheduler = scheduler_] { scheduler->stop(false); });
+      stopped_ = stop.get_future().share();
+      std::thread(std::move(stop)).detach();
+      kept_ = new std::shared_ptr<Scheduler>(scheduler_);
     }
+    {
+      const nb::gil_scoped_release released;
+      if (stopped_.wait_for(nanoseconds(seconds)) != std::future_status::ready) return false;
+    }
+    delete std::exchange(kept_, nullptr);
+    return true;
   }
 
   [[nodiscard]] Scheduler& scheduler() const noexcept { return *scheduler_; }
@@ -141,6 +142,8 @@ class SchedulerObject {
   std::vector<std::vector<std::shared_ptr<const Schema>>> inputs_;  // by operator and port
   std::vector<std::shared_ptr<PythonFailure>> failures_;
   std::vector<std::string> names_;
+  std::shared_future<void> stopped_;            // valid once stop_within was called
+  std::shared_ptr<Scheduler>* kept_ = nullptr;  // what is never destroyed, while user code hasn't come back
 };
 
 Desired desired_of(unsigned thread_count, const std::map<OperatorId, std::string>& models) {
@@ -155,7 +158,7 @@ void stop_all() {
     SchedulerObject* scheduler = *SchedulerObject::running().begin();
     SchedulerObject::running().erase(scheduler);
     const nb::object kept = nb::find(*scheduler);
-    scheduler->abandon();
+    (void)scheduler->stop_within(kExitPatience);
   }
   close_gate();
 }
@@ -322,7 +325,11 @@ void bind_scheduler(nb::module_& module) {
           nb::arg("epoch"), "Marks up to that one mean nothing any more, and who is held at one goes on.")
       .def("stop", &SchedulerObject::stop, nb::arg("drain") = false, nb::arg("finish") = true,
            "Ends all threads; with drain, sources end first and what is under way is processed. Idempotent. finish=False, with drain: the\n"
-           "stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.");
+           "stream isn't at its end, it goes on elsewhere: only sinks get their call at the end of the input.")
+      .def("stop_within", &SchedulerObject::stop_within, nb::arg("timeout"),
+           "As stop(), for functions that may not return. False: after so many seconds one hasn't; it may be asked again. What it may "
+           "touch\n"
+           "stays until then, whoever drops the scheduler.");
 
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_all));
 }

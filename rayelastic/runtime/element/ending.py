@@ -8,7 +8,6 @@ the operator is named.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -47,20 +46,13 @@ def end_scheduler(
     Returns:
         The operators that don't come back, if there are any. Their threads, and all that they use, stay until they do.
     """
-    ended = threading.Event()
-
-    def stop() -> None:
-        scheduler.stop(False)
-        ended.set()
-
-    threading.Thread(target=stop, name="stop", daemon=True).start()
-    if ended.wait(POLITE):
+    if scheduler.stop_within(POLITE):
         return ()
     deadline = clock() + INSIST
     for native in natives.values():
         native.interrupt()
     before = _inside(scheduler, ids)
-    while not ended.wait(LOOK):
+    while not scheduler.stop_within(LOOK):
         if clock() >= deadline:
             busy = [name for name, seconds in _inside(scheduler, ids).items() if seconds - before[name] > BUSY * INSIST]
             return _told(spec, tuple(name for name in natives if natives[name].is_inside or name in busy))

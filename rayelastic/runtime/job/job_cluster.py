@@ -311,9 +311,15 @@ class JobCluster:
 
 
 def in_threads(work: Callable[[PEHandle], None], handles: Iterable[PEHandle]) -> None:
-    """Does something with each handle, all at the same time."""
-    threads = [threading.Thread(target=work, args=(handle,), daemon=True) for handle in handles]
-    for thread in threads:
-        thread.start()
+    """Does something with each handle, all at the same time; one after the other while the interpreter exits."""
+    threads = []
+    for handle in handles:
+        thread = threading.Thread(target=work, args=(handle,), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # from 3.12 on an interpreter that exits has no new threads
+            work(handle)
+        else:
+            threads.append(thread)
     for thread in threads:
         thread.join()
