@@ -30,6 +30,16 @@ bool is_numpy_bool(PyObject* value) noexcept {
   return std::strcmp(name, "numpy.bool") == 0 || std::strcmp(name, "numpy.bool_") == 0;
 }
 
+// Whether a float is the number that an int is; beyond 2**53 it may be the one next to it.
+bool is_number(PyObject* value, double real) {
+  if (std::abs(real) < 0x1p53 || PyIndex_Check(value) == 0) return true;
+  const ObjectRef given = ObjectRef::take(PyNumber_Index(value));
+  const ObjectRef number = ObjectRef::take(PyLong_FromDouble(real));
+  const bool same = given && number && PyObject_RichCompareBool(given.get(), number.get(), Py_EQ) == 1;
+  PyErr_Clear();
+  return same;
+}
+
 // Digits of a number written as Python writes a decimal, at a scale. An empty reason: it fits.
 std::string scaled(std::string_view text, int scale, int precision, Whole* number) {
   const bool negative = text.starts_with('-');
@@ -203,6 +213,8 @@ bool ScalarCodec::encode_float(PyObject* value, std::byte* to, Refusal& refusal)
     return refusal.refused(value, "which doesn't fit into a float");
   }
   if (type_ == Type::Float64) {
+    if (!is_number(value, real))
+      return refusal.refused(value, "which is another number as a float: give float(...), or declare the field as int");
     store(to, real);
   } else if (type_ == Type::Float32) {
     if (std::isfinite(real) && std::abs(real) > static_cast<double>(std::numeric_limits<float>::max()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 from tests.component.compile.harness import python_result, request
 
 
@@ -185,3 +186,51 @@ def test_what_a_float_holds_is_compiled_and_equal(compiled: Any, function: Any) 
         else:
             # NaN among floats, sums beyond 64 bits, what a float doesn't hold
             assert row[1] != row[1] or abs(row[0]) > (2**53 if function is number_of_a_helper else 2**62), row
+
+
+class Both(NamedTuple):
+    i: int
+    x: float
+
+
+def several_returns(t: Row) -> Any:
+    if t.n is None:
+        return t.i
+    return t.x
+
+
+def pairs_by_branch(t: Row) -> tuple[Any, ...]:
+    if t.n is None:
+        return 1, t.i
+    return 1, t.x
+
+
+def declared(t: Row) -> Both:
+    return Both(1, t.i)
+
+
+def declared_in_one_branch(t: Row) -> Both:
+    y = t.i if t.n is None else t.x
+    return Both(1, y)
+
+
+RESULTS = (several_returns, pairs_by_branch, declared, declared_in_one_branch)
+
+
+@pytest.mark.parametrize("function", RESULTS, ids=lambda one: one.__name__)
+def test_a_result_that_a_float_does_not_hold_is_refused(compiled: Any, function: Any) -> None:
+    runner = compiled(function, Row)
+    held = [-(2**63), -(2**53), 0, 3, 2**53, 2**62]
+    assert [runner([(i, 0.5, None)]).failed for i in (2**53 + 1, -(2**53) - 1, 2**63 - 1)] == [0, 0, 0]
+    assert [item[-1] for item in runner([(i, 0.5, None) for i in held]).items] == [float(i) for i in held]
+
+
+def test_items_that_a_float_does_not_hold_are_refused(compiled: Any) -> None:
+    def yielded(t: Row) -> Iterator[Any]:
+        if t.n is None:
+            yield t.i
+        yield t.x
+
+    runner = compiled(yielded, Row, OperatorKind.FLAT_MAP)
+    assert runner([(3, 0.5, None), (2**53 + 1, 0.5, None)]).failed == 1
+    assert runner([(2**53 + 1, 0.5, 1), (2**53, 1.5, None)]).items == [(0.5,), (2.0**53,), (1.5,)]

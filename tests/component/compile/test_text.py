@@ -251,10 +251,21 @@ def float_or_none(t):
         return -1.0
 
 
+LATER_ZEROS = (0x10D40, 0x116D0, 0x116DA, 0x11BF0, 0x11DE0, 0x11F50, 0x1CCF0, 0x1E4F0, 0x1E5F1)  # since Unicode 15
+LATER_DIGITS = {chr(zero + n) for zero in LATER_ZEROS for n in range(10)}
+
+
+@pytest.mark.parametrize("function", [int_or_none, float_or_none])
+def test_digits_that_not_every_python_knows_are_left_to_it(compiled: Any, function: Any) -> None:
+    runner = compiled(function, str, MAP)
+    assert {runner([(f"{c}7",)]).failed for c in LATER_DIGITS} == {0}
+
+
 @pytest.mark.parametrize("function", [int_or_none, float_or_none])
 def test_what_may_stand_around_a_number(compiled: Any, function: Any) -> None:
     """All but ideographs, alone and beside white space beyond ASCII: int() strips less than strip()."""
     every = [c for c in map(chr, range(0x110000)) if ord(c) < 0x3100 or c.isdecimal() or c.isspace()]
+    every = [c for c in every if c not in LATER_DIGITS]
     runner = compiled(function, str, MAP)
     same(runner, [(f"{c}7",) for c in every] + [(f"7{c}",) for c in every])
     same(runner, [(f"\u2003{c}-7{c}\xa0",) for c in every])

@@ -305,6 +305,8 @@ def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: An
     if target.is_variable:
         store_view(context, builder, plain, value, place)
         return
+    if target is DataType.FLOAT64 and isinstance(types.unliteral(kind), types.Integer):
+        _fail_if_inexact(builder, context.cast(builder, value, types.unliteral(kind), types.int64), fail)
     value = context.cast(builder, value, types.unliteral(kind), plain)
     if target is DataType.FLOAT64:
         builder.store(value, builder.bitcast(place, F64.as_pointer()))
@@ -325,6 +327,15 @@ def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: An
     if target.size < 8 and target not in (DataType.BOOL, DataType.ENUM):
         value = _narrowed(builder, value, raw, target, fail)
     builder.store(value, builder.bitcast(place, raw.as_pointer()), align=min(target.size, 8))
+
+
+def _fail_if_inexact(builder: Any, value: Any, fail: Fail) -> None:
+    """Fails where the float next to an int is another number."""
+    real = builder.sitofp(value, F64)
+    too_big = builder.fcmp_ordered(">=", real, F64(2.0**63))
+    back = builder.fptosi(builder.select(too_big, F64(0.0), real), I64)
+    with builder.if_then(builder.or_(too_big, builder.icmp_signed("!=", back, value)), likely=False):
+        fail(builder)
 
 
 def _narrowed(builder: Any, value: Any, raw: Any, target: DataType, fail: Fail) -> Any:
