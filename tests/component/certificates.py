@@ -16,7 +16,8 @@ def make_certificates(folder: Path) -> Path:
 
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
     for name in sorted({authority for _, authority in CERTIFIED}):
-        openssl("req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}")
+        signs = ("-addext", "keyUsage=critical,keyCertSign")
+        openssl("req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}", *signs)
     for name, authority in CERTIFIED:
         openssl(
             "req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}",
