@@ -3,7 +3,7 @@
 import pytest
 
 from tools.environment import ROOT, SetupError
-from tools.release import CHANGELOG, NAMING, renamed, version_of, with_section
+from tools.release import CHANGELOG, NAMING, OPEN, renamed, version_of, with_section
 
 
 def test_every_file_that_names_the_version_gets_the_new_one() -> None:
@@ -28,4 +28,5 @@ def test_what_is_unreleased_becomes_a_section() -> None:
         with_section(after, "0.3.0", "2026-02-01")
     with pytest.raises(SetupError, match="has a section"):
         with_section(after, "0.2.0", "2026-02-01")
-    assert with_section((ROOT / CHANGELOG).read_text(), "999.8.7", "2026-01-31").count("## [999.8.7]") == 1
+    ours = (ROOT / CHANGELOG).read_text().replace(OPEN, f"{OPEN}\n- New.\n", 1)  # right behind a release it has nothing
+    assert with_section(ours, "999.8.7", "2026-01-31").count("## [999.8.7]") == 1
