@@ -58,6 +58,7 @@ void bind_symbols(nb::module_& module) {
   add("rel_json_is_true", &rel_json_is_true);
   add("rel_json_to_int", &rel_json_to_int);
   add("rel_json_to_float", &rel_json_to_float);
+  add("rel_json_to_same_float", &rel_json_to_same_float);
   add("rel_json_to_bool", &rel_json_to_bool);
   add("rel_json_to_text", &rel_json_to_text);
   add("rel_json_is_text", &rel_json_is_text);

@@ -188,6 +188,13 @@ int32_t rel_json_to_float(const rel_text* json, double* value) {
   });
 }
 
+int32_t rel_json_to_same_float(const rel_text* json, double* value) {
+  int64_t whole = 0;
+  const int32_t status = rel_json_to_float(json, value);
+  if (status != REL_TEXT_OK || rel_json_to_int(json, &whole) != REL_TEXT_OK) return status;
+  return *value < 0x1p63 && static_cast<int64_t>(*value) == whole ? status : REL_TEXT_REFUSED;
+}
+
 int32_t rel_json_to_bool(const rel_text* json, int64_t* value) {
   return answered([&] {
     const Value found = read(json);

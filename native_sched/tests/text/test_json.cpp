@@ -75,6 +75,12 @@ double float_of(std::string_view json) {
   return rel_json_to_float(&text, &value) == REL_TEXT_OK ? value : 12345.0;
 }
 
+double same_float_of(std::string_view json) {
+  const rel_text text = given(json);
+  double value = 0;
+  return rel_json_to_same_float(&text, &value) == REL_TEXT_OK ? value : 12345.0;
+}
+
 constexpr std::int64_t kWord = 1;
 
 }  // namespace
@@ -164,6 +170,17 @@ TEST(what_counts_and_what_is_true) {
   CHECK_EQ(asked(rel_json_contains, R"([["a"], "c"])", "a"), Whole(0));
   CHECK(asked(rel_json_contains, R"({"a": 1})", "a") == kWord && !asked(rel_json_contains, "\"a\"", "a"));
   CHECK(asked(rel_json_is_null, " null ") == kWord && asked(rel_json_is_null, "nulls") == 0 && asked(rel_json_is_null, "") == 0);
+}
+
+TEST(an_int_that_a_float_does_not_hold_is_refused_where_it_has_to) {
+  CHECK_EQ(float_of("9007199254740993"), 9007199254740992.0);
+  CHECK_EQ(same_float_of("9007199254740993"), 12345.0);
+  CHECK_EQ(same_float_of("-9007199254740993"), 12345.0);
+  CHECK_EQ(same_float_of("9223372036854775807"), 12345.0);
+  CHECK_EQ(same_float_of("9007199254740994"), 9007199254740994.0);
+  CHECK_EQ(same_float_of("-3"), -3.0);
+  CHECK_EQ(same_float_of("9007199254740993.0"), 9007199254740992.0);
+  CHECK_EQ(same_float_of("true"), 12345.0);
 }
 
 REL_TEST_MAIN

@@ -240,3 +240,17 @@ def test_what_isnt_compiled_says_so() -> None:
     stream.map("sum", lambda t: sum(t.payload["a"]), schema=int).sink("out", rel.list())
     assert "not compiled" in str(topology.explain())
     assert [tuple(row) for row in rel.run(topology)["out"]] == [(3,)]
+
+
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_an_int_that_a_float_does_not_hold_is_refused_and_converted_if_told(lane: Any) -> None:
+    def read(function: Callable[[Any], Any], n: int) -> list[Any]:
+        topology = rel.Topology("json")
+        stream = topology.source("in", texts_of(json.dumps({"n": n})))
+        stream.map("read", function, schema={"x": float}, lane=lane).sink("out", rel.list())
+        return [tuple(row) for row in rel.run(topology)["out"]]
+
+    assert read(lambda t: t.payload["n"], 2**53) == [(2.0**53,)]
+    assert read(lambda t: float(t.payload["n"]), 2**53 + 1) == [(2.0**53,)]
+    with pytest.raises(JobFailedError, match=r"another number(.|\n)*give float\(...\)"):
+        read(lambda t: t.payload["n"], 2**53 + 1)

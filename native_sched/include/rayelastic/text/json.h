@@ -29,9 +29,10 @@ int32_t rel_json_contains(const rel_text* json, const rel_text* text, int64_t* v
 int32_t rel_json_length(const rel_text* json, int64_t* value);
 int32_t rel_json_is_true(const rel_text* json, int64_t* value);
 
-/* The value, of a whole number, a number, true or false, a text. */
+/* The value, of a whole number, a number, a number that isn't another one as a float, true or false, a text. */
 int32_t rel_json_to_int(const rel_text* json, int64_t* value);
 int32_t rel_json_to_float(const rel_text* json, double* value);
+int32_t rel_json_to_same_float(const rel_text* json, double* value);
 int32_t rel_json_to_bool(const rel_text* json, int64_t* value);
 int32_t rel_json_to_text(const rel_text_room* room, const rel_text* json, rel_text* made);
 

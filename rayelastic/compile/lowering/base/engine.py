@@ -28,8 +28,8 @@ SERVICES = (
     "rel_text_rsplit_space", "rel_text_rsplit", "rel_text_lines",
     "rel_text_decode", "rel_text_encode", "rel_text_hex",
     "rel_json_is_null", "rel_json_member", "rel_json_element", "rel_json_contains", "rel_json_length",
-    "rel_json_is_true", "rel_json_to_int", "rel_json_to_float", "rel_json_to_bool", "rel_json_to_text",
-    "rel_json_is_text", "rel_json_order_int", "rel_json_order_float",
+    "rel_json_is_true", "rel_json_to_int", "rel_json_to_float", "rel_json_to_same_float", "rel_json_to_bool",
+    "rel_json_to_text", "rel_json_is_text", "rel_json_order_int", "rel_json_order_float",
 )  # fmt: skip
 CONTEXT_KEY = "rel_context_key"  # a pthread_key_t, made by loader.py in each process
 POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.py

@@ -23,6 +23,7 @@ def is_present(context: Any, builder: Any, value: Any) -> Any:
 _STORED = {
     DataType.STRING: ("rel_json_to_text", TEXT),
     DataType.BOOL: ("rel_json_to_bool", types.boolean),
+    DataType.FLOAT64: ("rel_json_to_same_float", types.float64),
 }
 
 
