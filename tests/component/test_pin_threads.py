@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,21 @@ from rayelastic.runtime.watch.machine_load import cpus_by_node
 
 def test_each_scheduler_thread_has_one_cpu() -> None:
     def cpus(pin_threads: bool) -> set[int]:
+        source: set[int] = set()
+
+        def numbered() -> Iterator[tuple[int]]:
+            source.add(threading.get_native_id())  # which has no CPU of its own, and helps where a queue is full
+            yield from ((n,) for n in range(500))
+
         topology = rel.Topology("pinned")
-        numbers = topology.source("numbers", rel.generate(int, 500, schema={"n": int}))
-        seen = numbers.map("cpus", lambda t: len(os.sched_getaffinity(0)), schema={"n": int}, lane="python")
+        numbers = topology.source("numbers", rel.callable(numbered, schema={"n": int}))
+        where = {"thread": int, "cpus": int}
+        seen = numbers.map(
+            "cpus", lambda t: (threading.get_native_id(), len(os.sched_getaffinity(0))), schema=where, lane="python"
+        )
         seen.sink("out", rel.list())
         config = rel.JobConfig(threading={"cpus": "dynamic", "out": "manual"}, threads=2, pin_threads=pin_threads)
-        return {t.n for t in rel.run(topology, config)["out"]}
+        return {t.cpus for t in rel.run(topology, config)["out"] if t.thread not in source}
 
     assert cpus(True) == {1}
     assert cpus(False) == {len(os.sched_getaffinity(0))}
