@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
     from rayelastic.topology import Topology as Topology
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.compile.lanes.process_lane": ("Out",),
