@@ -103,8 +103,9 @@ class SchedulerObject {
   bool stop_within(double seconds) {
     if (!stopped_.valid()) {
       std::packaged_task<void()> stop([scheduler = scheduler_] { scheduler->stop(false); });
-      stopped_ = stop.get_future().share();
-      std::thread(std::move(stop)).detach();
+      std::shared_future<void> stopped = stop.get_future().share();
+      std::thread(std::move(stop)).detach();  // may throw; then nothing has begun
+      stopped_ = std::move(stopped);
       kept_ = new std::shared_ptr<Scheduler>(scheduler_);
     }
     {
@@ -112,6 +113,7 @@ class SchedulerObject {
       if (stopped_.wait_for(nanoseconds(seconds)) != std::future_status::ready) return false;
     }
     delete std::exchange(kept_, nullptr);
+    stopped_.get();  // what the stop threw
     return true;
   }
 
