@@ -26,6 +26,8 @@ PROFILE_RATE = 100.0  # samples/s of a busy thread
 FILLING = 1.2  # times the work that all queues hold passes before what counts
 LEAST = 40e6  # ns that count, at least
 TURNS = 200  # times the work of a source's run that counts, at least
+STEADY = 0.01  # share of tuples that may pile up in queues while it counts, or be taken from what did before
+DOUBLINGS = 8  # of the time, for want of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ class EventPlant:
         self.configuration = Configuration(1, frozenset())
         self._numbers = {operator.name: number for number, operator in enumerate(graph.operators)}
         self._random = np.random.default_rng(settings.seed)
-        self._work_behind = _work_behind(graph)
+        self._work_behind = _behind(graph, graph.costs)
+        self._tuples_behind = _behind(graph, np.ones(len(graph.costs)))
         self._played: dict[tuple[Configuration, float, int], Played] = {}
 
     @property
@@ -204,11 +207,38 @@ class EventPlant:
         return [int(count) for count in drawn]
 
     def _measure(self, configuration: Configuration, longer: float, seed: int) -> Played:
+        """Play a configuration, for longer and longer until queues that fill up no longer look like throughput.
+
+        In front of a bottleneck they take long to fill where what feeds it isn't much faster.
+        """
         settings = self.settings
         cut = program(self.graph, configuration.queued, settings.paced)
         lanes = min(settings.cores, cut.sources + configuration.threads)
         warm = FILLING * self._waiting(cut) / lanes + LEAST / 4
         turn = float(cut.run[: cut.sources].max() * self._work_behind[list(self.graph.sources)].max()) / lanes
+        span = longer * max(LEAST, warm / 2, TURNS * turn)
+        for doubling in range(DOUBLINGS + 1):
+            played = self._simulated(cut, configuration, warm * 2**doubling, span * 2**doubling, seed)
+            if self._steady(cut, played, span * 2**doubling * 1e-9):
+                break
+        return played
+
+    def _steady(self, cut: Program, played: Played, seconds: float) -> bool:
+        """Return whether queues hold about as much as before: each, and all with what would have come of it."""
+        piled = 0.0
+        for head, run in zip(cut.heads[cut.sources :], cut.run[cut.sources :], strict=True):
+            given = sum(
+                played.rates[stream.tail] * self.graph.operators[stream.tail].selectivity * stream.share
+                for stream in self.graph.incoming[head]
+            )
+            more = given - played.rates[head]
+            if abs(more) > max(STEADY * given, run / seconds):
+                return False
+            piled += more * self._tuples_behind[head]
+        return abs(piled) <= STEADY * played.rate
+
+    def _simulated(self, cut: Program, configuration: Configuration, warm: float, span: float, seed: int) -> Played:
+        settings = self.settings
         took, spent, fill, span = simulate(
             cut.sources,
             cut.start,
@@ -224,7 +254,7 @@ class EventPlant:
             configuration.threads,
             settings.cores,
             warm,
-            longer * max(LEAST, warm / 2, TURNS * turn),
+            span,
             settings.seed + 1000 * seed,
         )
         rates = took @ cut.taken / span * 1e9
@@ -248,10 +278,10 @@ class EventPlant:
         return float((RUNS * cut.run * self._work_behind[cut.heads])[cut.sources :].sum())
 
 
-def _work_behind(graph: PlantGraph) -> NDArray[np.float64]:
-    """Return the ns of work that a tuple of each operator is, with all that comes of it."""
-    work = graph.costs.copy()
-    for number in range(len(work) - 1, -1, -1):
+def _behind(graph: PlantGraph, each: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a tuple of each operator is with all that comes of it: ns of work, or tuples, by `each` alone."""
+    total = each.copy()
+    for number in range(len(total) - 1, -1, -1):
         for stream in graph.outgoing[number]:
-            work[number] += graph.operators[number].selectivity * stream.share * work[stream.head]
-    return work
+            total[number] += graph.operators[number].selectivity * stream.share * total[stream.head]
+    return total
