@@ -42,7 +42,7 @@ def tried(found: Known, used: float | None = 1.5) -> Trial | None:
 
 @pytest.mark.parametrize(
     ("gain", "used", "explorations"),
-    [(2.01, 1.5, 0), (1.5, None, 0), (1.5, 1.5, SearchThresholds().explorations)],
+    [(2.01, 1.5, 0), (1.5, None, 0), (1.5, 1.5, SearchThresholds().last_exploration)],
     ids=["what costs allow", "nobody knows what is used", "enough is enough"],
 )
 def test_nothing_is_explored(gain: float, used: float | None, explorations: int) -> None:
@@ -89,7 +89,7 @@ def test_where_one_alone_was_measured_something_else_is_tried() -> None:
 
 def test_what_is_best_by_one_sample_is_measured_again_even_when_enough_was_tried() -> None:
     measured = {NONE: Series([0.0] * 5), BEST: Series([0.5])}
-    found = Known(BEST, 1, BEST, measured, (), (), True, 0, False, 0.05, SearchThresholds().explorations)
+    found = Known(BEST, 1, BEST, measured, (), (), True, 0, False, 0.05, SearchThresholds().last_exploration)
     trial = tried(found)
     assert trial is not None
     assert (trial.configuration, trial.purpose) == (BEST, Purpose.EXPLORATION)
@@ -105,6 +105,14 @@ def test_further_samples_of_the_best_decide_as_well() -> None:
     unexplored = ConfigurationSearch(BEST, thresholds, tests, measured)
     unexplored.propose(bounds(1.5))
     assert unexplored.best == BEST, "tests of ratios decide there"
+
+
+def test_late_tries_have_to_be_worth_more() -> None:
+    late = SearchThresholds().explorations
+    found, dear = known(1.88, explorations=late), SearchThresholds(later=100.0)
+    assert tried(found) is not None, "worth much: it goes on"
+    assert exploration(found, bounds(1.5), dear) is None
+    assert exploration(known(1.88, explorations=late - 1), bounds(1.5), dear) is not None
 
 
 def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:

@@ -46,8 +46,11 @@ class SearchThresholds:
         alike: relative difference in queues up to which two placements are alike.
         savings: trials of fewer threads that may fail.
         confirmed: samples of what is kept after an exploration, at least.
-        explorations: trials of what may be better by all that was measured.
-        periods: that a search may have taken until nothing more is explored.
+        explorations: trials of what may be better by all that was measured, until a try has to be worth more.
+        periods: that a search may have taken until then.
+        later: times as much that a try has to be worth from then on.
+        last_exploration: how many trials of that kind there are at most.
+        last_period: that a search may have taken until nothing more is explored.
         reached: share of what the costs of operators allow, from which on nothing is explored.
         far: share of it below which other ways to place queues are tried first.
         worth: relative improvement to be expected of a try, from which on it is worth its period.
@@ -79,6 +82,9 @@ class SearchThresholds:
     confirmed: int = 3
     explorations: int = 18
     periods: int = 33
+    later: float = 4.0
+    last_exploration: int = 30
+    last_period: int = 50
     reached: float = 1.0
     far: float = 0.92
     worth: float = 0.003

@@ -41,9 +41,10 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     if reached >= thresholds.reached:
         return None
     spent = sum(len(series.values) for series in known.measured.values())
-    if known.explorations >= thresholds.explorations or spent >= thresholds.periods:
+    late = known.explorations >= thresholds.explorations or spent >= thresholds.periods
+    if known.explorations >= thresholds.last_exploration or spent >= thresholds.last_period:
         return _once_more(known, thresholds)
-    if reached < thresholds.far:
+    if reached < thresholds.far and not late:
         for one in _other_ways(known, bounds, estimate):
             return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
     candidates = _candidates(known, bounds, thresholds)
@@ -57,7 +58,7 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     gains = {one: gain_of(one) for one in candidates}
     names = {one.queued: sorted(one.queued) for one in gains}
     configuration = max(gains, key=lambda one: (gains[one], -one.threads, names[one.queued]), default=None)
-    worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0)
+    worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0) * (thresholds.later if late else 1.0)
     if configuration is None or gains[configuration] < worth:
         return _once_more(known, thresholds)
     why = f"{gains[configuration]:.1%} more is to be expected of a try"
