@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,7 @@ def test_late_tries_have_to_be_worth_more() -> None:
     assert tried(found) is not None, "worth much: it goes on"
     assert exploration(found, bounds(1.5), dear) is None
     assert exploration(known(1.88, explorations=late - 1), bounds(1.5), dear) is not None
+    assert exploration(found, replace(bounds(1.5), shared=True), SearchThresholds()) is None, "it disturbs others"
 
 
 def test_what_gives_nearly_the_most_with_fewer_threads_is_kept() -> None:

@@ -48,7 +48,7 @@ class SearchThresholds:
         confirmed: samples of what is kept after an exploration, at least.
         explorations: trials of what may be better by all that was measured, until a try has to be worth more.
         periods: that a search may have taken until then.
-        later: times as much that a try has to be worth from then on.
+        later: times as much that a try has to be worth from then on; where the host is shared there is none then.
         last_exploration: how many trials of that kind there are at most.
         last_period: that a search may have taken until nothing more is explored.
         reached: share of what the costs of operators allow, from which on nothing is explored.
@@ -106,6 +106,7 @@ class Bounds:
         busy: scheduler threads that were busy; None: not told.
         estimate: by the profile; None: there is none.
         used: CPUs that this processing element kept busy; None: not told.
+        shared: whether other elements of the job have parts of the host: they are disturbed by each trial.
     """
 
     minimum: int
@@ -116,6 +117,7 @@ class Bounds:
     busy: float | None
     estimate: Estimate | None
     used: float | None = None
+    shared: bool = False
 
     @classmethod
     def of(cls, observation: Observation, others: int, estimate: Estimate | None) -> Self:
@@ -132,6 +134,7 @@ class Bounds:
             busy=observation.thread_count * (1 - observation.idle) if observation.idle > 0 else None,
             used=observation.own_cpu if observation.own_cpu > 0 else None,
             estimate=estimate if movable else None,
+            shared=observation.budget is not None,
         )
 
     def explained(self, explanations: Sequence[Explanation]) -> Self:

@@ -42,7 +42,8 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         return None
     spent = sum(len(series.values) for series in known.measured.values())
     late = known.explorations >= thresholds.explorations or spent >= thresholds.periods
-    if known.explorations >= thresholds.last_exploration or spent >= thresholds.last_period:
+    last = known.explorations >= thresholds.last_exploration or spent >= thresholds.last_period
+    if last or (late and bounds.shared):
         return _once_more(known, thresholds)
     if reached < thresholds.far and not late:
         for one in _other_ways(known, bounds, estimate):
