@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from bench.micro.row import Row
@@ -27,10 +28,10 @@ class Target:
     def met_by(self, row: Row) -> bool | None:
         """Whether the row keeps to it; nothing if that can't be said: no value, or a disturbed limit.
 
-        A value of nothing at all isn't one: no tuple came through in time.
+        A value of nothing at all isn't one, nor is one by such a limit: no tuple came through in time.
         """
         value: float | None = getattr(row, self.of.value)
-        if not value or (self.of is not Of.OURS and row.is_disturbed):
+        if not value or not math.isfinite(value) or (self.of is not Of.OURS and row.is_disturbed):
             return None
         return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)
 

@@ -10,7 +10,7 @@ import pytest
 
 from bench.compare import Change, compared, main
 from bench.micro.row import Row
-from bench.micro.targets import TARGETS
+from bench.micro.targets import TARGETS, Of, Target
 
 
 def row(ours: list[float], limit: list[float] | None = None, unit: str = "ns", key: str = "hop") -> Row:
@@ -59,3 +59,8 @@ def test_the_command_says_what_got_slower(tmp_path: Path, capsys: pytest.Capture
     assert "hop" + " " * 46 + "SLOWER    0.50 times as fast" in capsys.readouterr().out
     assert main([new, old]) == 0
     assert "1 rows: 0 slower, 1 faster" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("limit", "met"), [(1.0, True), (4.0, False), (0.0, None)], ids=["met", "missed", "no limit"])
+def test_a_limit_at_which_nothing_came_through_says_nothing(limit: float, met: bool | None) -> None:
+    assert Target(Of.RATIO, least=1.8).met_by(row([2.0], [limit], unit="tuples/s")) is met
