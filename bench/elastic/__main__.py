@@ -130,7 +130,9 @@ def main() -> int:
     parser.add_argument("--graphs", type=int, default=20, help="how many (20)")
     parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
     parser.add_argument("--seed", type=int, default=1, help="of the graphs (1)")
-    parser.add_argument("--cold", type=float, default=55.0, help="seconds that elasticity gets: a search may take 50 periods (55)")
+    parser.add_argument(
+        "--cold", type=float, default=55.0, help="seconds that elasticity gets: a search may take 50 periods (55)"
+    )
     parser.add_argument("--steady", type=int, default=20, help="periods afterwards in which changes are counted (20)")
     parser.add_argument(
         "--period", type=float, default=1.0, help="seconds between two decisions (1, the default of jobs)"

@@ -5,8 +5,9 @@
 For a quiet machine. The error to reach is 15 % in 80 % of the cases. What an operator of each cost and the source take
 by themselves is measured first, so what is predicted is what queues and threads make of them. The constants of the
 plant by formula come from `bench.plant.constants`, or from the table of `bench/micro` given by --micro; the plant by
-events has its own, and knows no copies of payloads. With --fit, constants of the former that fit this grid better are
-searched and printed as JSON that `bench.plant.calibration` reads.
+events has its own, of which what a queue costs was fitted to an earlier run, and knows no copies of payloads. With
+--fit, constants of the former that fit this grid better are searched and printed as JSON that `bench.plant.calibration`
+reads.
 """
 
 from __future__ import annotations
@@ -202,14 +203,14 @@ def fitted(
     return best
 
 
-def accuracy(which: str, cases: Sequence[Case], errors: Sequence[float | None], remark: str = "") -> Claim:
+def accuracy(which: str, cases: Sequence[Case], errors: Sequence[float | None], fitted_to: str = "") -> Claim:
     """How near a plant comes.
 
     Args:
         which: plant.
         cases: all of them.
         errors: relative, of each; None: the plant says nothing of it.
-        remark: what else there is to say.
+        fitted_to: what its constants were fitted to; nothing if they weren't.
     """
     told = [(case, off) for case, off in zip(cases, errors, strict=True) if off is not None]
     sizes = sorted(abs(off) for _, off in told)
@@ -221,8 +222,8 @@ def accuracy(which: str, cases: Sequence[Case], errors: Sequence[float | None], 
         f"{within} of {len(sizes)} ({within / len(sizes):.0%}), median {median:.0%}, worst {worst[1]:+.0%} "
         f"({worst[0].name})",
         within >= MOST * len(sizes) and median <= MEDIAN,
-        Kind.MEASURED,
-        remark,
+        Kind.FITTED if fitted_to else Kind.MEASURED,
+        f"constants fitted to {fitted_to}" if fitted_to else "",
     )
 
 
@@ -257,8 +258,8 @@ def figure(small: bool, constants: PerformanceConstants = ENGINE, fit: bool = Fa
         )
     ]
     claims = (
-        accuracy("by formula", cases, errors, "constants fitted to this grid" if fit else ""),
-        accuracy("by events", cases, event_errors),
+        accuracy("by formula", cases, errors, "this grid" if fit else ""),
+        accuracy("by events", cases, event_errors, "an earlier run of this grid"),
     )
 
     def draw(canvas: Any) -> None:

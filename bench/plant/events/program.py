@@ -20,7 +20,6 @@ __all__ = ["LOCK", "PUSH", "UNLOCK", "WORK", "Program", "program"]
 WORK, LOCK, UNLOCK, PUSH = range(4)  # kinds of steps
 TOKEN = 0  # number of the token's lock; 1 + n is that of operator n's producers
 
-CALL = 0.4  # ns of a direct call
 QUEUE_RECORDS = 1024  # that a queue holds
 RUN_RECORDS = 256  # that a run has, and a quarter of a queue
 RUN_WORK = 250e3  # ns of work that a run may be
@@ -76,7 +75,7 @@ def program(graph: PlantGraph, queued: frozenset[int], paced: Mapping[int, float
     >>> from bench.plant.graph import pipeline
     >>> cut = program(pipeline([10.0, 20.0, 30.0]), frozenset({2}), {})
     >>> cut.heads.tolist(), cut.kind.tolist(), [round(ns) for ns in cut.amount]
-    ([0, 2], [0, 3, 0], [11, 1, 51])
+    ([0, 2], [0, 3, 0], [10, 1, 50])
     """
     heads = [*graph.sources, *sorted(queued)]
     ports = {head: number for number, head in enumerate(sorted(queued))}
@@ -124,7 +123,7 @@ class _Walk:
         token = [TOKEN] if operator.needs_token else []
         for lock in token:
             self.steps.append((LOCK, lock, 0.0))
-        self._work(amount * (operator.cost + CALL))
+        self._work(amount * operator.cost)
         for lock in token:
             self.steps.append((UNLOCK, lock, 0.0))
         for stream in self._graph.outgoing[number]:
