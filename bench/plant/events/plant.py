@@ -209,7 +209,8 @@ class EventPlant:
     def _measure(self, configuration: Configuration, longer: float, seed: int) -> Played:
         """Play a configuration, for longer and longer until queues that fill up no longer look like throughput.
 
-        In front of a bottleneck they take long to fill where what feeds it isn't much faster.
+        In front of a bottleneck they take long to fill where what feeds it isn't much faster. What isn't steady
+        after `DOUBLINGS` counts as it is.
         """
         settings = self.settings
         cut = program(self.graph, configuration.queued, settings.paced)
