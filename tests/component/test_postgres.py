@@ -15,6 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.files.postgres_table import PostgresTable
+from rayelastic.runtime.values.status import State
 from tests.component.checkpoint_folder import Blobs
 from tests.component.test_checkpoints import Losing
 from tests.postgres import needs_postgres, postgres_server
@@ -176,6 +177,67 @@ def test_what_an_abandoned_checkpoint_staged_does_not_count(server: str, table: 
     assert held(server, table) == [tuple(row) for row in ROWS[:300]]
     after.write(batch.slice(300))
     after.close()
+    assert held(server, table) == [tuple(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("shown", ["by its end", "by a later checkpoint"])
+def test_rows_of_a_checkpoint_stay_where_the_job_goes_back_to_it_from_behind_its_end(
+    server: str, table: str, tmp_path: Path, shown: str
+) -> None:
+    schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
+    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
+    lost = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
+    lost.write(batch.slice(0, 300))
+    at = lost.prepare(1, store)  # complete, but whoever was to tell the sink has died
+    lost.write(batch.slice(300))
+    if shown == "by its end":
+        lost.close()
+    else:
+        lost.prepare(2, store)
+        lost.commit(2)
+        lost.abandon()
+    assert len(held(server, table)) == len(ROWS)
+    after = PostgresTable(rel.postgres(server, table), schema, at, f"{table}/out")
+    assert held(server, table) == [tuple(row) for row in ROWS[:300]]
+    after.write(batch.slice(300))
+    after.close()
+    assert held(server, table) == [tuple(row) for row in ROWS]
+
+
+def test_a_checkpoint_that_meets_the_end_has_all_rows(server: str, table: str, tmp_path: Path) -> None:
+    schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
+    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
+    ended = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
+    ended.write(batch)
+    ended.close()
+    at = ended.prepare(1, store)
+    ended.commit(1)
+    after = PostgresTable(rel.postgres(server, table), schema, at, f"{table}/out")  # others of the job were lost then
+    assert (at.rows, held(server, table)) == (len(ROWS), [tuple(row) for row in ROWS])
+    after.close()
+    assert held(server, table) == [tuple(row) for row in ROWS]
+
+
+def test_checkpoints_go_on_when_one_of_two_tables_is_complete(server: str, table: str, tmp_path: Path) -> None:
+    gate = testing.Gate()
+    made = topology(rel.rows(ROWS, schema=Row), server, table)
+    made.source("more", testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)).sink("other", rel.count())
+    pins = {"rows": 0, "out": 0, "more": 1, "other": 1}
+    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    losing = Losing(made, config)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while losing.job.status.pes[0].state is not State.FINISHED:
+            losing.job.pause(0.01)
+        losing.take()
+        counted = losing.job.status.checkpoints
+        assert (counted.taken, counted.abandoned, counted.restarts) == (1, 0, 0)
+        losing.lose(gate)
+        assert losing.job.wait(PATIENCE)["other"] == len(ROWS)
+        assert losing.job.status.checkpoints.restarts == 1
+    finally:
+        gate.open()
+        losing.job.close()
     assert held(server, table) == [tuple(row) for row in ROWS]
 
 

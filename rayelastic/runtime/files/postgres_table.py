@@ -100,7 +100,7 @@ class PostgresTable:
         self._lines: Any = None
         self._lock = threading.Lock()  # guards what follows
         self._prepared: dict[int, int] = {}  # {epoch: parts}
-        self._closed = False
+        self._closed = self._complete = False
         with self._raising():
             self._moving = self._connected(autocommit=True)
             self._end_others()
@@ -127,14 +127,15 @@ class PostgresTable:
             self._rows += batch.num_rows
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
-        """Ends the part, which outlives this process from now on.
+        """Ends the part, which outlives this process from now on. Of a table that is closed all rows do.
 
         Raises:
             SinkError: another process has taken the place of this one, or the server is gone.
         """
-        self._end_part()
-        with self._lock:
-            self._prepared[epoch] = self._part
+        if not self._complete:
+            self._end_part()
+            with self._lock:
+                self._prepared[epoch] = self._part
         return Output(LOCATION + self._identity, self._rows, epoch=epoch, end=self._part)
 
     def commit(self, epoch: int) -> None:
@@ -148,18 +149,18 @@ class PostgresTable:
             if not due or self._closed:
                 return
             with self._raising():
-                self._move(self._prepared[max(due)], max(due))
-            for number in due:
-                del self._prepared[number]
+                self._move_prepared(due)
 
     def close(self) -> str:
         """Moves the rest; gives the name of the table."""
         self._end_part()
         with self._lock, self._raising():
+            self._move_prepared(list(self._prepared))
             self._move(self._part, 0)
             with self._moving.transaction():
                 self._do("DROP TABLE {staged}")
             self._disconnect()
+            self._complete = True
         return self._sink.table
 
     def abandon(self) -> None:
@@ -252,6 +253,12 @@ class PostgresTable:
         """How many parts are in the table."""
         found = self._do("SELECT max(parts) FROM rayelastic_moves WHERE sink = %s", (self._identity,)).fetchone()
         return int(found[0]) if found and found[0] is not None else 0
+
+    def _move_prepared(self, epochs: Sequence[int]) -> None:
+        """Moves what was prepared for some epochs, each by itself: any of them may be the one that is gone back to."""
+        for epoch in sorted(epochs):
+            self._move(self._prepared[epoch], epoch)
+            del self._prepared[epoch]
 
     def _move(self, parts: int, epoch: int) -> None:
         """Moves the parts in front of a number into the table: rows and epoch in one transaction."""
