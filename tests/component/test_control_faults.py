@@ -68,7 +68,7 @@ def test_replicas_stay_while_a_job_goes_back(tmp_path: Path) -> None:
         with pytest.raises(ChangeError, match="the job goes back: its plan stays") as told:
             coordinator.rescale("r1", 2)
         assert "Try again when it runs" in str(told.value)
-        coordinator._life.runs()
+        coordinator._life.runs_again()
         assert coordinator.rescale("r1", 2).region("r1").replicas == 2
     finally:
         feed.enough.set()

@@ -130,16 +130,21 @@ class JobLife:
     # --- what happens to the job ----------------------------------------------------------------------------------
 
     def runs(self, began: float | None = None) -> None:
-        """Notes that all elements run.
+        """Notes that all elements run under this coordinator.
 
         Args:
             began: when they did first, by the wall clock, if that was under an earlier coordinator.
         """
         with self._changed:
-            if self._state is not State.RECOVERING:
-                age = 0.0 if began is None else max(0.0, self.wall() - began)
-                self._started_at = self._clock() - age
-            if not self._state.is_final:  # a short job may be over
+            age = 0.0 if began is None else max(0.0, self.wall() - began)
+            self._started_at = self._clock() - age
+            if self._state is State.CREATED:  # a short job may be over, or one may be lost already
+                self._state = State.RUNNING
+
+    def runs_again(self) -> None:
+        """Notes that the new elements run."""
+        with self._changed:
+            if self._state is State.RECOVERING:
                 self._state = State.RUNNING
 
     def recovers(self) -> bool:

@@ -227,7 +227,7 @@ class Recovery:
                     checkpoint=at.epoch if at is not None else 0,
                 )
                 self._cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
-                self._life.runs()
+                self._life.runs_again()
                 if self._life.is_cancelling:  # the old ones were told
                     for handle in self._cluster.handles.values():
                         handle.within(CALL_TIMEOUT).stop(True)

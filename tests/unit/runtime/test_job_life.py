@@ -102,6 +102,21 @@ def test_a_job_that_ended_under_an_earlier_coordinator_isnt_ended_again() -> Non
     assert (one.life.state, one.life.failure, one.ends) == (State.FAILED, failure, [])
 
 
+def test_a_job_that_goes_back_before_its_coordinator_notes_that_it_runs_is_not_over_with_the_first_new_element() -> (
+    None
+):
+    one = Ended("pe0", "pe1")
+    one.life.recovers()
+    one.life.runs()
+    one.life.begins(PEStatus("pe0", State.RUNNING))
+    one.finishes("pe0")
+    assert (one.life.state, one.ends) == (State.RECOVERING, [])
+    one.life.begins(PEStatus("pe1", State.RUNNING))
+    one.life.runs_again()
+    one.finishes("pe1")
+    assert one.ends == [(State.FINISHED, None)]
+
+
 class Lossy(JobLife):
     """Loses an element behind each look at its state: whoever takes two looks sees two jobs."""
 

@@ -198,7 +198,7 @@ def test_while_others_take_over_the_last_counters_are_told() -> None:
     job.cluster.handles["pe2"] = Element("pe2", [])
     assert job.telemetry.metrics().operator("work").tuples_in == 3
     job.element.operators = (OperatorSample("work", "manual", 4, 2, 0),)
-    job.life.runs()
+    job.life.runs_again()
     assert job.telemetry.metrics().operator("work").tuples_in == 4
     assert [sample.pe for sample in job.telemetry.metrics().pes] == ["pe0", "pe2"]
 
