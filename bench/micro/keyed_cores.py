@@ -87,8 +87,10 @@ def cost_of_keys(tuples: int, rounds: int) -> Row:
     return Row("keyed.count", what, "ns/tuple", by_keys[1:], all_of_them[1:], "a count of all")
 
 
-def rate(topology: rel.Topology, config: rel.JobConfig, after: float, seconds: float) -> float:
-    """Tuples/s that `counts` takes, from `after` on, for so many seconds."""
+def rate(
+    topology: rel.Topology, config: rel.JobConfig, after: float, seconds: float, operator: str = "counts"
+) -> float:
+    """Tuples/s that an operator takes, from `after` on, for so many seconds."""
     job = rel.start(topology, config)
     try:
         began = time.perf_counter()
@@ -96,7 +98,7 @@ def rate(topology: rel.Topology, config: rel.JobConfig, after: float, seconds: f
         while last[0] < after + seconds:
             time.sleep(LOOK)
             metrics = job.metrics()
-            last = (time.perf_counter() - began, metrics.operator("counts").tuples_in)
+            last = (time.perf_counter() - began, metrics.operator(operator).tuples_in)
             if last[0] < after:
                 first = last
         return (last[1] - first[1]) / (last[0] - first[0])
