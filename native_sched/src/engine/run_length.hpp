@@ -23,6 +23,12 @@ class RunLength {
   // Records that a run may have from now on, 1 to `most`.
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
 
+  // What was seen says nothing of runs to come.
+  void forget() noexcept {
+    costs_.fill(0);
+    above_ = 0;
+  }
+
   // A run of `records` (1 or more) took `ns`.
   void saw(std::size_t records, std::uint64_t ns) noexcept {
     const std::size_t of = class_of(records);
@@ -30,11 +36,15 @@ class RunLength {
     double& known = costs_[of];
     if (known == 0 || cost < known) {
       known = cost;
+      above_ = 0;
     } else {
       // Down at once, up slowly: what makes a measurement wrong (a thread preempted, a page touched for the first time) makes it long,
-      // and by any factor. All lengths go up: a busy machine isn't a reason for longer runs.
-      const double rise = std::min(cost / known, kRise);
+      // and by any factor. What two in a row say is believed: there is other work behind whoever makes the runs, as where a queue went.
+      // All lengths go up: a busy machine isn't a reason for longer runs.
+      const double ratio = cost / known;
+      const double rise = std::min(ratio, std::max(kRise, above_));
       for (double& each : costs_) each *= rise;
+      above_ = ratio / rise;
     }
     const std::size_t now = class_of(longest_);
     longest_ = choose(costs_[now] > 0 ? costs_[now] : known);
@@ -72,6 +82,7 @@ class RunLength {
   const std::size_t most_;
   std::size_t longest_;
   std::uint32_t seen_ = 0;
+  double above_ = 0;                      // how far the last measurement was above what was known, and is still
   std::array<double, kClasses> costs_{};  // ns a record, by the length's power of two; 0: not seen
 };
 

@@ -32,6 +32,12 @@ class WorkMeter {
   // Records that may wait in a queue of `capacity`.
   [[nodiscard]] std::size_t waiting(std::size_t capacity) const noexcept { return std::min(kRuns * longest(), capacity); }
 
+  // Other work is behind the runs to come: the next one is timed, and says what there is to know.
+  void forget() noexcept {
+    dear_ = true;
+    length_.forget();
+  }
+
   // True: this run is timed, and end is to be called.
   bool begin(EngineThread& thread) noexcept {
     measuring_ = bounded_ && (dear_ || runs_++ % kMeasureEvery == 0);

@@ -211,6 +211,10 @@ bool OperatorContext::is_bounded() const noexcept {
 // True: what the run costs is measured, until it has been passed on.
 [[gnu::noinline]] bool OperatorContext::begin_paced(EngineThread& thread) {
   if (!is_bounded()) return false;
+  if (const std::uint32_t switches = engine_.switches.load(std::memory_order_relaxed); switches != switches_seen_) {
+    switches_seen_ = switches;
+    pace_->forget();
+  }
   made_before_ = tuples_out_.get();
   return pace_->begin(thread);
 }

@@ -273,6 +273,7 @@ class alignas(64) OperatorContext final : public rel_context {
   std::atomic_flag in_part_;                 // somebody is in the part of this one: acquire, release
   std::atomic<bool> settles_{false};         // somebody waits for in_part_, which producers leave alone then
   std::unique_ptr<WorkMeter> pace_;          // what a record costs to make and to pass on; null unless paced_
+  std::uint32_t switches_seen_ = 0;          // of models, when pace_ last began anew: other operators were called in place then
   std::uint64_t made_before_ = 0;            // records, before the run that is timed
   std::unique_ptr<Junction> junction_;       // null for an operator with a single port that takes runs as they come
   std::vector<std::uint32_t> edges_;         // of consumers_
