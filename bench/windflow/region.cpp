@@ -1,6 +1,6 @@
-// A region of four operators with state by key in WindFlow, as topologies/joker_regions.py has it ('flow'); see windflow.py.
+// A region of four operators with state by key in WindFlow, as topologies/joker_regions.py has it ('flow'); see __main__.py.
 //
-//   windflow_region FORM MULTIPLICATIONS KEYS TUPLES      FORM: fused (one thread), queued (two), replicated (one and two by key)
+//   region FORM MULTIPLICATIONS KEYS TUPLES      FORM: fused (one thread), queued (two), replicated (one and two by key)
 //
 // Prints tuples a second. Each operator keeps a map of its own from key to count, as WindFlow's users write it.
 #include <chrono>

@@ -1,10 +1,10 @@
 """A region of four operators with state by key, with all defaults, beside WindFlow in its best form.
 
-    python -m bench.micro.windflow WINDFLOW FASTFLOW [--multiplications 1 64 256] [--rounds 3] [--seconds 4] [--after 8]
+    ./dev bench windflow WINDFLOW FASTFLOW [--multiplications 1 64 256] [--rounds 3] [--seconds 4] [--after 8]
 
 `WINDFLOW` and `FASTFLOW`: their source folders (github.com/ParaGroup/WindFlow, github.com/fastflow/fastflow), which
 nothing else here needs. They take turns: WindFlow in one thread, with a queue between two, and replicated by key, of
-which the best counts; ours from `after` seconds after the start on. No target of `./dev bench micro`.
+which the best counts; ours from `after` seconds after the start on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.micro.keyed_cores import DEFAULTS, ENDLESS, rate
 from rayelastic.topologies import joker_regions
 
-SOURCE = Path(__file__).with_name("windflow_region.cpp")
+SOURCE = Path(__file__).with_name("region.cpp")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-w", "-DFF_BOUNDED_BUFFER", "-DNO_DEFAULT_MAPPING", "-pthread")
 FORMS = ("fused", "queued", "replicated")
 KEYS = 10_000
@@ -29,7 +29,7 @@ FIRST, LONGEST = 1_000_000, 1 << 28  # tuples of a run that says how many fill t
 
 def compiled(windflow: Path, fastflow: Path, folder: Path) -> Path:
     """The program that runs the region in WindFlow."""
-    program = folder / "windflow_region"
+    program = folder / "region"
     includes = [f"-I{windflow / 'wf'}", f"-I{fastflow}"]
     subprocess.run(["g++", *FLAGS, *includes, str(SOURCE), "-o", str(program)], check=True)
     return program

@@ -1,0 +1,1 @@
+"""A region with state by key, beside the same in WindFlow."""
