@@ -14,6 +14,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
+from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.files.postgres_table import PostgresTable
 from rayelastic.runtime.values.status import State
 from tests.component.checkpoint_folder import Blobs
@@ -67,6 +68,16 @@ def leftovers(server: str) -> list[Any]:
         return connection.execute(
             "SELECT tablename FROM pg_tables WHERE tablename LIKE 'rayelastic_staged%'"
         ).fetchall()
+
+
+def checkpointed(
+    server: str, table: str, schema: rel.Schema, store: Blobs
+) -> tuple[PostgresTable, pa.RecordBatch, Output]:
+    """A table that has prepared its first 300 rows for a checkpoint; all rows; and what the checkpoint knows of it."""
+    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
+    made = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
+    made.write(batch.slice(0, 300))
+    return made, batch, made.prepare(1, store)
 
 
 def test_values_of_all_kinds_arrive_and_nothing_is_left_beside(server: str, table: str) -> None:
@@ -166,10 +177,7 @@ def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, tmp_
 
 def test_what_an_abandoned_checkpoint_staged_does_not_count(server: str, table: str, tmp_path: Path) -> None:
     schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
-    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
-    lost = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
-    lost.write(batch.slice(0, 300))
-    at = lost.prepare(1, store)
+    lost, batch, at = checkpointed(server, table, schema, store)
     lost.write(batch.slice(300, 300))
     lost.prepare(2, store)  # is staged, but the checkpoint of the job isn't complete
     lost.abandon()
@@ -185,10 +193,7 @@ def test_rows_of_a_checkpoint_stay_where_the_job_goes_back_to_it_from_behind_its
     server: str, table: str, tmp_path: Path, shown: str
 ) -> None:
     schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
-    batch = pa.table(list(zip(*ROWS, strict=True)), schema=schema.to_arrow()).to_batches()[0]
-    lost = PostgresTable(rel.postgres(server, table), schema, None, f"{table}/out")
-    lost.write(batch.slice(0, 300))
-    at = lost.prepare(1, store)  # complete, but whoever was to tell the sink has died
+    lost, batch, at = checkpointed(server, table, schema, store)  # whoever was to tell the sink of it has died
     lost.write(batch.slice(300))
     if shown == "by its end":
         lost.close()
