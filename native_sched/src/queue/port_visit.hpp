@@ -91,6 +91,7 @@ auto BasicPort<Atom, World>::ahead() noexcept -> typename World::Port* {
   if (gate_ != nullptr) return nullptr;
   if (const std::uint32_t switches = engine_.switches.load(std::memory_order_relaxed); switches != switches_seen_) {
     switches_seen_ = switches;
+    meter_.forget();
     ahead_ = target_.next_port(true);
     if (ahead_ != nullptr && (ahead_->gate_ != nullptr || ahead_->shared_ || ahead_->partial_)) ahead_ = nullptr;
   }

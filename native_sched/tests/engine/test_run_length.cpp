@@ -118,30 +118,36 @@ TEST(a_source_in_front_of_an_expensive_operator_gives_short_runs) {
   }
 }
 
-// What a source's records cost was little as long as all that it did was to fill the queue.
+// What a record cost was little as long as all that its source, or the port before, did was to fill the queue.
 TEST(a_queue_that_goes_leaves_no_long_runs_behind) {
-  const auto state = std::make_shared<Slow>();
-  Rig rig;
-  const OperatorId from = rig.add(source(0, -1));
-  OperatorSpec queued = slow(state);
-  queued.model = ThreadingModel::Dynamic;
-  const OperatorId expensive = rig.add(std::move(queued));
-  OperatorSpec last = sink();
-  last.model = ThreadingModel::Dynamic;
-  const OperatorId end = rig.add(std::move(last));
-  rig.scheduler.connect(from, expensive);
-  rig.scheduler.connect(expensive, end);
-  rig.scheduler.start({.thread_count = 1});
-  CHECK(eventually([&] { return state->runs > 100; }));
-  Desired desired{.thread_count = 1};
-  desired.models[expensive] = ThreadingModel::Manual;
-  (void)rig.scheduler.apply(desired);
-  CHECK(eventually([&] { return rig.scheduler.in_force().models.at(expensive) == ThreadingModel::Manual; }));
-  state->runs = 0;
-  state->longest = 0;
-  CHECK(eventually([&] { return state->runs > 20; }));
-  CHECK(state->longest.load() <= 4);
-  rig.scheduler.stop(false);
+  for (const bool behind_a_port : {false, true}) {
+    const auto state = std::make_shared<Slow>();
+    Rig rig;
+    const OperatorId from = rig.add(source(0, -1));
+    OperatorSpec first = pass("first");
+    first.model = behind_a_port ? ThreadingModel::Dynamic : ThreadingModel::Manual;
+    const OperatorId before = rig.add(std::move(first));
+    OperatorSpec queued = slow(state);
+    queued.model = ThreadingModel::Dynamic;
+    const OperatorId expensive = rig.add(std::move(queued));
+    OperatorSpec last = sink();
+    last.model = ThreadingModel::Dynamic;
+    const OperatorId end = rig.add(std::move(last));
+    rig.scheduler.connect(from, before);
+    rig.scheduler.connect(before, expensive);
+    rig.scheduler.connect(expensive, end);
+    rig.scheduler.start({.thread_count = 1});
+    CHECK(eventually([&] { return state->runs > 100; }));
+    Desired desired{.thread_count = 1};
+    desired.models[expensive] = ThreadingModel::Manual;
+    (void)rig.scheduler.apply(desired);
+    CHECK(eventually([&] { return rig.scheduler.in_force().models.at(expensive) == ThreadingModel::Manual; }));
+    state->runs = 0;
+    state->longest = 0;
+    CHECK(eventually([&] { return state->runs > 20; }));
+    CHECK(state->longest.load() <= 4);
+    rig.scheduler.stop(false);
+  }
 }
 
 // They come between two runs: of 256 records of 2 ms each a command would wait for half a second, and a change has many.
