@@ -120,6 +120,14 @@ class SinkError(DeclarationError):
     """A sink can't be written."""
 
 
+class SinkLostError(SinkError):
+    """The server that a sink writes to was lost: a job with checkpoints goes back to the last one, and tries again."""
+
+
+class SinkTakenError(SinkError):
+    """Another job, which goes on from what this one saved, writes to its sink now: this one can't go back."""
+
+
 class NotShippableError(DeclarationError):
     """A function or description can't be sent to another process."""
 

@@ -13,29 +13,35 @@ from pathlib import Path
 import pytest
 
 _SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+_AS_OTHER = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []  # it refuses to run as root
 needs_postgres = pytest.mark.skipif(not _SERVERS, reason="Debian's postgresql isn't here: ./dev programs")
 
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """Starts a server that listens at a socket alone; gives how to reach it."""
-    programs = _SERVERS[-1].parent
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
-    other = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []  # it refuses to run as root
-    if other:
+    if _AS_OTHER:
         shutil.chown(folder, "postgres")
         folder.chmod(0o755)
-
-    def run(program: str, *arguments: str) -> None:
-        subprocess.run([*other, str(programs / program), *arguments], check=True, stdout=subprocess.DEVNULL, cwd="/")
-
     try:
-        run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "-N")
+        _run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "-N")
         options = f"-c listen_addresses='' -c fsync=off -k {folder}"
-        run("pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start")
+        _run("pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start")
         try:
             yield f"host={folder} user=postgres dbname=postgres"
         finally:
-            run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-w", "stop")
+            _run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def restart(server: str) -> None:
+    """Ends a server as a crash would, with all of its connections, and starts it again."""
+    folder = server.split()[0].removeprefix("host=")
+    _run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-l", f"{folder}/log", "-w", "restart")
+
+
+def _run(program: str, *arguments: str) -> None:
+    command = [*_AS_OTHER, str(_SERVERS[-1].parent / program), *arguments]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")

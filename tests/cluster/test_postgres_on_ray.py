@@ -1,4 +1,4 @@
-"""A job on Ray that writes to PostgreSQL and whose processes are killed while they do: no row is lost, none doubled."""
+"""A job on Ray that writes to PostgreSQL, and whose processes or server are lost: no row is lost or doubled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import rayelastic as rel
 from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for
-from tests.postgres import needs_postgres, postgres_server
+from tests.postgres import needs_postgres, postgres_server, restart
 
 pytestmark = [pytest.mark.cluster, needs_postgres]
 
@@ -31,7 +31,10 @@ def rows_in(server: str) -> int:
         return 0 if found is None else int(found[0])
 
 
-def test_the_process_that_writes_is_killed_again_and_again(ray_cluster: None, server: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", ["process", "server"])
+def test_what_writes_is_lost_again_and_again(ray_cluster: None, server: str, tmp_path: Path, lost: str) -> None:
+    with psycopg.connect(server) as connection:
+        connection.execute("DROP TABLE IF EXISTS counts")
     topology = counted("to_postgres", tmp_path, rel.postgres(server, "counts"))
     config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=100))
     job = rel.submit(topology, config)
@@ -39,7 +42,12 @@ def test_the_process_that_writes_is_killed_again_and_again(ray_cluster: None, se
         for number in range(KILLS):
             before = rows_in(server)
             wait_for(job, lambda before=before: rows_in(server) > before)  # type: ignore[misc]
-            kill(job, "pe2" if number % 2 == 0 else "pe1")
+            restarts = job.status.checkpoints.restarts
+            if lost == "process":
+                kill(job, "pe2" if number % 2 == 0 else "pe1")
+            else:
+                restart(server)
+            wait_for(job, lambda restarts=restarts: job.status.checkpoints.restarts > restarts)  # type: ignore[misc]
         (tmp_path / "go").touch()
         job.wait(PATIENCE)
         with psycopg.connect(server) as connection:

@@ -13,13 +13,13 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
+from rayelastic.errors import JobFailedError, RayelasticError, SinkError, SinkLostError, StateError
 from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.files.postgres_table import PostgresTable
 from rayelastic.runtime.values.status import State
 from tests.component.checkpoint_folder import Blobs
 from tests.component.test_checkpoints import Losing
-from tests.postgres import needs_postgres, postgres_server
+from tests.postgres import needs_postgres, postgres_server, restart
 
 pytestmark = needs_postgres
 
@@ -150,7 +150,8 @@ def test_a_stopped_job_goes_on(server: str, table: str, tmp_path: Path) -> None:
     assert held(server, table) == [tuple(row) for row in ROWS]
 
 
-def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("noticed", ["at its end", "by a checkpoint"])
+def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, noticed: str, tmp_path: Path) -> None:
     gates = [testing.Gate(), testing.Gate()]
     config = rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "checkpoints", every=600.0))
     made = Losing(topology(testing.script([*ROWS[:300], gates[0], *ROWS[300:]], Row), server, table), config)
@@ -161,9 +162,12 @@ def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, tmp_
         source = testing.script([*ROWS[:600], gates[1], *ROWS[600:]], Row)
         other = rel.start(topology(source, server, table), restore=tmp_path / "checkpoints")
         assert gates[1].wait_reached(PATIENCE)
+        if noticed == "by a checkpoint":
+            made.take()
         gates[0].open()
-        with pytest.raises(JobFailedError, match="terminating connection|another process writes to"):
+        with pytest.raises(JobFailedError, match="it has gone back 1 time, the last time: .*another process writes to"):
             made.job.wait(PATIENCE)
+        assert made.job.status.checkpoints.restarts == 1  # or they would take the table from each other for ever
         gates[1].open()
         other.wait(PATIENCE)
     finally:
@@ -288,6 +292,66 @@ def test_a_commit_that_fails_is_made_up_for(server: str, table: str, tmp_path: P
         gate.open()
         made.job.close()
     assert held(server, table) == [tuple(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("moment", ["it writes", "a checkpoint is taken", "it ends"])
+def test_a_job_goes_back_when_the_server_starts_again(server: str, table: str, moment: str, tmp_path: Path) -> None:
+    rows = [Row(n, "text", n / 4, DAY, b"data") for n in range(70_000 if moment == "it writes" else 900)]
+    gates = [testing.Gate(), testing.Gate()]
+    source = testing.script([*rows[:300], gates[0], *rows[300:-200], gates[1], *rows[-200:]], Row)
+    config = rel.JobConfig(pins={"rows": 0, "out": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    made = Losing(topology(source, server, table), config)
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        made.take()
+        if moment == "it writes":
+            restart(server)
+        gates[0].open()
+        assert gates[1].wait_reached(PATIENCE)
+        if moment != "it writes":
+            restart(server)
+        if moment == "a checkpoint is taken":
+            made.take()
+            while made.job.status.checkpoints.restarts == 0:
+                made.job.pause(0.01)
+        gates[1].open()
+        made.job.wait(PATIENCE)
+        assert made.job.status.checkpoints.restarts == 1
+    finally:
+        for gate in gates:
+            gate.open()
+        made.job.close()
+    assert held(server, table) == [tuple(row) for row in rows]
+
+
+def test_without_checkpoints_the_job_fails_when_the_server_starts_again(server: str, table: str) -> None:
+    gate = testing.Gate()
+    source = testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)
+    job = rel.start(topology(source, server, table), rel.JobConfig(checkpoint=False))
+    try:
+        assert gate.wait_reached(PATIENCE)
+        restart(server)
+        gate.open()
+        with pytest.raises(JobFailedError, match="can't be written"):
+            job.wait(PATIENCE)
+    finally:
+        gate.open()
+        job.close()
+    assert held(server, table) == []
+
+
+def test_rows_of_a_checkpoint_are_shown_by_another_connection_when_one_is_lost(
+    server: str, table: str, tmp_path: Path
+) -> None:
+    made, batch, _ = checkpointed(server, table, rel.Schema.of(Row), Blobs(tmp_path / "blobs"))
+    restart(server)
+    with pytest.raises(SinkLostError):
+        made.commit(1)
+    made.commit(1)
+    assert held(server, table) == [tuple(row) for row in ROWS[:300]]
+    with pytest.raises(SinkLostError):
+        made.write(batch.slice(300))
+    made.abandon()
 
 
 def test_mistakes_are_told_before_anything_starts(server: str, table: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
+from rayelastic.errors import SinkLostError
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
@@ -40,7 +41,8 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
     if exception is not None:
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
-        return Failure(reason, name, shown, "".join(traceback.format_exception(exception)))
+        text, outside = "".join(traceback.format_exception(exception)), isinstance(exception, SinkLostError)
+        return Failure(reason, name, shown, text, outside=outside)
     code = spec.body if native.message else _function_of(spec.body)
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)

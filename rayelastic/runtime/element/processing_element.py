@@ -13,7 +13,7 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import StateError
+from rayelastic.errors import SinkError, SinkLostError, StateError
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife
@@ -34,7 +34,7 @@ from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkRe
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rayelastic import _native
     from rayelastic.policy.element.cpu_budgets import CpuBudget
@@ -247,11 +247,13 @@ class ProcessingElement:
 
     def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""
-        return self._held().save(snapshot, epoch, alone)
+        with self._failing_with_sinks():
+            return self._held().save(snapshot, epoch, alone)
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
         """Saves its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
-        return self._started().marked.save(snapshot, epoch, patience)
+        with self._failing_with_sinks():
+            return self._started().marked.save(snapshot, epoch, patience)
 
     def abandon_epochs(self, epoch: int) -> None:
         """Has marks of epochs up to one mean nothing any more: nobody is held at them, or waits for them."""
@@ -338,9 +340,24 @@ class ProcessingElement:
             with contextlib.suppress(Exception):
                 self.close()
 
+    @contextlib.contextmanager
+    def _failing_with_sinks(self) -> Iterator[None]:
+        """Ends it at once if a sink couldn't prepare: no later checkpoint would get past that, nor would its end."""
+        try:
+            yield
+        except SinkError as error:
+            with self._life.ending:
+                if not self._life.state.is_final:
+                    self._life.ends(Failure(str(error), error.operator, outside=True))
+            if self._life.failure is not None:
+                with contextlib.suppress(Exception):
+                    self.close()
+            raise
+
     def _completed(self) -> Failure | None:
         try:
             self._hosted.complete()
         except Exception as error:
-            return Failure(f"a sink could not be completed: {error}")
+            outside = isinstance(error, SinkLostError)
+            return Failure(f"a sink could not be completed: {error}", outside=outside)
         return None

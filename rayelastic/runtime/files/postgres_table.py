@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SinkError, StateError
+from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.plan.plan_text import counted
@@ -77,20 +77,26 @@ class PostgresTable:
         schema: of the rows.
         before: what an earlier run wrote there, if this one goes on from it.
         run: names the sink and its run, so that whoever begins anew after a loss takes back what was there before it.
+        own: whether the run to go on from is this one.
 
     Raises:
-        SinkError: the server can't be reached, or the table hasn't the columns.
+        SinkError: the table hasn't the columns.
+        SinkLostError: the server can't be reached.
+        SinkTakenError: this run goes back, and another one has gone on from it.
         StateError: what is there isn't what the earlier run left.
     """
 
-    def __init__(self, sink: PostgresSink, schema: Schema, before: Output | None, run: str) -> None:
+    def __init__(
+        self, sink: PostgresSink, schema: Schema, before: Output | None, run: str, *, own: bool = False
+    ) -> None:
         from psycopg import sql
 
         self._sink = sink
-        begins = Output(LOCATION + hashlib.sha256(run.encode()).hexdigest()[:16], 0)
-        before = before or begins
+        self._run = hashlib.sha256(run.encode()).hexdigest()[:16]
+        self._goes_back = own or before is None
+        before = before or Output(LOCATION + self._run, 0)
         self._identity = before.location.removeprefix(LOCATION)
-        self._writer = secrets.token_hex(8)
+        self._writer = f"{self._run}-{secrets.token_hex(8)}"
         self._table = sql.Identifier(*sink.table.split("."))
         self._staged = sql.Identifier(f"rayelastic_staged_{self._identity}")
         self._columns = sql.SQL(", ").join(map(sql.Identifier, schema.names))
@@ -103,7 +109,6 @@ class PostgresTable:
         self._closed = self._complete = False
         with self._raising():
             self._moving = self._connected(autocommit=True)
-            self._end_others()
             self._make(schema)
             self._staging = self._connected(autocommit=False)
             self._take_up(before)
@@ -112,7 +117,8 @@ class PostgresTable:
         """Stages a batch, in the transaction of its part.
 
         Raises:
-            SinkError: the server is gone, or refuses a row.
+            SinkError: the server refuses a row.
+            SinkLostError: it is gone.
         """
         with self._raising():
             if self._copy is None:
@@ -130,7 +136,8 @@ class PostgresTable:
         """Ends the part, which outlives this process from now on. Of a table that is closed all rows do.
 
         Raises:
-            SinkError: another process has taken the place of this one, or the server is gone.
+            SinkTakenError: another process has taken the place of this one.
+            SinkLostError: the server is gone.
         """
         if not self._complete:
             self._end_part()
@@ -142,7 +149,7 @@ class PostgresTable:
         """Moves what was prepared for an epoch and those before into the table; safe to repeat, from any thread.
 
         Raises:
-            SinkError: the server is gone; the next commit moves them too.
+            SinkError: the server is gone, or refuses; the next commit moves them too.
         """
         with self._lock:
             due = [number for number in self._prepared if number <= epoch]
@@ -213,6 +220,9 @@ class PostgresTable:
         with self._moving.transaction():
             self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
             self._moving.execute(LEDGER)
+            if self._goes_back:
+                self._check_not_taken()
+            self._end_others()
             self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
             self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
             self._do(
@@ -256,6 +266,8 @@ class PostgresTable:
 
     def _move_prepared(self, epochs: Sequence[int]) -> None:
         """Moves what was prepared for some epochs, each by itself: any of them may be the one that is gone back to."""
+        if self._moving.closed:  # the server went, and may be back
+            self._moving = self._connected(autocommit=True)
         for epoch in sorted(epochs):
             self._move(self._prepared[epoch], epoch)
             del self._prepared[epoch]
@@ -288,15 +300,25 @@ class PostgresTable:
             self._part += 1
 
     def _hold_identity(self, connection: psycopg.Connection[Any]) -> None:
-        """Has nobody else take the identity until the transaction ends; raises SinkError if somebody has."""
+        """Has nobody else take the identity until the transaction ends; raises SinkTakenError if somebody has."""
         found = connection.execute(
             "SELECT writer FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
         ).fetchone()
         if found is None or found[0] != self._writer:
-            raise SinkError(
-                f"another process writes to {self._sink.table!r} in the place of this one",
-                way_out="Give each job that goes on from a snapshot a table of its own",
-            )
+            raise self._taken()
+
+    def _check_not_taken(self) -> None:
+        """Raises SinkTakenError if another run has the identity: two that took it from each other would never end."""
+        found = self._do("SELECT writer FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()
+        run = found[0].partition("-")[0] if found is not None and "-" in found[0] else self._run
+        if run != self._run:
+            raise self._taken()
+
+    def _taken(self) -> SinkTakenError:
+        return SinkTakenError(
+            f"another process writes to {self._sink.table!r} in the place of this one",
+            way_out="Give each job that goes on from a snapshot a table of its own",
+        )
 
     @contextlib.contextmanager
     def _raising(self) -> Iterator[None]:
@@ -305,7 +327,8 @@ class PostgresTable:
         try:
             yield
         except psycopg.Error as error:
-            raise SinkError(
+            lost = isinstance(error, psycopg.OperationalError)
+            raise (SinkLostError if lost else SinkError)(
                 f"table {self._sink.table!r} of PostgreSQL can't be written: {str(error).strip()}",
                 way_out="Check server, rights and columns",
             ) from error

@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, StateError, UnreadableError
+from rayelastic.errors import ChangeError, PELostError, SinkTakenError, StateError, UnreadableError
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
@@ -196,6 +196,7 @@ class Recovery:
                 # One that is lost before it works, or doesn't answer, tells of its node, not of what it was to work on.
                 crashed = self._crashed or (self._at_work and isinstance(problem, PELostError))
                 is_over = (crashed and self._is_in_vain()) or self._is_too_often() or self._life.is_cancelling
+                is_over = is_over or isinstance(problem, SinkTakenError)
             failure = again or failure
             if is_over or self._closed.wait(pause):
                 why = f"{failure.reason}; it has gone back {counted(len(self._restarts), 'time')}"

@@ -126,6 +126,9 @@ class Watchers:
         elif not self._plan.is_dispensable(status.pe):
             if failure is not None and failure.lost_link:
                 return self._loses_link(handle, failure)
+            if failure is not None and failure.outside:
+                self._lost(failure)
+                return True
             self._life.fail(failure)
         return self._life.state.is_final
 

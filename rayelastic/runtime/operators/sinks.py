@@ -78,7 +78,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
         case ParquetSink():
             return _filed(spec, body.path, ParquetFormat(schema), past)
         case PostgresSink():
-            to_server = PostgresTable(body, schema, past.outputs.get(name), f"{past.run}/{name}")
+            to_server = PostgresTable(body, schema, past.outputs.get(name), f"{past.run}/{name}", own=past.own)
             return SinkOperator(_batches(name, schema, to_server.write), to_server, past.taken(name), to_server.abandon)
         case CsvSink():
             return _filed(spec, body.path, CsvFormat(schema), past)

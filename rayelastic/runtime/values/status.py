@@ -62,6 +62,7 @@ class Failure:
         failing_tuple: the tuple that was being processed, as text; `None` if unknown.
         traceback: the traceback of the user's code as text; empty if there is none.
         lost_link: a link broke; where another processing element failed too, that is the cause.
+        outside: what a sink writes to failed: a job with checkpoints goes back, as after a loss.
     """
 
     reason: str
@@ -69,6 +70,7 @@ class Failure:
     failing_tuple: str | None = None
     traceback: str = ""
     lost_link: bool = False
+    outside: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", bounded(self.reason, MOST_REASON))
@@ -108,10 +110,8 @@ class OperatorSample:
         latency: of a sink: marks that sources put into their streams ten times a second, by the time they were under
             way: shorter than 2^i microseconds and not counted before; the last took longer. Empty for others.
         channels: in use, of a stage that deals tuples out to several; 0 of others.
-        answered_by_python: tuples that its machine code refused, a number beyond 64 bits on the way for example, and
-            that went on with what the Python function gives.
-        dropped: {reason: tuples that went nowhere}: by the output port that nobody takes, such as `late`, and `failed`
-            where on_error='skip' left them out, `bad_row` where on_bad_row='skip' left out rows of a file.
+        answered_by_python: tuples that its machine code refused, and that went on with what the Python function gives.
+        dropped: {reason: tuples that went nowhere}: the output port that nobody takes, as `late`; `failed`, `bad_row`.
         lines_repaired: of a text source: lines with bytes that aren't UTF-8, which became U+FFFD.
     """
 
