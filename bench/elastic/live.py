@@ -103,6 +103,14 @@ class Live:
             for name, number in self._ids.items()
         }
 
+    def counted(self) -> int:
+        """Tuples so far, over all operators."""
+        operators = self._scheduler.sample().operators
+        return sum(
+            operators[number].tuples_out if name in self.sources else operators[number].tuples_in
+            for name, number in self._ids.items()
+        )
+
     def rate(self, setting: Setting, seconds: float) -> float:
         """Tuples/s over all operators with that setting in force."""
         models = {
@@ -112,19 +120,12 @@ class Live:
         }
         self._scheduler.apply(setting.threads, models)
         time.sleep(CHANGED)
-        before, started = self._counted(), time.perf_counter()
+        before, started = self.counted(), time.perf_counter()
         time.sleep(seconds)
-        counted, took = self._counted() - before, time.perf_counter() - started
+        counted, took = self.counted() - before, time.perf_counter() - started
         if failure := self._scheduler.failure():
             raise RuntimeError(f"the graph failed while it was measured: {failure}")
         return counted / took
-
-    def _counted(self) -> int:
-        operators = self._scheduler.sample().operators
-        return sum(
-            operators[number].tuples_out if name in self.sources else operators[number].tuples_in
-            for name, number in self._ids.items()
-        )
 
     def _take_passes(self) -> None:
         self._passes += self._element.adaptations(len(self._passes))
