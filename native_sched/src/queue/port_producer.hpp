@@ -308,7 +308,9 @@ auto BasicPort<Atom, World>::drain_locked() -> Drained {
   bool starved = false;
   if (gate_ != nullptr) enter_gate();
   const std::uint64_t before = queue_.position();
+  meter_.begin(thread);  // a worker may not come in for long
   const Drained drained = drain(quantum(), false, true);
+  if (meter_.end(thread, static_cast<std::size_t>(queue_.position() - before))) queue_.set_limit(meter_.waiting(queue_.capacity()));
   if (drained == Drained::Full && queue_.position() == before) {
     starved = !target_.widen(input_);
     if (starved) room = gate_->expect_room(input_);
