@@ -42,12 +42,12 @@ def test_what_writes_is_lost_again_and_again(ray_cluster: None, server: str, tmp
         for number in range(KILLS):
             before = rows_in(server)
             wait_for(job, lambda before=before: rows_in(server) > before)  # type: ignore[misc]
-            restarts = job.status.checkpoints.restarts
             if lost == "process":
                 kill(job, "pe2" if number % 2 == 0 else "pe1")
             else:
+                restarts = job.status.checkpoints.restarts
                 restart(server)
-            wait_for(job, lambda restarts=restarts: job.status.checkpoints.restarts > restarts)  # type: ignore[misc]
+                wait_for(job, lambda n=restarts: job.status.checkpoints.restarts > n)  # type: ignore[misc]
         (tmp_path / "go").touch()
         job.wait(PATIENCE)
         with psycopg.connect(server) as connection:

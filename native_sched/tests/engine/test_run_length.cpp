@@ -39,6 +39,21 @@ OperatorSpec slow(const std::shared_ptr<Slow>& state) {
   return spec;
 }
 
+// A chain that runs with one thread: source, another operator, an expensive one, and a sink behind a queue. Gives the expensive one.
+OperatorId start_chain(Rig& rig, OperatorSpec source, OperatorSpec middle, OperatorSpec expensive) {
+  OperatorSpec last = sink();
+  last.model = ThreadingModel::Dynamic;
+  const OperatorId first = rig.add(std::move(source));
+  const OperatorId second = rig.add(std::move(middle));
+  const OperatorId third = rig.add(std::move(expensive));
+  const OperatorId end = rig.add(std::move(last));
+  rig.scheduler.connect(first, second);
+  rig.scheduler.connect(second, third);
+  rig.scheduler.connect(third, end);
+  rig.scheduler.start({.thread_count = 1});
+  return third;
+}
+
 }  // namespace
 
 TEST(cheap_records_keep_long_runs) { CHECK_EQ(settled(1'000, 10), kMost); }
@@ -102,16 +117,7 @@ TEST(a_source_in_front_of_an_expensive_operator_gives_short_runs) {
   for (const bool expands : {false, true}) {
     const auto state = std::make_shared<Slow>();
     Rig rig;
-    const OperatorId from = rig.add(source(0, 600));
-    const OperatorId middle = rig.add(expands ? twice("twice") : pass("pass"));
-    const OperatorId expensive = rig.add(slow(state));
-    OperatorSpec last = sink();
-    last.model = ThreadingModel::Dynamic;
-    const OperatorId end = rig.add(std::move(last));
-    rig.scheduler.connect(from, middle);
-    rig.scheduler.connect(middle, expensive);
-    rig.scheduler.connect(expensive, end);
-    rig.scheduler.start({.thread_count = 1});
+    start_chain(rig, source(0, 600), expands ? twice("twice") : pass("pass"), slow(state));
     rig.finish();
     expect_rows(rig.last_sink(), expands ? 1'200 : 600);
     CHECK(state->longest.load() <= 4);
@@ -123,20 +129,11 @@ TEST(a_queue_that_goes_leaves_no_long_runs_behind) {
   for (const bool behind_a_port : {false, true}) {
     const auto state = std::make_shared<Slow>();
     Rig rig;
-    const OperatorId from = rig.add(source(0, -1));
-    OperatorSpec first = pass("first");
-    first.model = behind_a_port ? ThreadingModel::Dynamic : ThreadingModel::Manual;
-    const OperatorId before = rig.add(std::move(first));
+    OperatorSpec before = pass("before");
+    before.model = behind_a_port ? ThreadingModel::Dynamic : ThreadingModel::Manual;
     OperatorSpec queued = slow(state);
     queued.model = ThreadingModel::Dynamic;
-    const OperatorId expensive = rig.add(std::move(queued));
-    OperatorSpec last = sink();
-    last.model = ThreadingModel::Dynamic;
-    const OperatorId end = rig.add(std::move(last));
-    rig.scheduler.connect(from, before);
-    rig.scheduler.connect(before, expensive);
-    rig.scheduler.connect(expensive, end);
-    rig.scheduler.start({.thread_count = 1});
+    const OperatorId expensive = start_chain(rig, source(0, -1), std::move(before), std::move(queued));
     CHECK(eventually([&] { return state->runs > 100; }));
     Desired desired{.thread_count = 1};
     desired.models[expensive] = ThreadingModel::Manual;
