@@ -919,9 +919,10 @@ class Scheduler:
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.
     """
 
-    def __init__(self, queue_records: int = 1024, queue_bytes: int = 67108864, run_records: int = 256, run_bytes: int = 16384, max_threads: int = 256, deep_copy: bool = False, profile_period: float = 0.01, stuck_after: float = 1.0, cpus: Sequence[int] = []) -> None:
+    def __init__(self, queue_records: int = 1024, queue_bytes: int = 67108864, run_records: int = 256, run_bytes: int = 16384, run_work: float = 0.0, max_threads: int = 256, deep_copy: bool = False, profile_period: float = 0.01, stuck_after: float = 1.0, cpus: Sequence[int] = []) -> None:
         """
-        Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone. profile_period: seconds between two looks of the
+        Sizes of the queues in front of operators, and of the runs that move; run_work: seconds of work that a run may be where
+        there are no queues (0: any); deep_copy is for benchmarks alone. profile_period: seconds between two looks of the
         profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] alone.
         """
 

@@ -174,9 +174,10 @@ void bind_scheduler(nb::module_& module) {
       .def(
           "__init__",
           [](SchedulerObject* self, std::size_t queue_records, std::size_t queue_bytes, std::size_t run_records, std::size_t run_bytes,
-             unsigned max_threads, bool deep_copy, double profile_period, double stuck_after, std::vector<int> cpus) {
+             double run_work, unsigned max_threads, bool deep_copy, double profile_period, double stuck_after, std::vector<int> cpus) {
             new (self) SchedulerObject(SchedulerOptions{.queue_records = queue_records,
                                                         .queue_bytes = queue_bytes,
+                                                        .run_work = nanoseconds(run_work),
                                                         .run_records = run_records,
                                                         .run_bytes = run_bytes,
                                                         .max_threads = max_threads,
@@ -187,11 +188,11 @@ void bind_scheduler(nb::module_& module) {
                                                         .hooks = python_hooks()});
           },
           nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes,
-          nb::arg("run_records") = defaults.run_records, nb::arg("run_bytes") = defaults.run_bytes,
+          nb::arg("run_records") = defaults.run_records, nb::arg("run_bytes") = defaults.run_bytes, nb::arg("run_work") = 0.0,
           nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false, nb::arg("profile_period") = 0.01,
           nb::arg("stuck_after") = 1.0, nb::arg("cpus") = std::vector<int>(),
-          "Sizes of the queues in front of operators, and of the runs that move; deep_copy is for benchmarks alone. profile_period: "
-          "seconds between two looks of the\n"
+          "Sizes of the queues in front of operators, and of the runs that move; run_work: seconds of work that a run may be where\n"
+          "there are no queues (0: any); deep_copy is for benchmarks alone. profile_period: seconds between two looks of the\n"
           "profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] "
           "alone.")
       .def(

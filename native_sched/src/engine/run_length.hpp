@@ -23,8 +23,9 @@ class RunLength {
   // Records that a run may have from now on, 1 to `most`.
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
 
-  // What was seen says nothing of runs to come.
-  void forget() noexcept {
+  // What was seen says nothing of runs to come, which may take `bound_ns`.
+  void forget(std::uint64_t bound_ns) noexcept {
+    bound_ns_ = static_cast<double>(bound_ns);
     costs_.fill(0);
     above_ = 0;
   }
@@ -78,7 +79,7 @@ class RunLength {
     return length;
   }
 
-  const double bound_ns_;
+  double bound_ns_;
   const std::size_t most_;
   std::size_t longest_;
   std::uint32_t seen_ = 0;

@@ -23,8 +23,7 @@ class WorkMeter {
   static constexpr std::size_t kRuns = 4;  // that may wait in a queue: one in work, others ready, so that nobody waits for the next
 
   // `bound`: time that a run may take; 0: any. `most`: records of the longest run.
-  WorkMeter(std::chrono::nanoseconds bound, std::size_t most)
-      : bounded_(bound.count() > 0), length_(static_cast<std::uint64_t>(bound.count()), most) {}
+  WorkMeter(std::chrono::nanoseconds bound, std::size_t most) : bound_(bound), length_(static_cast<std::uint64_t>(bound.count()), most) {}
 
   // Records that a run may have, 1 to `most`.
   [[nodiscard]] std::size_t longest() const noexcept { return length_.longest(); }
@@ -32,15 +31,17 @@ class WorkMeter {
   // Records that may wait in a queue of `capacity`.
   [[nodiscard]] std::size_t waiting(std::size_t capacity) const noexcept { return std::min(kRuns * longest(), capacity); }
 
-  // Other work is behind the runs to come: the next one is timed, and says what there is to know.
-  void forget() noexcept {
+  // Other work is behind the runs to come, or they may take another time: the next one is timed, and says what there is to know.
+  void forget() noexcept { forget(bound_); }
+  void forget(std::chrono::nanoseconds bound) noexcept {
+    bound_ = bound;
     dear_ = true;
-    length_.forget();
+    length_.forget(static_cast<std::uint64_t>(bound.count()));
   }
 
   // True: this run is timed, and end is to be called.
   bool begin(EngineThread& thread) noexcept {
-    measuring_ = bounded_ && (dear_ || runs_++ % kMeasureEvery == 0);
+    measuring_ = bound_.count() > 0 && (dear_ || runs_++ % kMeasureEvery == 0);
     if (!measuring_) return false;
     outer_ = thread.measuring;
     thread.measuring = true;
@@ -66,7 +67,7 @@ class WorkMeter {
   static constexpr std::uint32_t kMeasureEvery = 16;
   static constexpr std::uint64_t kDear = 50'000;  // ns, beside which two looks at the clock are nothing
 
-  const bool bounded_;
+  std::chrono::nanoseconds bound_;
   bool measuring_ = false;
   bool dear_ = false;
   bool outer_ = false;

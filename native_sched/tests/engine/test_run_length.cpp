@@ -168,4 +168,22 @@ TEST(who_takes_commands_does_not_wait_long_for_the_run_before_where_all_is_manua
   CHECK(state->longest.load() <= 4);
 }
 
+// Who counts tuples once a period sees none in most of them where a run takes longer.
+TEST(where_somebody_looks_on_runs_are_bounded_without_queues) {
+  for (const auto work : {std::chrono::milliseconds(1), std::chrono::milliseconds(0)}) {
+    const auto state = std::make_shared<Slow>();
+    Rig rig({.run_work = work});
+    const OperatorId from = rig.add(source(0, 12 * 256));
+    const OperatorId expensive = rig.add(slow(state));
+    const OperatorId end = rig.add(sink());
+    rig.scheduler.connect(from, expensive);
+    rig.scheduler.connect(expensive, end);
+    rig.scheduler.start({.thread_count = 1});
+    rig.finish();
+    expect_rows(rig.last_sink(), 12 * 256);
+    if (work.count() > 0) CHECK(state->longest.load() <= 8);
+    if (work.count() == 0) CHECK(state->longest.load() > 200);
+  }
+}
+
 REL_TEST_MAIN

@@ -30,6 +30,7 @@ struct SchedulerOptions {
   std::size_t queue_bytes = 64U << 20;  // heap bytes that a queue may keep alive; one run always fits
   std::chrono::nanoseconds queue_work = std::chrono::milliseconds(1);  // work that may wait in a queue, as measured; never less than 4
                                                                        // records; 0: no bound
+  std::chrono::nanoseconds run_work = {};                              // work of an output run where there are no queues; 0: no bound
   std::size_t run_records = 256;                                       // largest output run
   std::size_t run_bytes = 16384;                                       // bounds the run's records too, but never below 64 records
   std::size_t loop_bytes = 64U << 20;  // what may pile up on a feedback edge, or at a conjunctive port whose partner gets less of the

@@ -53,7 +53,7 @@ OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine
       id_(id),
       spec_(spec) {
   if (out_stride_ > 0) renew_buffer();
-  if (paced_) pace_ = std::make_unique<WorkMeter>(engine.options.queue_work / WorkMeter::kRuns, capacity_);
+  if (paced_) pace_ = std::make_unique<WorkMeter>(std::chrono::nanoseconds{}, capacity_);
   for (const auto& schema : spec_.further_outputs) further_outputs_.emplace_back(schema->record_size(), schema->has_text());
 }
 
@@ -198,10 +198,14 @@ bool OperatorContext::hand_on(std::byte* out, std::size_t count, Chunk* home, Ru
   return true;
 }
 
-// Where all is manual, and nobody gives commands, nobody waits for a run. Then runs are as long as there is room, and the same input
-// always makes the same runs: where branches meet the order depends on them.
-bool OperatorContext::is_bounded() const noexcept {
-  return paced_ && (engine_.takes_commands || engine_.queues.load(std::memory_order_relaxed) > 0);
+// Where all is manual, nobody gives commands, and nobody looks on, nobody waits for a run. Then runs are as long as there is room, and
+// the same input always makes the same runs: where branches meet the order depends on them.
+bool OperatorContext::is_bounded() const noexcept { return paced_ && (somebody_waits() || somebody_looks()); }
+
+bool OperatorContext::somebody_looks() const noexcept { return engine_.options.run_work.count() > 0; }
+
+bool OperatorContext::somebody_waits() const noexcept {
+  return engine_.takes_commands || engine_.queues.load(std::memory_order_relaxed) > 0;
 }
 
 [[gnu::noinline]] std::size_t OperatorContext::output_run(std::size_t count) const noexcept {
@@ -212,8 +216,9 @@ bool OperatorContext::is_bounded() const noexcept {
 [[gnu::noinline]] bool OperatorContext::begin_paced(EngineThread& thread) {
   if (!is_bounded()) return false;
   if (const std::uint32_t switches = engine_.switches.load(std::memory_order_relaxed); switches != switches_seen_) {
+    const std::chrono::nanoseconds part = engine_.options.queue_work / WorkMeter::kRuns;
+    pace_->forget(somebody_waits() ? part : engine_.options.run_work);
     switches_seen_ = switches;
-    pace_->forget();
   }
   made_before_ = tuples_out_.get();
   return pace_->begin(thread);

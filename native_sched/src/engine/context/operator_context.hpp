@@ -174,6 +174,8 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool begin_paced(EngineThread& thread);
   void end_paced(EngineThread& thread);
   [[nodiscard]] bool is_bounded() const noexcept;
+  [[nodiscard]] bool somebody_waits() const noexcept;  // for a run of this one to end
+  [[nodiscard]] bool somebody_looks() const noexcept;  // at how many tuples there are
   // Records of its output that a call may have at hand.
   [[nodiscard]] std::size_t output_run(std::size_t count) const noexcept;
   [[nodiscard]] bool call_once();
@@ -273,7 +275,7 @@ class alignas(64) OperatorContext final : public rel_context {
   std::atomic_flag in_part_;                 // somebody is in the part of this one: acquire, release
   std::atomic<bool> settles_{false};         // somebody waits for in_part_, which producers leave alone then
   std::unique_ptr<WorkMeter> pace_;          // what a record costs to make and to pass on; null unless paced_
-  std::uint32_t switches_seen_ = 0;          // of models, when pace_ last began anew: other operators were called in place then
+  std::uint32_t switches_seen_ = ~0U;        // of models, when pace_ last began anew: other operators were called in place then
   std::uint64_t made_before_ = 0;            // records, before the run that is timed
   std::unique_ptr<Junction> junction_;       // null for an operator with a single port that takes runs as they come
   std::vector<std::uint32_t> edges_;         // of consumers_
