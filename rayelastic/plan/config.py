@@ -83,7 +83,8 @@ class JobConfig:
         deep_copy: copy payloads at each hop, as the engine of the papers did; for benchmarks.
         elasticity: 'multi-level', 'paper' or 'off': who finds what isn't set above.
         paper: parameters of elasticity='paper'; None: those of the papers.
-        adaptation_period: seconds between two decisions; in the first seconds they come sooner, from 0.1 s on.
+        adaptation_period: seconds between two decisions; in the first seconds they come sooner, from 0.1 s on,
+            and while something is sought, down to 0.4 of a period.
         remember: whether elasticity begins with what was best when the same operators ran on this machine before (and
             with the replicas that paid in a job of the same name, once there are too few), and keeps what it finds
             ($XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic).

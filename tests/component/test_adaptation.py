@@ -2,8 +2,11 @@
 
 import json
 import os
+import statistics
 import subprocess
 import sys
+import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,6 +22,7 @@ from rayelastic.runtime.values.adaptation import read_journal
 from rayelastic.runtime.watch.machine_load import available_cpus
 
 ENOUGH = 12  # passes of a loop
+WAIT = 0.01  # s
 RECORDED = Path(__file__).parent / "journals" / "two_cores.jsonl"
 
 
@@ -31,6 +35,11 @@ def dear(t: Number) -> int:
     for _ in range(2000):
         x = x * 1.0000001
     return int(x) % 1000003
+
+
+def waits(t: Number) -> int:
+    threading.Event().wait(WAIT)
+    return t.value
 
 
 def started(period: float = 0.1, **settings: object) -> Job:
@@ -167,6 +176,51 @@ def test_a_function_is_run_by_whoever_fills_its_queue_if_what_it_gives_is_counte
         job.cancel(drain=False)
         job.close()
     assert {operator.name for operator in seen.operators if operator.shared} == shared
+
+
+def rests_between(passes: list[rel.Adaptation]) -> dict[bool, list[float]]:
+    """{whether what was decided before it is a step of a search: seconds of such periods}, but for the first ones."""
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for before, after in pairwise(passes):
+        found[before.decision.soon].append(after.observation.period)
+    return found
+
+
+def test_a_step_of_a_search_takes_less_than_a_period_and_what_has_settled_is_looked_at_once_a_period() -> None:
+    period, settled = 0.5, 8
+    job = started(period)
+    seen: list[rel.Adaptation] = []
+    try:
+        for adaptation in job.adaptations(follow=True, every_pass=True):
+            assert isinstance(adaptation, rel.Adaptation)
+            seen.append(adaptation)
+            if len(seen) > settled and not any(one.decision.soon for one in seen[-settled:]):
+                break
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    rests = rests_between(seen)
+    assert statistics.median(rests[True]) < 0.5 * period
+    assert rests[False][-1] >= period
+
+
+def test_two_functions_that_wait_for_long_soon_do_so_beside_each_other() -> None:
+    """A run of 256 took five seconds: in most periods no tuple was counted, and nothing was sought."""
+    topology = rel.Topology("waiting")
+    stream = topology.source("numbers", rel.sequence(10**12))
+    stream.map("one", waits, schema=Number).map("two", waits, schema=Number).sink("out", rel.count())
+    job, found = start(topology, JobConfig(remember=False)), 0.0
+    try:
+        for adaptation in job.adaptations(follow=True, every_pass=True):
+            assert isinstance(adaptation, rel.Adaptation)
+            seen = adaptation.observation
+            found = next(operator.rate for operator in seen.operators if operator.name == "two")
+            if (not adaptation.decision.soon and seen.queued) or seen.time > 15:
+                break
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert found > 0.8 / WAIT, f"{found:.0f} tuples/s; one after the other {0.5 / WAIT:.0f} are possible"
 
 
 def test_off_and_all_set_adapt_nothing() -> None:

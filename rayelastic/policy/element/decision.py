@@ -25,6 +25,7 @@ class Decision:
         models: {operator: threading model} where it shall differ from what is in force; empty keeps everything.
         reason: what was seen and what follows from it, in plain words with numbers.
         rule: where the rule is written, such as "PLDI'17 Fig. 8 rule 3".
+        soon: whether it is a step of a search: the next one needn't wait for a whole period.
 
     >>> Decision(4, {"parse": ThreadingModel.DYNAMIC}, "2 of 2 threads busy", "growth").as_dict()["models"]
     {'parse': 'dynamic'}
@@ -34,6 +35,7 @@ class Decision:
     models: Mapping[str, ThreadingModel] = field(default_factory=dict)
     reason: str = ""
     rule: str = ""
+    soon: bool = False
 
     @classmethod
     def keep(cls, observation: Observation, reason: str, rule: str) -> Self:
@@ -47,7 +49,8 @@ class Decision:
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values; models in the order in which they were named."""
         models = {operator: model.value for operator, model in self.models.items()}
-        return {"thread_count": self.thread_count, "models": models, "reason": self.reason, "rule": self.rule}
+        values = {"thread_count": self.thread_count, "models": models, "reason": self.reason, "rule": self.rule}
+        return values | ({"soon": True} if self.soon else {})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

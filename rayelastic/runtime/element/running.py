@@ -20,7 +20,7 @@ from rayelastic.runtime.element.wiring import connect_links, connect_operators, 
 from rayelastic.runtime.loops.adaptation_loop import cpu_seconds
 from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
-from rayelastic.runtime.loops.elasticity import adaptation_loop
+from rayelastic.runtime.loops.elasticity import adaptation_loop, run_work
 from rayelastic.runtime.loops.periodic_loop import Still
 from rayelastic.runtime.operators.channels import pinned_models
 from rayelastic.runtime.values.host_use import HostUse
@@ -71,11 +71,13 @@ class Running:
         self._spec = spec
         self._hosted = hosted
         self.left_behind: tuple[str, ...] = ()  # operators that didn't return when it was stopped
+        pinned = pinned_models(spec.operators, config)
         self.scheduler = _native.Scheduler(
             queue_records=config.queue_records,
             queue_bytes=config.queue_bytes,
             run_records=config.run_records,
             run_bytes=config.run_bytes,
+            run_work=run_work(config, frozenset(pinned), spec.operators),
             deep_copy=config.deep_copy,
             cpus=cpus_by_node() if config.pin_threads else [],
         )
@@ -93,7 +95,6 @@ class Running:
         connect_operators(self.scheduler, spec.operators, self.ids, spec.routing.routed)
         routing.wire(self.scheduler, self.ids)
         connect_links(self.scheduler, spec, self.ids, links)
-        pinned = pinned_models(spec.operators, config)
         self.sampling = ElementSampling(spec, self.ids)
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
         self.marked = MarkedSaving(self.holding, routing.gathers)

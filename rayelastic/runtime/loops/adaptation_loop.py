@@ -35,6 +35,12 @@ WARM_UP = 0.25  # of a period: what a change stirs up is over by then
 WAITING = 0.5  # of its time inside its function that an operator sleeps: more is load, as much as computing would be
 FIRST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread: a short job has a second core while it runs
 PERIOD_GROWTH = 1.25  # from one period to the next, until they are as long as asked for
+SEARCH_PERIOD = (
+    0.4  # of a period, between two steps of a search: what is tried may be bad, and a machine's speed drifts
+)
+ENOUGH = 400  # tuples of sources that a shorter period has to show
+FEW = 8  # tuples of sources; of fewer nobody can tell a rate, where a function takes that long for each
+LONGEST = 20  # periods, until those few are taken as they are
 PATIENCE = 3  # periods until a port that doesn't switch counts as one that can't (M15); it switches with its next tuple
 
 
@@ -256,25 +262,49 @@ class AdaptationLoop(PeriodicLoop):
             if self._still:
                 before, since = after, now
                 continue
+            if self._shows_too_little(before, after, now - since):
+                continue
             try:
-                changed = self.step(before, after, now - since, at=now - started, cpu=load.use())
+                done = self.step(before, after, now - since, at=now - started, cpu=load.use())
             except Exception:
                 log.exception("adaptation of %s ends: its controller failed", self._settings.pe)
                 return
-            if changed:
+            period = min(period * PERIOD_GROWTH, self._longest(done))
+            if done.changed:
                 if self._stopped.wait(period * WARM_UP):
                     return
                 load.use()  # a new window
                 after, now = self._scheduler.sample(), self._clock()
             before, since = after, now
-            period = min(period * PERIOD_GROWTH, self._settings.period)
 
-    def step(self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float, cpu: CpuUse) -> bool:
-        """Make one pass on two samples, and on the CPU use between them.
+    def _shows_too_little(self, before: _native.Sample, after: _native.Sample, seconds: float) -> bool:
+        """Return whether functions are busy with tuples that take so long that a rate can't be told yet."""
+        settings = self._settings
+        passed = {name: (before.operators[at], after.operators[at]) for name, at in settings.order.items()}
+        given = sum(
+            now.tuples_out - then.tuples_out for name, (then, now) in passed.items() if name in settings.sources
+        )
+        if given >= FEW or seconds >= LONGEST * settings.period:
+            return False
+        inside = [
+            now.inside_seconds - then.inside_seconds
+            for name, (then, now) in passed.items()
+            if name not in settings.sources
+        ]
+        return max(inside, default=0.0) >= WAITING * seconds
 
-        Returns:
-            Whether something was changed.
-        """
+    def _longest(self, done: Adaptation) -> float:
+        """Return how long the next period may be: a step of a search is shorter, if that shows tuples enough."""
+        period = self._settings.period
+        if not done.decision.soon:
+            return period
+        given = sum(one.rate for one in done.observation.operators if one.name in self._settings.sources)
+        return min(period, max(FIRST_PERIOD, SEARCH_PERIOD * period, ENOUGH / given if given > 0 else period))
+
+    def step(
+        self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float, cpu: CpuUse
+    ) -> Adaptation:
+        """Make one pass on two samples, and on the CPU use between them, and return it as the journal has it."""
         settings = self._settings
         fresh = self._outdated.is_set()
         if fresh:
@@ -305,7 +335,8 @@ class AdaptationLoop(PeriodicLoop):
             models = {name: ThreadingModel(in_force.models[settings.order[name]]) for name in decision.models}
             self._wanted = decision
             self._late = dict.fromkeys(decision.models, 0)
-        self.journal.add(Adaptation(settings.pe, self._number, observation, decision, threads, models, fresh))
+        done = Adaptation(settings.pe, self._number, observation, decision, threads, models, fresh)
+        self.journal.add(done)
         if changes:
             tell(
                 "adapted",
@@ -319,7 +350,7 @@ class AdaptationLoop(PeriodicLoop):
         self._number += 1
         if self._learned is not None:
             self._learned()
-        return changes
+        return done
 
     def _pending(self, sample: _native.Sample) -> Sequence[str]:
         """Operators that shall switch and haven't yet, without those that count as unable to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -21,7 +21,9 @@ from rayelastic.runtime.values.adaptation import Adaptation, Journal, Setting, r
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.machine_load import available_cpus
 
-__all__ = ["adaptation_loop", "controller_for", "replay"]
+__all__ = ["adaptation_loop", "controller_for", "replay", "run_work"]
+
+RUN_WORK = 0.025  # s; a run that took longer than a period would be counted in one of many
 
 
 def controller_for(
@@ -92,6 +94,12 @@ def adaptation_loop(
     return AdaptationLoop(scheduler, controller, settings, journal, learned=_learned(controller, runs))
 
 
+def run_work(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> float:
+    """Return for how many seconds of work a run may be where there are no queues; 0: any, as nobody looks."""
+    nobody = Elasticity(config.elasticity) is Elasticity.OFF or _all_set(config, pinned, operators)
+    return 0.0 if nobody else RUN_WORK
+
+
 def _learned(controller: Controller, runs: EarlierRuns | None) -> Callable[[], None] | None:
     """Return what keeps the best so far for later runs."""
     if runs is None or not isinstance(controller, GuidedMultiLevelElasticity):
@@ -126,5 +134,5 @@ def _thresholds(paper: PaperElasticity) -> PaperMultiLevelThresholds:
     )
 
 
-def _all_set(config: JobConfig, pinned: frozenset[str], ids: Mapping[str, int]) -> bool:
-    return config.threads is not None and len(pinned) == len(ids)
+def _all_set(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> bool:
+    return config.threads is not None and len(pinned) == len(operators)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted, short
@@ -124,7 +124,8 @@ class GuidedMultiLevelElasticity:
             decision = self._search_step(observation) if self._settled is None else self._watch(observation)
         if not (self._shift.suspicious or self._cost.leaning):
             self._recent = Profile()
-        return decision
+        searching = self._search is not None and self._settled is None and not self._demand.met
+        return replace(decision, soon=searching)
 
     # --- what bounds the threads: the budget, CPUs that others use, and demand ---
 
