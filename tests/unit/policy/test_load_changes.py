@@ -13,8 +13,9 @@ from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cp
 from rayelastic.policy.element.guided.load_watch import Demand, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.memory import Memory, Remembered
-from rayelastic.policy.element.observation import Observation
-from tests.unit.policy.plants import GraphPlant, chain, play, with_costs
+from rayelastic.policy.element.guided.pace import Work
+from rayelastic.policy.element.observation import Observation, OperatorObservation
+from tests.unit.policy.plants import GraphPlant, chain, play, skewed, with_costs
 
 NOISE = 0.05
 OPERATORS = 24
@@ -72,7 +73,48 @@ def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(
     assert plant.rate(*now)[0] >= 0.9 * fresh.rate(*after(fresh, other, 80))[0]
 
 
+def test_a_machine_that_turns_slower_and_fast_again_takes_few_trials() -> None:
+    """What was measured before tells what to expect: a search from nothing takes 21 changes here, not 8."""
+    changes, seeds = 0, range(16)
+    for seed in seeds:
+        plant = GraphPlant(
+            *chain(skewed(12 + 5 * (seed % 5), seed)),
+            cpus=(2, 4, 8, 16)[seed % 4],
+            hop=(1e-7, 1e-6)[seed // 4 % 2],
+            contention=0.03 * (seed % 3),
+            serial=0.02 * (seed % 4),
+            noise=0.04,
+            seed=seed,
+        )
+        controller = GuidedMultiLevelElasticity(plant.upstream)
+        settled = after(plant, controller, 80)
+        fast = plant.rate(*settled)[0]
+        for factor in (1.4, 1 / 1.4):
+            plant.hop *= factor
+            plant.costs = {name: cost * factor for name, cost in plant.costs.items()}
+            for _ in range(30):
+                before = plant.threads, plant.queued
+                changes += after(plant, controller, 1) != before
+        assert plant.rate(plant.threads, plant.queued)[0] >= AS_GOOD * fast
+    assert changes < 12 * len(seeds)
+
+
 # --- the parts ---
+
+
+def test_the_same_work_goes_on_at_another_pace_only_in_the_same_places_and_with_as_many_cpus() -> None:
+    def seen(rate: float, samples: tuple[int, int]) -> Work:
+        both = zip("ab", samples, strict=True)
+        operators = tuple(OperatorObservation(name, samples=count) for name, count in both)
+        return Work.of([Observation(time=1, period=1, throughput=rate, thread_count=1, operators=operators)])
+
+    calm = seen(1e6, (500, 500))
+    assert calm.goes_on_as(seen(0.7e6, (510, 490)))
+    assert calm.goes_on_as(seen(1.4e6, (510, 490)))
+    assert not calm.goes_on_as(seen(0.7e6, (350, 350)))  # threads wait more
+    assert not calm.goes_on_as(seen(0.7e6, (800, 200)))  # the work is elsewhere
+    assert not calm.goes_on_as(seen(0.4e6, (500, 500)))  # so slow is no machine
+    assert not calm.goes_on_as(Work())
 
 
 def test_demand_is_believed_after_periods_in_a_row() -> None:

@@ -21,6 +21,7 @@ from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, sa
 from rayelastic.policy.element.guided.load_watch import Demand, DemandSign, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
 from rayelastic.policy.element.guided.memory import Memory, Remembered
+from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown, thread_limits
 from rayelastic.policy.element.observation import Observation
@@ -99,6 +100,8 @@ class GuidedMultiLevelElasticity:
         self._graph: OperatorGraph | None = None
         self._profile = Profile()
         self._recent = Profile()
+        self._calm = Work()  # since it has settled
+        self._since: list[Observation] = []  # the last ones
         self._memory = Memory()
         self._search: ConfigurationSearch | None = None
         self._settled: Series | None = None
@@ -184,9 +187,11 @@ class GuidedMultiLevelElasticity:
         if self._recent.known:
             self._profile = self._recent
         self._recent, self._shift, self._cost, self._settled = Profile(), Shift(), TupleCost(), None
-        self._search = ConfigurationSearch(start, thresholds.search, thresholds.tests)
+        before, self._search = self._search, ConfigurationSearch(start, thresholds.search, thresholds.tests)
         if since is not None:
             self._search.measured[start] = since
+            if before is not None and self._calm.goes_on_as(Work.of(self._since)):
+                self._search.go_on_from(before)
         elif start == _in_force(observation) and observation.throughput > 0:
             self._search.add(start, observation.throughput)
         if start in self._search.measured:
@@ -267,7 +272,7 @@ class GuidedMultiLevelElasticity:
 
     def _settle(self, observation: Observation, search: ConfigurationSearch, why: str) -> Decision:
         self._settled = Series(list(search.measured[search.best].values))
-        self._shift = Shift()
+        self._shift, self._calm, self._since = Shift(), Work(), []
         self._memory.keep(self._remembered(search.best, self._settled))
         return _ask(observation, search.best, f"{why}: settled at {shown(search.best)}", "settled")
 
@@ -287,6 +292,9 @@ class GuidedMultiLevelElasticity:
             return Decision.keep(observation, f"{seen}: taken as it is", "in force")
         noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
         changed = self._shift.add(observation.throughput, settled, noise, tests)
+        self._since = [*self._since, observation][-self._thresholds.load.confirm :]
+        if not self._shift.suspicious:
+            self._calm.add(observation)
         if not changed:
             if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
                 settled.add(observation.throughput, search.noise, tests)

@@ -13,11 +13,23 @@ from dataclasses import dataclass, field
 from rayelastic.policy.element.guided.estimate import Configuration, Profile
 from rayelastic.policy.element.guided.measurement import Series
 
-__all__ = ["Memory", "Remembered"]
+__all__ = ["Memory", "Remembered", "elsewhere"]
 
 LOADS = 8  # loads that are remembered
 OTHER_EFFORT = 3.0  # log ratio of the work of a tuple that counts like all work elsewhere; caches and SMT change it too
 ALIKE = 0.25  # share of the work that may be elsewhere for two loads to be alike
+
+
+def elsewhere(costs: Mapping[str, float], samples: float, others: Mapping[str, float], more: float) -> float:
+    """Return the share of the work that is in other operators, by so many samples of either, less what is chance.
+
+    >>> elsewhere({"a": 0.5, "b": 0.5}, 1e9, {"a": 0.25, "b": 0.75}, 1e9) < elsewhere({"a": 1.0}, 1e9, {"b": 1.0}, 1e9)
+    True
+    """
+    differ = math.fsum(abs(costs.get(name, 0.0) - cost) for name, cost in others.items()) / 2
+    # few samples of equal work differ too: by the mean deviation of a normal variable
+    spread = math.fsum(math.sqrt(cost * (1 - cost)) for cost in others.values() if cost < 1)
+    return max(0.0, differ - spread * math.sqrt((1 / samples + 1 / more) / (2 * math.pi)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +81,8 @@ class Remembered:
         """
         if not self.costs or not other.costs:
             return 0.0
-        elsewhere = math.fsum(abs(self.costs.get(name, 0.0) - cost) for name, cost in other.costs.items()) / 2
-        # few samples of equal work differ too: by the mean deviation of a normal variable
-        spread = math.fsum(math.sqrt(cost * (1 - cost)) for cost in other.costs.values() if cost < 1)
-        chance = spread * math.sqrt((1 / self.samples + 1 / other.samples) / (2 * math.pi))
         more = abs(math.log(self.effort / other.effort)) if self.effort > 0 and other.effort > 0 else 0.0
-        return max(0.0, elsewhere - chance) + more / OTHER_EFFORT
+        return elsewhere(self.costs, self.samples, other.costs, other.samples) + more / OTHER_EFFORT
 
 
 @dataclass(slots=True)

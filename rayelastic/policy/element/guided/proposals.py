@@ -88,7 +88,7 @@ class _Proposal:
         if level is None:
             return None
         configuration = Configuration(level.threads, self.known.best.queued)
-        if configuration in self.known.measured or configuration in self.known.refused:
+        if self.known.was_tried(configuration):
             return None
         return Trial(configuration, level.purpose, level.why)
 
@@ -205,7 +205,7 @@ class _Proposal:
     def _new(self, configuration: Configuration, by: Explanation) -> bool:
         """Return whether neither a configuration nor one that must give the same was measured."""
         known, estimate = self.known, self.bounds.estimate
-        if configuration in known.measured or configuration in known.refused:
+        if known.was_tried(configuration):
             return False
         if estimate is None:
             return True
