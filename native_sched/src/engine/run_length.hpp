@@ -23,6 +23,9 @@ class RunLength {
   // Records that a run may have from now on, 1 to `most`.
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
 
+  // Nobody knows what a record costs: the first run is to tell.
+  void begin_with_one() noexcept { longest_ = 1; }
+
   // What was seen says nothing of runs to come, which may take `bound_ns`.
   void forget(std::uint64_t bound_ns) noexcept {
     bound_ns_ = static_cast<double>(bound_ns);

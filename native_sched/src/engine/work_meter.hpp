@@ -31,6 +31,15 @@ class WorkMeter {
   // Records that may wait in a queue of `capacity`.
   [[nodiscard]] std::size_t waiting(std::size_t capacity) const noexcept { return std::min(kRuns * longest(), capacity); }
 
+  // A queue is put in, and nobody knows what a record costs: the first run is of one, and tells. Were it filled before, it would hold the
+  // work of minutes where records are dear. Gives how many may wait in a queue of `capacity` until then.
+  std::size_t begin_with_one(std::size_t capacity) noexcept {
+    if (bound_.count() <= 0) return capacity;
+    forget();
+    length_.begin_with_one();
+    return waiting(capacity);
+  }
+
   // Other work is behind the runs to come, or they may take another time: the next one is timed, and says what there is to know.
   void forget() noexcept { forget(bound_); }
   void forget(std::chrono::nanoseconds bound) noexcept {

@@ -81,7 +81,10 @@ bool BasicPort<Atom, World>::follow_wish() {
   const ThreadingModel model = model_.load(std::memory_order_relaxed);
   if (wish == model) return true;
   if (wish == ThreadingModel::Manual) return lose_queues();
-  if (model == ThreadingModel::Manual) shut_way();
+  if (model == ThreadingModel::Manual) {
+    shut_way();
+    queue_.set_limit(meter_.begin_with_one(queue_.capacity()));
+  }
   model_.store(wish, std::memory_order_relaxed);
   if (model == ThreadingModel::Manual) release_consumer();
   engine_.switched(model, wish);

@@ -147,6 +147,27 @@ TEST(a_queue_that_goes_leaves_no_long_runs_behind) {
   }
 }
 
+// A queue that comes would be filled before its first record was timed, with 1,024 of 2 ms each: the work of two seconds.
+TEST(a_queue_that_comes_holds_little_until_a_record_was_timed) {
+  const auto state = std::make_shared<Slow>();
+  state->each = std::chrono::milliseconds(2);
+  Rig rig;
+  const OperatorId expensive = start_chain(rig, source(0, -1), pass("before"), slow(state));
+  CHECK(eventually([&] { return state->runs > 20; }));
+  Desired desired{.thread_count = 1};
+  desired.models[expensive] = ThreadingModel::Dynamic;
+  (void)rig.scheduler.apply(desired);
+  CHECK(eventually([&] { return rig.scheduler.in_force().models.at(expensive) == ThreadingModel::Dynamic; }));
+  std::size_t most = 0;
+  const std::int64_t before = state->runs;
+  CHECK(eventually([&] {
+    most = std::max(most, rig.scheduler.sample().operators.at(expensive).queued);
+    return state->runs > before + 20;
+  }));
+  CHECK(most >= 1 && most <= 8);
+  rig.scheduler.stop(false);
+}
+
 // They come between two runs: of 256 records of 2 ms each a command would wait for half a second, and a change has many.
 TEST(who_takes_commands_does_not_wait_long_for_the_run_before_where_all_is_manual) {
   const auto state = std::make_shared<Slow>();

@@ -142,6 +142,7 @@ struct ModelWorld {
     static constexpr std::size_t kRuns = 1;
     WorkMeter(std::chrono::nanoseconds, std::size_t) {}
     void forget() {}
+    std::size_t begin_with_one(std::size_t capacity) { return changes_limit ? waiting(capacity) : capacity; }
     bool begin(ModelThread&) { return changes_limit; }
     [[nodiscard]] bool end(ModelThread&, std::size_t) { return changes_limit; }
     [[nodiscard]] std::size_t waiting(std::size_t capacity) { return 1 + Execution::the().choose(static_cast<unsigned>(capacity)); }
