@@ -35,11 +35,9 @@ WARM_UP = 0.25  # of a period: what a change stirs up is over by then
 WAITING = 0.5  # of its time inside its function that an operator sleeps: more is load, as much as computing would be
 FIRST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread: a short job has a second core while it runs
 PERIOD_GROWTH = 1.25  # from one period to the next, until they are as long as asked for
-SEARCH_PERIOD = (
-    0.4  # of a period, between two steps of a search: what is tried may be bad, and a machine's speed drifts
-)
-ENOUGH = 400  # tuples of sources that a shorter period has to show
-FEW = 8  # tuples of sources; of fewer nobody can tell a rate, where a function takes that long for each
+SEARCH_PERIOD = 0.4  # of a period, for a step of a search: what is tried may be bad, and a machine's speed drifts
+ENOUGH = 400  # tuples that a shorter period has to see coming in
+FEW = 8  # tuples coming in; of fewer nobody can tell a rate, where a function takes that long for each
 LONGEST = 20  # periods, until those few are taken as they are
 PATIENCE = 3  # periods until a port that doesn't switch counts as one that can't (M15); it switches with its next tuple
 
@@ -71,6 +69,7 @@ class LoopSettings:
         cpus: that the process may use.
         job: its name, for the log.
         shared: operators that whoever fills their queue runs, too, where it finds that full.
+        fed: operators that get their input from other elements.
     """
 
     pe: str
@@ -83,6 +82,7 @@ class LoopSettings:
     cpus: int
     job: str = ""
     shared: frozenset[str] = frozenset()
+    fed: frozenset[str] = frozenset()
 
 
 def observe(
@@ -279,26 +279,25 @@ class AdaptationLoop(PeriodicLoop):
 
     def _shows_too_little(self, before: _native.Sample, after: _native.Sample, seconds: float) -> bool:
         """Return whether functions are busy with tuples that take so long that a rate can't be told yet."""
-        settings = self._settings
-        passed = {name: (before.operators[at], after.operators[at]) for name, at in settings.order.items()}
-        given = sum(
-            now.tuples_out - then.tuples_out for name, (then, now) in passed.items() if name in settings.sources
-        )
+        settings, given, inside = self._settings, 0, 0.0
+        for name, number in settings.order.items():
+            then, now = before.operators[number], after.operators[number]
+            source = name in settings.sources
+            if source or name in settings.fed:
+                given += now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
+            if not source:
+                inside = max(inside, now.inside_seconds - then.inside_seconds)
         if given >= FEW or seconds >= LONGEST * settings.period:
             return False
-        inside = [
-            now.inside_seconds - then.inside_seconds
-            for name, (then, now) in passed.items()
-            if name not in settings.sources
-        ]
-        return max(inside, default=0.0) >= WAITING * seconds
+        return inside >= WAITING * seconds
 
     def _longest(self, done: Adaptation) -> float:
         """Return how long the next period may be: a step of a search is shorter, if that shows tuples enough."""
         period = self._settings.period
         if not done.decision.soon:
             return period
-        given = sum(one.rate for one in done.observation.operators if one.name in self._settings.sources)
+        first = self._settings.sources | self._settings.fed
+        given = sum(one.rate for one in done.observation.operators if one.name in first)
         return min(period, max(FIRST_PERIOD, SEARCH_PERIOD * period, ENOUGH / given if given > 0 else period))
 
     def step(

@@ -77,10 +77,11 @@ def adaptation_loop(
     controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream, earlier, config.paper)
     if controller is None:
         return None
+    sources = frozenset(operator.name for operator in spec.operators if operator.kind is OperatorKind.SOURCE)
     settings = LoopSettings(
         pe=spec.pe,
         order=ids,
-        sources=frozenset(operator.name for operator in spec.operators if operator.kind is OperatorKind.SOURCE),
+        sources=sources,
         pinned=pinned,
         period=config.adaptation_period,
         minimum_threads=config.threads or 1,
@@ -88,6 +89,7 @@ def adaptation_loop(
         cpus=cpus,
         job=spec.job,
         shared=shared,
+        fed=frozenset(name for name, feeding in upstream.items() if not ids.keys() & set(feeding)) - sources,
     )
     path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
     journal = Journal(Setting(elasticity, upstream, config.adaptation_period, earlier, config.paper), path)

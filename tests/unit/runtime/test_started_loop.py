@@ -36,8 +36,8 @@ def test_threads_are_those_asked_for_else_up_to_the_cpus(
     assert (loop._settings.minimum_threads, loop._settings.maximum_threads) == bounds
 
 
-def loop_of(config: rel.JobConfig) -> AdaptationLoop:
-    operators = tuple(topology().operators.values())
+def loop_of(config: rel.JobConfig, without: int = 0) -> AdaptationLoop:
+    operators = tuple(topology().operators.values())[without:]
     order = {operator.name: number for number, operator in enumerate(operators)}
     spec = PESpec("pe0", "started", "id", b"", operators, (), (), config)
     loop = adaptation_loop(spec, cast("Any", None), order, frozenset())
@@ -67,12 +67,15 @@ def test_a_period_goes_on_until_it_shows_some_tuples_of_those_that_take_long(
 ) -> None:
     """But not where nothing is to be done, and not for ever."""
 
-    def sample(tuples: int, inside: float) -> Any:
-        source, other = (SimpleNamespace(tuples_out=tuples, inside_seconds=each) for each in (0.0, inside))
-        return SimpleNamespace(operators=[source, other, other])
+    def sample(tuples: int, inside: float, *, source: bool) -> Any:
+        first = SimpleNamespace(tuples_out=tuples, inside_seconds=0.0)
+        other = SimpleNamespace(tuples_in=tuples, tuples_out=0, inside_seconds=inside)
+        return SimpleNamespace(operators=[first, other, other] if source else [other, other])
 
-    loop = loop_of(rel.JobConfig(remember=False))
-    assert loop._shows_too_little(sample(5, 3.0), sample(5 + given, 3.0 + inside), seconds) == little
+    for source in (True, False):  # which may be in another element
+        loop = loop_of(rel.JobConfig(remember=False), without=0 if source else 1)
+        before, after = sample(5, 3.0, source=source), sample(5 + given, 3.0 + inside, source=source)
+        assert loop._shows_too_little(before, after, seconds) == little
 
 
 @pytest.mark.parametrize(
