@@ -21,7 +21,7 @@ from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, sa
 from rayelastic.policy.element.guided.load_watch import Demand, DemandSign, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
 from rayelastic.policy.element.guided.memory import Memory, Remembered
-from rayelastic.policy.element.guided.pace import Work
+from rayelastic.policy.element.guided.pace import DRIFT, SLOWER, Work
 from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown, thread_limits
 from rayelastic.policy.element.observation import Observation
@@ -101,7 +101,7 @@ class GuidedMultiLevelElasticity:
         self._profile = Profile()
         self._recent = Profile()
         self._calm = Work()  # since it has settled
-        self._since: list[Observation] = []  # the last ones
+        self._since: list[Observation] = []  # those that lean to one side, the last ones
         self._memory = Memory()
         self._search: ConfigurationSearch | None = None
         self._settled: Series | None = None
@@ -190,7 +190,7 @@ class GuidedMultiLevelElasticity:
         before, self._search = self._search, ConfigurationSearch(start, thresholds.search, thresholds.tests)
         if since is not None:
             self._search.measured[start] = since
-            if before is not None and self._calm.goes_on_as(Work.of(self._since)):
+            if before is not None and self._same_work(SLOWER):
                 self._search.go_on_from(before)
         elif start == _in_force(observation) and observation.throughput > 0:
             self._search.add(start, observation.throughput)
@@ -292,9 +292,11 @@ class GuidedMultiLevelElasticity:
             return Decision.keep(observation, f"{seen}: taken as it is", "in force")
         noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
         changed = self._shift.add(observation.throughput, settled, noise, tests)
-        self._since = [*self._since, observation][-self._thresholds.load.confirm :]
-        if not self._shift.suspicious:
+        if self._shift.suspicious:
+            self._since.append(observation)
+        else:
             self._calm.add(observation)
+            self._since.clear()
         if not changed:
             if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
                 settled.add(observation.throughput, search.noise, tests)
@@ -303,13 +305,21 @@ class GuidedMultiLevelElasticity:
         why = f"{seen}, {short(settled.throughput)} expected: the load changed"
         doubt = noise * math.hypot(len(settled.values) ** -0.5, len(since.values) ** -0.5)  # what is best may be lucky
         if abs(since.mean - settled.mean) < self._thresholds.minor + doubt:
-            self._shift = Shift()
+            self._shift, self._since = Shift(), []
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
             return Decision.keep(observation, f"{why}, but by little", "cumulative sums")
         new = Series()
         for value in since.values[-self._thresholds.load.confirm :]:  # what leaned before may have been noise,
             new.add(math.exp(value), noise, tests)  # and the first of these too
+        if self._same_work(DRIFT):
+            self._shift, self._settled, self._since = Shift(), new, []
+            return Decision.keep(observation, f"{why}: the same work, at another pace", "cumulative sums (M14)")
         return self._begin(observation, now, why, "cumulative sums (M14)", new)
+
+    def _same_work(self, slower: float) -> bool:
+        """Return whether what leans is the same work at another pace; the last period, too: the first may not be."""
+        lately = Work.of(self._since), Work.of(self._since[-1:])
+        return all(self._calm.goes_on_as(now, slower) for now in lately)
 
     # --- what is known ---
 

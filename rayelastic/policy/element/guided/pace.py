@@ -13,29 +13,32 @@ from typing import Self
 from rayelastic.policy.element.guided.memory import elsewhere
 from rayelastic.policy.element.observation import Observation
 
-__all__ = ["Work"]
+__all__ = ["DRIFT", "SLOWER", "Work"]
 
-SAME = 0.1  # share of the work that may be elsewhere
+SAME = 0.2  # share of the work that may be elsewhere
 SLOWER = math.log(2.0)  # how many times as long a tuple may take, or as short
-AS_BUSY = 0.08  # how much more or less of the CPUs may be busy: if no more are, threads wait for each other as before
+DRIFT = math.log(1.5)  # the same, up to which the best configuration stays the best: no search could tell more
+AS_BUSY = 0.1  # how much more or less of the CPUs may be busy: if no more are, threads wait for each other as before
+QUEUES = ""  # what stands for work outside operators
 
 
 @dataclass(slots=True)
 class Work:
-    """What operators did in some periods with one configuration, by the profiler.
+    """What was done in some periods with one configuration: where, by the profiler, and by how many CPUs.
 
     >>> from rayelastic.policy.element.observation import OperatorObservation
     >>> operators = (OperatorObservation("a", samples=500), OperatorObservation("b", samples=500))
     >>> before, now, other = (
-    ...     Work.of([Observation(time=1, period=1, throughput=rate, thread_count=1, operators=operators)])
+    ...     Work.of([Observation(time=1, period=1, throughput=rate, thread_count=1, operators=operators, own_cpu=1)])
     ...     for rate in (2e6, 1.5e6, 0.5e6)
     ... )
-    >>> before.goes_on_as(now), before.goes_on_as(other)
+    >>> before.goes_on_as(now, SLOWER), before.goes_on_as(other, SLOWER)
     (True, False)
     """
 
     samples: dict[str, float] = field(default_factory=dict)
     tuples: float = 0.0
+    busy: float = 0.0  # CPU seconds
     seconds: float = 0.0
 
     @classmethod
@@ -50,17 +53,24 @@ class Work:
         """Take a period."""
         for one in observation.operators:
             self.samples[one.name] = self.samples.get(one.name, 0.0) + one.samples
+        self.samples[QUEUES] = self.samples.get(QUEUES, 0.0) + observation.system_samples
         self.tuples += observation.throughput * observation.period
+        self.busy += observation.own_cpu * observation.period
         self.seconds += observation.period
 
-    def goes_on_as(self, now: Work) -> bool:
-        """Return whether that is the same work by as many CPUs."""
+    def goes_on_as(self, now: Work, slower: float) -> bool:
+        """Return whether that is the same work by as many CPUs.
+
+        Args:
+            now: what was done lately.
+            slower: logarithm of how many times as long a tuple may take, or as short.
+        """
         total, more = math.fsum(self.samples.values()), math.fsum(now.samples.values())
-        if not total or not more or not self.tuples or not now.tuples:
+        if not all((total, more, self.tuples, now.tuples, self.busy, now.busy)):
             return False
-        busy = math.log(total / self.seconds) - math.log(more / now.seconds)
-        longer = math.log(total / self.tuples) - math.log(more / now.tuples)
+        busy = math.log(self.busy / self.seconds) - math.log(now.busy / now.seconds)
+        longer = math.log(self.busy / self.tuples) - math.log(now.busy / now.tuples)
         costs, others = (
             {name: one / of for name, one in some.samples.items()} for some, of in ((self, total), (now, more))
         )
-        return abs(busy) < AS_BUSY and abs(longer) < SLOWER and elsewhere(costs, total, others, more) < SAME
+        return abs(busy) < AS_BUSY and abs(longer) < slower and elsewhere(costs, total, others, more) < SAME
