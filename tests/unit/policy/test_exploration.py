@@ -143,20 +143,6 @@ def test_what_is_like_a_bad_one_is_expected_to_be_bad() -> None:
     assert near_bad.mean < near_good.mean - 0.1
 
 
-def test_what_was_measured_before_tells_more_where_what_is_measured_now_agrees() -> None:
-    """Everything gave 0.4 more then, which is the machine's; what another configuration gave by that is expected."""
-    before = {NONE: Series([0.4] * 3), BEST: Series([1.0] * 3), ALL: Series([0.8] * 3)}
-
-    def believed(best: float, earlier: list[dict[Configuration, Series]]) -> Belief:
-        measured = {NONE: Series([0.0] * 3), BEST: Series([best] * 3)}
-        return Surrogate(measured, [lambda one: 0.0], noise=0.02, earlier=earlier).beliefs([ALL])[ALL]
-
-    agrees, contradicts, none = believed(0.6, [before]), believed(0.2, [before]), believed(0.6, [])
-    assert agrees.mean == pytest.approx(0.4, abs=0.02)
-    assert agrees.doubt < 0.3 * none.doubt
-    assert contradicts.doubt > 1.5 * agrees.doubt
-
-
 def test_what_fits_no_measurement_says_little() -> None:
     """Two estimates: one told rightly what two placements gave, the other one expected the opposite."""
     right, wrong = {NONE: 0.0, BEST: 0.6, ALL: 0.7}, {NONE: 0.6, BEST: 0.0, ALL: -0.5}

@@ -14,7 +14,7 @@ from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cp
 from rayelastic.policy.element.guided.load_watch import Demand, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.memory import Memory, Remembered
-from rayelastic.policy.element.guided.pace import DRIFT, SLOWER, Work
+from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from tests.unit.policy.plants import GraphPlant, chain, play, skewed, with_costs
 
@@ -74,11 +74,10 @@ def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(
     assert plant.rate(*now)[0] >= 0.9 * fresh.rate(*after(fresh, other, 80))[0]
 
 
-@pytest.mark.parametrize(("factor", "most"), [(1.25, 0.1), (1.6, 12)])
-def test_a_machine_that_turns_slower_and_fast_again_takes_few_trials(factor: float, most: float) -> None:
-    """Of a little none, as what was best stays the best; of much few: a search from nothing takes 21 changes here."""
-    changes, seeds = 0, range(16)
-    for seed in seeds:
+@pytest.mark.parametrize("factor", [1.25, 1.6])
+def test_a_machine_that_turns_slower_and_fast_again_begins_no_search(factor: float) -> None:
+    """What was best stays the best. With a search for each change of pace there are 21 changes here."""
+    for seed in range(16):
         plant = GraphPlant(
             *chain(skewed(12 + 5 * (seed % 5), seed)),
             cpus=(2, 4, 8, 16)[seed % 4],
@@ -90,15 +89,10 @@ def test_a_machine_that_turns_slower_and_fast_again_takes_few_trials(factor: flo
         )
         controller = GuidedMultiLevelElasticity(plant.upstream)
         settled = after(plant, controller, 80)
-        fast = plant.rate(*settled)[0]
         for slower in (factor, 1 / factor):
             plant.hop *= slower
             plant.costs = {name: cost * slower for name, cost in plant.costs.items()}
-            for _ in range(30):
-                before = plant.threads, plant.queued
-                changes += after(plant, controller, 1) != before
-        assert plant.rate(plant.threads, plant.queued)[0] >= AS_GOOD * fast
-    assert changes < most * len(seeds)
+            assert {after(plant, controller, 1) for _ in range(30)} == {settled}
 
 
 # --- the parts ---
@@ -112,15 +106,14 @@ def test_the_same_work_goes_on_at_another_pace_only_in_the_same_places_and_with_
         return Work.of([replace(now, own_cpu=busy, system_samples=queues)])
 
     calm = seen(1e6, (500, 500))
-    assert calm.goes_on_as(seen(0.7e6, (510, 490)), DRIFT)
-    assert calm.goes_on_as(seen(1.4e6, (510, 490)), DRIFT)
-    assert calm.goes_on_as(seen(0.6e6, (510, 490)), SLOWER)
-    assert not calm.goes_on_as(seen(0.6e6, (510, 490)), DRIFT)  # so much slower that another configuration may be best
-    assert not calm.goes_on_as(seen(0.7e6, (500, 500), busy=1.4), DRIFT)  # threads wait more
-    assert not calm.goes_on_as(seen(0.7e6, (850, 150)), DRIFT)  # the work is elsewhere
-    assert not calm.goes_on_as(seen(0.7e6, (350, 350), queues=400), DRIFT)  # in queues
-    assert not calm.goes_on_as(seen(0.4e6, (500, 500)), SLOWER)  # so slow is no machine
-    assert not calm.goes_on_as(Work(), SLOWER)
+    assert calm.goes_on_as(seen(0.7e6, (510, 490)))
+    assert calm.goes_on_as(seen(1.4e6, (510, 490)))
+    assert calm.goes_on_as(seen(0.6e6, (510, 490)))
+    assert not calm.goes_on_as(seen(0.7e6, (500, 500), busy=1.4))  # threads wait more
+    assert not calm.goes_on_as(seen(0.7e6, (850, 150)))  # the work is elsewhere
+    assert not calm.goes_on_as(seen(0.7e6, (350, 350), queues=400))  # in queues
+    assert not calm.goes_on_as(seen(0.4e6, (500, 500)))  # so slow is no machine
+    assert not calm.goes_on_as(Work())
 
 
 def test_demand_is_believed_after_periods_in_a_row() -> None:

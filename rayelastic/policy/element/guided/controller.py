@@ -21,7 +21,7 @@ from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, sa
 from rayelastic.policy.element.guided.load_watch import Demand, DemandSign, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
 from rayelastic.policy.element.guided.memory import Memory, Remembered
-from rayelastic.policy.element.guided.pace import DRIFT, SLOWER, Work
+from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown, thread_limits
 from rayelastic.policy.element.observation import Observation
@@ -187,11 +187,9 @@ class GuidedMultiLevelElasticity:
         if self._recent.known:
             self._profile = self._recent
         self._recent, self._shift, self._cost, self._settled = Profile(), Shift(), TupleCost(), None
-        before, self._search = self._search, ConfigurationSearch(start, thresholds.search, thresholds.tests)
+        self._search = ConfigurationSearch(start, thresholds.search, thresholds.tests)
         if since is not None:
             self._search.measured[start] = since
-            if before is not None and self._same_work(SLOWER):
-                self._search.go_on_from(before)
         elif start == _in_force(observation) and observation.throughput > 0:
             self._search.add(start, observation.throughput)
         if start in self._search.measured:
@@ -311,15 +309,15 @@ class GuidedMultiLevelElasticity:
         new = Series()
         for value in since.values[-self._thresholds.load.confirm :]:  # what leaned before may have been noise,
             new.add(math.exp(value), noise, tests)  # and the first of these too
-        if self._same_work(DRIFT):
+        if self._same_work():
             self._shift, self._settled, self._since = Shift(), new, []
             return Decision.keep(observation, f"{why}: the same work, at another pace", "cumulative sums (M14)")
         return self._begin(observation, now, why, "cumulative sums (M14)", new)
 
-    def _same_work(self, slower: float) -> bool:
+    def _same_work(self) -> bool:
         """Return whether what leans is the same work at another pace; the last period, too: the first may not be."""
         lately = Work.of(self._since), Work.of(self._since[-1:])
-        return all(self._calm.goes_on_as(now, slower) for now in lately)
+        return all(self._calm.goes_on_as(now) for now in lately)
 
     # --- what is known ---
 

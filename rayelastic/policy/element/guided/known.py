@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from rayelastic.policy.element.guided.estimate import Configuration
@@ -28,7 +28,6 @@ class Known:
         saved: whether one didn't fail.
         noise: relative standard deviation of throughput.
         explorations: trials of what may be better so far.
-        earlier: throughput by configuration in searches under loads like this one, the latest first.
     """
 
     best: Configuration
@@ -42,17 +41,12 @@ class Known:
     saved: bool
     noise: float
     explorations: int = 0
-    earlier: Sequence[Mapping[Configuration, Series]] = ()
 
     @property
     def one_level_below(self) -> int:
         """Half of the most threads that were tried, if those are more than at the start; no overshoot beyond (M18)."""
         most = max(one.threads for one in self.measured)
         return (most + 1) // 2 if most > self.start else 0
-
-    def was_tried(self, configuration: Configuration) -> bool:
-        """Return whether it was measured or refused, or measured under a load like this one."""
-        return any(configuration in some for some in (self.measured, self.refused, *self.earlier))
 
     def levels(self) -> dict[int, float]:
         """Return the best throughput of each thread count."""

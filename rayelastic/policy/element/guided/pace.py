@@ -13,11 +13,10 @@ from typing import Self
 from rayelastic.policy.element.guided.memory import elsewhere
 from rayelastic.policy.element.observation import Observation
 
-__all__ = ["DRIFT", "SLOWER", "Work"]
+__all__ = ["Work"]
 
 SAME = 0.2  # share of the work that may be elsewhere
-SLOWER = math.log(2.0)  # how many times as long a tuple may take, or as short
-DRIFT = math.log(1.5)  # the same, up to which the best configuration stays the best: no search could tell more
+SLOWER = math.log(2.0)  # how many times as long a tuple may take, or as short: what was best stays the best
 AS_BUSY = 0.1  # how much more or less of the CPUs may be busy: if no more are, threads wait for each other as before
 QUEUES = ""  # what stands for work outside operators
 
@@ -32,7 +31,7 @@ class Work:
     ...     Work.of([Observation(time=1, period=1, throughput=rate, thread_count=1, operators=operators, own_cpu=1)])
     ...     for rate in (2e6, 1.5e6, 0.5e6)
     ... )
-    >>> before.goes_on_as(now, SLOWER), before.goes_on_as(other, SLOWER)
+    >>> before.goes_on_as(now), before.goes_on_as(other)
     (True, False)
     """
 
@@ -58,13 +57,8 @@ class Work:
         self.busy += observation.own_cpu * observation.period
         self.seconds += observation.period
 
-    def goes_on_as(self, now: Work, slower: float) -> bool:
-        """Return whether that is the same work by as many CPUs.
-
-        Args:
-            now: what was done lately.
-            slower: logarithm of how many times as long a tuple may take, or as short.
-        """
+    def goes_on_as(self, now: Work) -> bool:
+        """Return whether that is the same work by as many CPUs."""
         total, more = math.fsum(self.samples.values()), math.fsum(now.samples.values())
         if not all((total, more, self.tuples, now.tuples, self.busy, now.busy)):
             return False
@@ -73,4 +67,4 @@ class Work:
         costs, others = (
             {name: one / of for name, one in some.samples.items()} for some, of in ((self, total), (now, more))
         )
-        return abs(busy) < AS_BUSY and abs(longer) < slower and elsewhere(costs, total, others, more) < SAME
+        return abs(busy) < AS_BUSY and abs(longer) < SLOWER and elsewhere(costs, total, others, more) < SAME

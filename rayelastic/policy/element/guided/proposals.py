@@ -88,7 +88,7 @@ class _Proposal:
         if level is None:
             return None
         configuration = Configuration(level.threads, self.known.best.queued)
-        if self.known.was_tried(configuration):
+        if configuration in self.known.measured or configuration in self.known.refused:
             return None
         return Trial(configuration, level.purpose, level.why)
 
@@ -205,7 +205,7 @@ class _Proposal:
     def _new(self, configuration: Configuration, by: Explanation) -> bool:
         """Return whether neither a configuration nor one that must give the same was measured."""
         known, estimate = self.known, self.bounds.estimate
-        if known.was_tried(configuration):
+        if configuration in known.measured or configuration in known.refused:
             return False
         if estimate is None:
             return True

@@ -7,7 +7,6 @@ back otherwise. Must not know whether the load changes, or what was best under a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from rayelastic.policy.element.guided.estimate import Configuration
@@ -29,7 +28,6 @@ from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Tri
 __all__ = ["ConfigurationSearch"]
 
 FITTED = 12  # configurations that an explanation has to fit, the last ones
-EARLIER = 60  # configurations that were measured under loads like this one, of which use is made at most
 
 
 @dataclass(slots=True)
@@ -54,7 +52,6 @@ class ConfigurationSearch:
     explorations: int = 0
     trusted: bool = False  # the estimate came true
     explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
-    earlier: list[Mapping[Configuration, Series]] = field(default_factory=list)  # under loads like this one
 
     @property
     def noise(self) -> float:
@@ -142,18 +139,7 @@ class ConfigurationSearch:
             self.saved,
             self.noise,
             self.explorations,
-            self.earlier,
         )
-
-    def go_on_from(self, before: ConfigurationSearch) -> None:
-        """Take up what a search has found under a load like this one, and others before it, as far as that's few."""
-        self.explanations = before.explanations
-        room = EARLIER
-        for measured in (before.measured, *before.earlier):
-            room -= len(measured)
-            if room < 0:
-                return
-            self.earlier.append(measured)
 
     def start(self, trial: Trial) -> None:
         """Put a configuration on trial."""

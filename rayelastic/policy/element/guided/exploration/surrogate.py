@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,6 @@ REACHES = (0.33, 1.0, 3.0)  # how fast a miss says less about other configuratio
 WONDER = 0.7  # of the logarithm of both, which is as unlikely as a standard deviation
 DOUBLINGS = 1.0  # of the thread count, behind which a miss says little
 QUEUES = 0.5  # share of the queues that differs, behind which a miss says little
-OFFSET = 1.0  # variance of what a machine or a load gave more or less when it was measured before
-CHANGES = (0.02, 0.1)  # standard deviations of what has become otherwise since then for one configuration, likewise
 UNLIKELY = 0.005  # odds below which a model is left out
 MEETINGS = 1.0  # share of the places where streams meet with a queue in the one only, likewise
 DECIMALS = 7  # of beliefs: what lies behind them differs with how a CPU adds up, and must not decide between equals
@@ -53,7 +50,6 @@ class Surrogate:
         estimates: each gives the logarithm of an estimate, in any unit; at least one.
         noise: standard deviation of the logarithm of a sample.
         meetings: operators that several feed.
-        earlier: what was measured under loads like this one, each with a level of its own.
 
     >>> measured = {Configuration(1, frozenset()): Series([0.0]), Configuration(2, frozenset("b")): Series([0.7, 0.6])}
     >>> surrogate = Surrogate(measured, [lambda one: math.log(one.threads)], noise=0.05)
@@ -69,28 +65,24 @@ class Surrogate:
         estimates: Sequence[Callable[[Configuration], float]],
         noise: float,
         meetings: frozenset[str] = frozenset(),
-        earlier: Sequence[Mapping[Configuration, Series]] = (),
     ) -> None:
         self._estimates = estimates
         self._meetings = meetings
-        every = [(one, series, at) for at, known in enumerate((measured, *earlier)) for one, series in known.items()]
-        self._measured = [one for one, _, _ in every]
-        missed: Floats = np.array([[series.mean - by(one) for one, series, _ in every] for by in estimates])
-        errors = np.diag([noise**2 / len(series.values) for _, series, _ in every])
-        when = np.array([at for _, _, at in every])
-        before = np.diag((when > 0).astype(float))
-        levels = OFFSET * ((when[:, None] == when) & (when > 0))
+        self._measured = list(measured)
+        missed: Floats = np.array([[measured[one].mean - by(one) for one in self._measured] for by in estimates])
+        errors = np.diag([noise**2 / len(measured[one].values) for one in self._measured])
         apart = self._apart(self._measured)
-        self._units: Floats = missed[:, when == 0].mean(1)
+        self._units: Floats = missed.mean(1)
         off = missed - self._units[:, None]
         models, likely = [], []
-        for miss, reach, change in product(MISSES, REACHES, CHANGES if earlier else CHANGES[:1]):
-            covariance = UNIT + miss**2 * np.exp(-reach * apart) + errors + levels + change**2 * before
-            inverse = np.linalg.inv(covariance)
-            known = -0.5 * float(np.linalg.slogdet(covariance)[1])
-            known -= (math.log(miss / USUAL_MISS) ** 2 + math.log(reach) ** 2) / (2 * WONDER**2)
-            models.append((miss, reach, inverse, off @ inverse))
-            likely.append(known - 0.5 * np.einsum("ij,jk,ik->i", off, inverse, off))
+        for miss in MISSES:
+            for reach in REACHES:
+                covariance = UNIT + miss**2 * np.exp(-reach * apart) + errors
+                inverse = np.linalg.inv(covariance)
+                known = -0.5 * float(np.linalg.slogdet(covariance)[1])
+                known -= (math.log(miss / USUAL_MISS) ** 2 + math.log(reach) ** 2) / (2 * WONDER**2)
+                models.append((miss, reach, inverse, off @ inverse))
+                likely.append(known - 0.5 * np.einsum("ij,jk,ik->i", off, inverse, off))
         odds = np.exp(np.array(likely) - np.max(likely))
         self._odds: Floats = odds / odds.sum()  # of each model, with each estimate
         self._models = [one for one in zip(models, self._odds, strict=True) if one[1].sum() > UNLIKELY]

@@ -8,15 +8,13 @@ what differs from all of it once. Must not know noise tests, or how a trial goes
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
 from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
-from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 
 __all__ = ["exploration", "kept"]
@@ -37,7 +35,9 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     estimate = bounds.estimate
     if estimate is None or bounds.used is None or not (known.best.queued or estimate.dear(DEAR) & bounds.movable):
         return None
-    reached = max(map(partial(_gain, known.best), (known.measured, *known.earlier))) / estimate.most(bounds.cpus)
+    base = min(known.measured, key=lambda one: len(one.queued))
+    gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
+    reached = gain / estimate.most(bounds.cpus)
     if reached >= thresholds.reached:
         return None
     spent = sum(len(series.values) for series in known.measured.values())
@@ -64,12 +64,6 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         return _once_more(known, thresholds)
     why = f"{gains[configuration]:.1%} more is to be expected of a try"
     return Trial(configuration, Purpose.EXPLORATION, why)
-
-
-def _gain(best: Configuration, measured: Mapping[Configuration, Series]) -> float:
-    """Return how many times as much the best gave as what had the fewest queues."""
-    base = min(measured, key=lambda one: len(one.queued))
-    return math.exp(measured[best].mean - measured[base].mean) if best in measured else 0.0
 
 
 def _once_more(known: Known, thresholds: SearchThresholds) -> Trial | None:
@@ -104,8 +98,7 @@ def _surrogate(known: Known, bounds: Bounds, estimate: Estimate) -> Surrogate:
         return lambda one: math.log(estimate.throughput(one, bounds.cpus, by))
 
     explanations = dict.fromkeys((*known.explanations[:EXPLANATIONS], estimate.usual))
-    by = [estimated(one) for one in explanations]
-    return Surrogate(known.measured, by, known.noise, estimate.joins, known.earlier)
+    return Surrogate(known.measured, [estimated(by) for by in explanations], known.noise, estimate.joins)
 
 
 def _two_best(values: Iterable[float]) -> tuple[float, float]:
@@ -121,7 +114,7 @@ def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Config
     ways = [estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
     if COARSER * len(coarse) <= len(best.queued):
         ways.append(coarse)
-    tried = {one.queued for some in (known.measured, known.refused, *known.earlier) for one in some}
+    tried = {one.queued for one in (*known.measured, *known.refused)}
     return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
 
 
@@ -150,17 +143,9 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> l
         Configuration(threads, way)
         for threads in levels
         for way in queued
-        if way and threads <= max(len(way), bounds.minimum)
+        if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
     }
-    found = {one for one in found if _allowed(one, bounds)}
     found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
-    before = {one for measured in known.earlier for one in measured if _allowed(one, bounds)}
-    allowed = (found | before | known.measured.keys()) - set(known.refused)
+    allowed = (found | known.measured.keys()) - set(known.refused)
     names = {one.queued: sorted(one.queued) for one in allowed}
     return sorted(allowed, key=lambda one: (one.threads, names[one.queued]))
-
-
-def _allowed(one: Configuration, bounds: Bounds) -> bool:
-    return (
-        bounds.minimum <= one.threads <= bounds.maximum and bounds.fixed <= one.queued <= bounds.fixed | bounds.movable
-    )
