@@ -1,6 +1,6 @@
 """Elasticity with default settings against the best static setting, on random graphs of the real engine.
 
-    ./dev bench elastic --graphs 20 --seed 1 [--cold 55] [--steady 20] [--period 1] [--looks 40]
+    ./dev bench elastic --graphs 20 --seed 1 [--cold 30] [--steady 20] [--period 1] [--looks 40]
 
 Each graph: elasticity from cold; then how often it changes something while the load stays as it is; then a search for
 the best static setting in the same job; then what elasticity found and that best take turns, one after the other, and
@@ -130,9 +130,7 @@ def main() -> int:
     parser.add_argument("--graphs", type=int, default=20, help="how many (20)")
     parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
     parser.add_argument("--seed", type=int, default=1, help="of the graphs (1)")
-    parser.add_argument(
-        "--cold", type=float, default=55.0, help="seconds that elasticity gets: a search may take 50 periods (55)"
-    )
+    parser.add_argument("--cold", type=float, default=30.0, help="seconds that elasticity gets (30)")
     parser.add_argument("--steady", type=int, default=20, help="periods afterwards in which changes are counted (20)")
     parser.add_argument(
         "--period", type=float, default=1.0, help="seconds between two decisions (1, the default of jobs)"

@@ -40,6 +40,7 @@ PROGRAMS: dict[str, list[str]] = {
     "log_filter": ["lines=200000", "rounds=3"],
     "timers": ["keys=20000", "rounds=3"],
     "waiting": ["rounds=2"],
+    "two_waits": ["cold=20", "look=2"],
     "objects": ["objects=50", "small=10000", "rounds=3"],
     "stages": ["tuples=100000", "rounds=1"],
     "short_jobs": ["tuples=50000", "rounds=1"],

@@ -34,19 +34,21 @@ double calls_rate(const Shape& shape, double seconds) {
   return 1e9 * static_cast<double>(load.run) / plain_calls(load, shape.operators, seconds) / static_cast<double>(shape.operators);
 }
 
-std::string switches_text(const std::vector<Window>& windows) {
-  double seconds = 0, voluntary = 0, involuntary = 0;
+std::string note_of(const std::vector<Window>& windows) {
+  double seconds = 0, cpu = 0, voluntary = 0, involuntary = 0;
   for (const Window& window : windows) {
     seconds += window.seconds;
+    cpu += window.cpu;
     voluntary += static_cast<double>(window.switches.voluntary);
     involuntary += static_cast<double>(window.switches.involuntary);
   }
-  char text[96];
-  std::snprintf(text, sizeof text, "context switches/s: %.0f voluntary, %.0f involuntary", voluntary / seconds, involuntary / seconds);
+  char text[112];
+  std::snprintf(text, sizeof text, "cores: %.2f; context switches/s: %.0f voluntary, %.0f involuntary", cpu / seconds, voluntary / seconds,
+                involuntary / seconds);
   return text;
 }
 
-// One row of tuples a second beside `limit`, with the context switches of our side.
+// One row of tuples a second beside `limit`, with the cores and the context switches of our side.
 template <class Limit>
 void rate_row(Row row, const Shape& shape, const Effort& effort, Limit&& limit, const std::string& note = {}) {
   std::vector<Window> windows;
@@ -58,7 +60,7 @@ void rate_row(Row row, const Shape& shape, const Effort& effort, Limit&& limit, 
         return windows.back().rate();
       },
       limit);
-  row.note = switches_text(windows) + (note.empty() ? "" : "; " + note);
+  row.note = note_of(windows) + (note.empty() ? "" : "; " + note);
   print(row);
 }
 
@@ -118,6 +120,24 @@ void dynamic_row(const Shape& shape, unsigned threads, const Effort& effort) {
            dynamic, effort, [&] { return measure(manual(shape), effort.seconds).rate(); });
 }
 
+// What a second scheduler thread brings where every operator has a queue. With one, the source's thread helps already.
+void second_thread_row(const Shape& shape, const Effort& effort) {
+  Shape one = shape;
+  one.models = all(ThreadingModel::Dynamic);
+  one.threads = 1;
+  Shape two = one;
+  two.threads = 2;
+  std::vector<Window> with_one, with_two;
+  const auto rate_of = [&](const Shape& measured, std::vector<Window>& windows) {
+    windows.push_back(measure(measured, effort.seconds));
+    return windows.back().rate();
+  };
+  Row row{.key = key_of(shape) + ".second", .what = name_of(shape) + ", all dynamic, two threads", .unit = kTuples, .limit_what = "one"};
+  row.rounds = alternate(effort.rounds, [&] { return rate_of(two, with_two); }, [&] { return rate_of(one, with_one); });
+  row.note = note_of(with_two) + "; one thread: " + note_of(with_one);
+  print(row);
+}
+
 void dedicated_row(const Shape& shape, const Effort& effort) {
   Shape dedicated = shape;
   dedicated.models = all(ThreadingModel::Dedicated);
@@ -136,6 +156,7 @@ void best_row(const Shape& shape, unsigned threads, const Effort& effort) {
 void one_pipeline(const Shape& shape, unsigned threads, const Effort& effort) {
   manual_row(shape, effort);
   for (unsigned count = 1; count <= threads; ++count) dynamic_row(shape, count, effort);
+  if (shape.operators == 1000) second_thread_row(shape, effort);
   best_row(shape, threads, effort);
   dedicated_row(shape, effort);
 }

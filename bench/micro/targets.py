@@ -53,6 +53,7 @@ TARGETS = {
     "pipeline.100.1.128.manual": Target(Of.OURS, least=10e6),
     "pipeline.100.1.128.dynamic.2": Target(Of.OURS, least=6e6),
     "pipeline.100.1.128.dynamic.1": Target(Of.OURS, least=6e6),
+    "pipeline.1000.1.128.second": Target(Of.RATIO, least=1.3),
     "pipeline.100.10000.128.halves": Target(Of.RATIO, least=1.8),
     "pipeline.100.100.128.best": Target(Of.RATIO, least=1.8),
     "pipeline.100.100.16384.best": Target(Of.RATIO, least=1.8),
@@ -75,5 +76,6 @@ TARGETS = {
     "timer": Target(Of.OURS, most=100),
     "timers_program": Target(Of.RATIO, most=1 / 20),
     "waiting": Target(Of.OURS, most=0.5),
+    "waits.2": Target(Of.RATIO, least=1.9),
     "stage.elastic": Target(Of.RATIO, least=1.7),
 }

@@ -1,0 +1,54 @@
+"""Two functions in a chain that wait for each tuple: what elasticity finds, beside the two in one thread.
+
+    python -m bench.micro.two_waits [milliseconds=2] [cold=30] [look=4] [rounds=3]
+
+A source without end feeds them. After `cold` seconds elasticity decides nothing more, and what it has found and one
+thread without queues take turns in that job, `look` seconds each.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import rayelastic as rel
+from bench.elastic.graphs import ENDLESS, Value
+from bench.elastic.live import Live, Setting
+from bench.micro.row import Row, settings
+from rayelastic.plan.config import ADAPTATION_PERIOD
+
+
+def main() -> None:
+    given = settings({"milliseconds": 2, "cold": 30, "look": 4, "rounds": 3})
+    seconds = given["milliseconds"] / 1000
+
+    def wait(t: Any) -> Value:
+        time.sleep(seconds)
+        return Value(t.value)
+
+    topology = rel.Topology("two_waits")
+    stream = topology.source("numbers", rel.sequence(ENDLESS))
+    for name in ("one", "two"):
+        stream = stream.map(name, wait, schema=Value)
+    stream.sink("out", rel.count())
+
+    with Live(topology, ADAPTATION_PERIOD) as live:
+        live.adapts(given["cold"])
+        settled, found = live.settled_at(), live.stop_adapting()
+        turns = [
+            (live.rate(found, given["look"]), live.rate(Setting(1, frozenset()), given["look"]))
+            for _ in range(int(given["rounds"]))
+        ]
+    Row(
+        "waits.2",
+        f"two functions that wait {given['milliseconds']:g} ms, in a chain",
+        "tuples/s",
+        [ours for ours, _ in turns],
+        [one for _, one in turns],
+        "one thread",
+        f"found {found} after {settled:.1f} s; tuples of all operators",
+    ).print()
+
+
+if __name__ == "__main__":
+    main()
