@@ -188,7 +188,7 @@ class BasicPort {
   [[nodiscard]] bool try_to_help();
   [[nodiscard]] static bool turn_back(std::vector<typename World::Port*>& way, std::size_t start);
   [[nodiscard]] bool lock_to_help();
-  [[nodiscard]] Drained drain_locked();
+  [[nodiscard]] Drained drain_locked(typename World::Port*& blocking);
   void wait_for(Lock& lock);
   void enter_gate();
   void release_consumer();

@@ -242,9 +242,10 @@ auto BasicPort<Atom, World>::help() -> Drained {
   const std::size_t start = way.size();
   way.push_back(self());
   Drained drained = Drained::Quantum;
+  typename World::Port* blocking = nullptr;  // while drained is Blocked; not always the next one, once that is to switch
   for (bool locked = true; way.size() > start && drained != Drained::Stopped; locked = false) {
     auto* const port = way.back();
-    auto* const next = port->target_.next_port(false);
+    auto* const next = drained == Drained::Blocked ? blocking : port->target_.next_port(false);
     if (next != nullptr && (drained == Drained::Blocked || next->is_full())) {
       if (locked) release_consumer();
       way.push_back(next);
@@ -260,7 +261,7 @@ auto BasicPort<Atom, World>::help() -> Drained {
     } else {
       locked = true;
     }
-    drained = locked ? port->drain_locked() : Drained::Quantum;
+    drained = locked ? port->drain_locked(blocking) : Drained::Quantum;
     if (drained != Drained::Blocked) way.pop_back();
   }
   way.resize(start);
@@ -303,9 +304,9 @@ bool BasicPort<Atom, World>::lock_to_help() {
   return true;
 }
 
-// Under consumer_, which this releases. If the stage is full and nothing could be taken, waits for a firing.
+// Under consumer_, which this releases. If the stage is full and nothing could be taken, waits for a firing. Gives what it is blocked by.
 template <template <class> class Atom, class World>
-auto BasicPort<Atom, World>::drain_locked() -> Drained {
+auto BasicPort<Atom, World>::drain_locked(typename World::Port*& blocking) -> Drained {
   Thread& thread = World::thread();
   std::uint32_t room = 0;
   bool starved = false;
@@ -318,6 +319,7 @@ auto BasicPort<Atom, World>::drain_locked() -> Drained {
     starved = !target_.widen(input_);
     if (starved) room = gate_->expect_room(input_);
   }
+  if (drained == Drained::Blocked) blocking = ahead_;
   if (gate_ != nullptr) gate_->leave();
   release_consumer();
   if (!starved || engine_.is_stopping()) return drained;

@@ -23,6 +23,25 @@ void apply_at_random(Rig& rig, std::uint64_t seed, std::int64_t rows, std::int64
   }
 }
 
+struct Stuck : Guarded {
+  std::atomic<bool> leaves{false};
+  std::atomic<bool> entered{false};
+};
+
+// Keeps the thread that runs it until it leaves.
+OperatorSpec stuck() {
+  OperatorSpec spec{
+      .name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .input = row_schema()};
+  spec.model = ThreadingModel::Dynamic;
+  spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
+    auto& self = *static_cast<Stuck*>(static_cast<Guarded*>(opaque));
+    self.entered = true;
+    self.leaves.wait(false);
+    return 0;
+  };
+  return spec;
+}
+
 }  // namespace
 
 TEST(models_and_threads_change_under_load) {
@@ -61,6 +80,34 @@ TEST(a_union_and_a_fan_out_change_under_load) {
   for (const OperatorSpec& spec : rig.specs) made += spec.name.starts_with("source") ? state_of<Source>(spec).next : 0;
   expect_rows(state_of<Sink>(rig.specs[first]), made);
   expect_rows(state_of<Sink>(rig.specs[second]), made);
+}
+
+// It looked for what stands in its way behind two queues that were wished for and not there yet, the first of which was empty, while it
+// was blocked by the one behind both: round and round, until a worker came by.
+TEST(a_source_that_helps_alone_goes_on_while_queues_change) {
+  Rig rig({.queue_records = 64, .stuck_after = std::chrono::hours(1)});
+  rig.chain(-1, 3, "dmm");
+  Sink& end = rig.last_sink();
+  const OperatorId one = 2, two = 3, last = 4;
+  const OperatorId other = rig.add(source(1, 1)), keeper = rig.add(stuck());
+  rig.scheduler.connect(other, keeper);
+  auto& kept = state_of<Stuck>(rig.specs[keeper]);
+  rig.scheduler.start({.thread_count = 1, .models = {{last, ThreadingModel::Dynamic}}});
+  CHECK(eventually([&] { return kept.entered.load(); }));
+  bool goes_on = true;
+  for (int change = 0; goes_on && change < 400; ++change) {
+    const auto model = change % 2 == 0 ? ThreadingModel::Dynamic : ThreadingModel::Manual;
+    (void)rig.scheduler.apply({.thread_count = 1, .models = {{one, model}, {two, model}}});
+    const std::int64_t rows = end.rows.load() + 500;
+    goes_on = eventually([&] { return end.rows.load() >= rows; }, std::chrono::seconds(20));
+  }
+  kept.leaves = true;
+  kept.leaves.notify_all();
+  rig.scheduler.stop(true);
+  CHECK(goes_on);
+  CHECK(!rig.scheduler.failure().has_value());
+  rig.check_exclusive();
+  expect_rows(end, state_of<Source>(rig.specs.front()).next);
 }
 
 TEST(apply_answers_with_what_is_in_force) {
