@@ -40,7 +40,7 @@ def main() -> None:
             for _ in range(int(given["rounds"]))
         ]
     Row(
-        "waits.2",
+        f"waits.{given['milliseconds']:g}",
         f"two functions that wait {given['milliseconds']:g} ms, in a chain",
         "tuples/s",
         [ours for ours, _ in turns],
