@@ -103,16 +103,17 @@ class Live:
             for name, number in self._ids.items()
         }
 
-    def counted(self) -> int:
-        """Tuples so far, over all operators."""
+    def counted(self, of: str | None = None) -> int:
+        """Tuples so far, over all operators or of one."""
         operators = self._scheduler.sample().operators
         return sum(
             operators[number].tuples_out if name in self.sources else operators[number].tuples_in
             for name, number in self._ids.items()
+            if of in (None, name)
         )
 
-    def rate(self, setting: Setting, seconds: float) -> float:
-        """Tuples/s over all operators with that setting in force."""
+    def rate(self, setting: Setting, seconds: float, of: str | None = None) -> float:
+        """Tuples/s over all operators, or of one, with that setting in force."""
         models = {
             number: "dynamic" if name in setting.queued else "manual"
             for name, number in self._ids.items()
@@ -120,9 +121,9 @@ class Live:
         }
         self._scheduler.apply(setting.threads, models)
         time.sleep(CHANGED)
-        before, started = self.counted(), time.perf_counter()
+        before, started = self.counted(of), time.perf_counter()
         time.sleep(seconds)
-        counted, took = self.counted() - before, time.perf_counter() - started
+        counted, took = self.counted(of) - before, time.perf_counter() - started
         if failure := self._scheduler.failure():
             raise RuntimeError(f"the graph failed while it was measured: {failure}")
         return counted / took

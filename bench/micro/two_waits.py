@@ -3,7 +3,8 @@
     python -m bench.micro.two_waits [milliseconds=2] [cold=30] [look=4] [rounds=3]
 
 A source without end feeds them. After `cold` seconds elasticity decides nothing more, and what it has found and one
-thread without queues take turns in that job, `look` seconds each.
+thread without queues take turns in that job, `look` seconds each. What comes to the sink counts: a queue that fills is
+no rate.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> None:
         live.adapts(given["cold"])
         settled, found = live.settled_at(), live.stop_adapting()
         turns = [
-            (live.rate(found, given["look"]), live.rate(Setting(1, frozenset()), given["look"]))
+            (live.rate(found, given["look"], "out"), live.rate(Setting(1, frozenset()), given["look"], "out"))
             for _ in range(int(given["rounds"]))
         ]
     Row(
@@ -46,7 +47,7 @@ def main() -> None:
         [ours for ours, _ in turns],
         [one for _, one in turns],
         "one thread",
-        f"found {found} after {settled:.1f} s; tuples of all operators",
+        f"found {found} after {settled:.1f} s",
     ).print()
 
 
