@@ -191,3 +191,33 @@ def test_two_operators_that_wait_in_one_element_come_to_wait_at_the_same_time() 
         job.cancel(drain=False)
         job.close()
     assert model == "dynamic"
+
+
+@pytest.mark.timeout(120)
+def test_the_first_result_of_a_slow_function_waits_for_no_other() -> None:
+    """A first run had 256 calls: of three seconds each, nothing came out for 13 minutes."""
+    begun: list[int] = []
+    before_first: list[int] = []
+    arrived = threading.Event()
+
+    def slow(t: Number) -> Number:
+        begun.append(t.value)
+        arrived.wait(0.02)
+        return t
+
+    def behind(t: Number) -> Number:
+        if not before_first:
+            before_first.append(len(begun))
+        arrived.set()
+        return t
+
+    topology = rel.Topology("slow")
+    numbers = topology.source("numbers", rel.sequence(1_000_000))
+    numbers.map("slow", slow, lane="python").map("behind", behind, lane="python").sink("out", rel.count())
+    job = start(topology)  # with default settings
+    try:
+        assert arrived.wait(PATIENCE)
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert before_first == [1]

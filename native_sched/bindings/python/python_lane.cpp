@@ -150,6 +150,7 @@ OperatorSpec make_python_operator(const PythonFunction& function, std::shared_pt
   spec.output = is_sink ? nullptr : is_filter ? function.input : function.output;
   spec.state = lane;
   spec.store = function.states;
+  spec.called_for = function.view == View::Tuples ? CalledFor::Record : CalledFor::Run;
   return spec;
 }
 

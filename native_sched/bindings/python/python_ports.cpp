@@ -277,6 +277,7 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   spec.flags = function.flags | REL_NEEDS_TOKEN | (function.outputs.empty() ? static_cast<std::uint32_t>(REL_SINK) : 0U);
   spec.state = lane;
   spec.store = function.states;
+  spec.called_for = function.view == View::Tuples ? CalledFor::Record : CalledFor::Run;
   spec.input = function.inputs.front();
   spec.further_inputs.assign(function.inputs.begin() + 1, function.inputs.end());
   if (!function.outputs.empty()) {

@@ -100,6 +100,7 @@ class Engine {
 
   const SchedulerOptions options;
   bool takes_commands = false;             // an operator does (Scheduler::poke), as it was built
+  bool begins_with_one = false;            // record: the first run is timed, as it may take minutes
   std::atomic<std::uint32_t> switches{0};  // of models: which ports have queues has changed
   std::atomic<std::size_t> queues{0};      // ports that have one
   std::atomic<bool> replaces_waiting{false};

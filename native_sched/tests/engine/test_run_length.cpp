@@ -17,10 +17,11 @@ std::size_t settled(std::uint64_t fixed, std::uint64_t each, RunLength length = 
   return length.longest();
 }
 
-// Takes `each` for a row, and remembers its longest run since the tenth.
+// Takes `each` for a row, and remembers its first run, and its longest since the tenth.
 struct Slow : Guarded {
   std::chrono::microseconds each{200};
   std::atomic<std::int64_t> runs{0};
+  std::atomic<std::int64_t> first{0};
   std::atomic<std::int64_t> longest{0};
 };
 
@@ -33,6 +34,7 @@ OperatorSpec slow(const std::shared_ptr<Slow>& state) {
     const auto end = std::chrono::steady_clock::now() + n * self.each;
     while (std::chrono::steady_clock::now() < end) {
     }
+    if (self.runs == 0) self.first = n;
     if (++self.runs > 10) self.longest = std::max(self.longest.load(), n);
     return plain(in, n, out, capacity, opaque, context);
   };
@@ -204,6 +206,30 @@ TEST(where_somebody_looks_on_runs_are_bounded_without_queues) {
     expect_rows(rig.last_sink(), 12 * 256);
     if (work.count() > 0) CHECK(state->longest.load() <= 8);
     if (work.count() == 0) CHECK(state->longest.load() > 200);
+  }
+}
+
+// Nobody knows what one call of it takes: were the first run of 256, the first result would wait for all of them.
+TEST(the_first_run_of_a_function_called_for_each_record_is_one) {
+  for (const CalledFor beside : {CalledFor::Unknown, CalledFor::Run}) {
+    const auto state = std::make_shared<Slow>();
+    Rig rig({.run_work = std::chrono::milliseconds(1)});
+    OperatorSpec each = slow(state);
+    each.called_for = CalledFor::Record;
+    OperatorSpec other = pass("other");
+    other.called_for = beside;
+    const OperatorId from = rig.add(source(0, 1024));
+    const OperatorId expensive = rig.add(std::move(each));
+    const OperatorId next = rig.add(std::move(other));
+    const OperatorId end = rig.add(sink());
+    rig.scheduler.connect(from, expensive);
+    rig.scheduler.connect(expensive, next);
+    rig.scheduler.connect(next, end);
+    rig.scheduler.start({.thread_count = 1});
+    rig.finish();
+    expect_rows(rig.last_sink(), 1024);
+    if (beside == CalledFor::Unknown) CHECK_EQ(state->first.load(), 1);
+    if (beside == CalledFor::Run) CHECK(state->first.load() > 200);
   }
 }
 

@@ -68,6 +68,10 @@ struct Demand {
   Kind kind = Kind::Exact;
 };
 
+// What one call of a user's function is for. A function called for each record may take seconds for one, which nobody knows before the
+// first; a function that takes whole runs makes more of longer ones.
+enum class CalledFor : std::uint8_t { Unknown, Record, Run };
+
 // An operator as the scheduler runs it.
 struct OperatorSpec {
   std::string name = {};
@@ -96,6 +100,7 @@ struct OperatorSpec {
   void (*settle)(void* state) = nullptr;
   // It keeps nothing and sends no marks: `process` may be called by several threads, each with a context of its own.
   bool reentrant = false;
+  CalledFor called_for = CalledFor::Unknown;
   bool commanded = false;  // Scheduler::poke may send it Command marks
   ThreadingModel model = ThreadingModel::Manual;
   std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...

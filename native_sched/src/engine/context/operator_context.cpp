@@ -218,6 +218,7 @@ bool OperatorContext::somebody_waits() const noexcept {
   if (const std::uint32_t switches = engine_.switches.load(std::memory_order_relaxed); switches != switches_seen_) {
     const std::chrono::nanoseconds part = engine_.options.queue_work / WorkMeter::kRuns;
     pace_->forget(somebody_waits() ? part : engine_.options.run_work);
+    if (engine_.begins_with_one && switches_seen_ == ~0U) pace_->begin_with_one(capacity_);
     switches_seen_ = switches;
   }
   made_before_ = tuples_out_.get();

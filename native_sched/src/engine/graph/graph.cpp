@@ -47,6 +47,8 @@ void Graph::build(Engine& engine, const Models& models, const Overflow& overflow
     ports_[id].front()->add_edge();  // of Errands
     engine.takes_commands = true;
   }
+  const auto called_for = [this](CalledFor what) { return std::ranges::count(specs_, what, &OperatorSpec::called_for) > 0; };
+  engine.begins_with_one = called_for(CalledFor::Record) && !called_for(CalledFor::Run);
   for (const Edge& edge : edges_) {
     if (!edge.feedback && contexts_[edge.to]->inputs() > 1) contexts_[edge.from]->align_with(*contexts_[edge.to]);
   }
