@@ -95,6 +95,18 @@ def test_a_machine_that_turns_slower_and_fast_again_begins_no_search(factor: flo
             assert {after(plant, controller, 1) for _ in range(30)} == {settled}
 
 
+def test_who_goes_on_with_other_threads_than_were_asked_for_compares_with_them_alone() -> None:
+    """What the configuration before did says nothing of the pace of the one that is in force."""
+    plant = GraphPlant(*chain([2e-6] * 20), cpus=16, hop=1e-7, noise=0.04, seed=1)
+    controller = GuidedMultiLevelElasticity(plant.upstream)
+    after(plant, controller, 80)
+    plant.threads //= 2
+    given = after(plant, controller, 10)
+    plant.hop *= 1.6
+    plant.costs = {name: cost * 1.6 for name, cost in plant.costs.items()}
+    assert {after(plant, controller, 1) for _ in range(30)} == {given}
+
+
 # --- the parts ---
 
 

@@ -287,6 +287,7 @@ class GuidedMultiLevelElasticity:
         if now != search.best:  # what was asked for can't be had, or somebody else changed it
             search.best, self._settled = now, Series()
             self._settled.add(observation.throughput, search.noise, tests)
+            self._shift, self._calm, self._since = Shift(), Work(), []
             return Decision.keep(observation, f"{seen}: taken as it is", "in force")
         noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
         changed = self._shift.add(observation.throughput, settled, noise, tests)
