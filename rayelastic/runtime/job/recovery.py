@@ -212,6 +212,7 @@ class Recovery:
                 if renewed:  # noted first: a coordinator after this one has nobody go on with the old one
                     self._journal.renews(secrets.token_bytes(SECRET_BYTES))
                 self._cluster.give_up_all()
+                self._life.keeps(())  # replicas of a change that was under way began after all were forgotten
                 if renewed:
                     self._cluster.secret = self._journal.secret
                 self._telemetry.forget()
