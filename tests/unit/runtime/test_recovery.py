@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -99,7 +100,7 @@ class Job:
         host, plan = cast("Any", Host(self)), PlanInForce(spec, run.journal)
         cluster = JobCluster(spec, host, self._started)
         telemetry = JobTelemetry("job", cluster, self.life)
-        changes = Rescaling(spec, cluster, host, run.journal, self.life, plan, {}, lambda: 0.0)
+        self.changes = changes = Rescaling(spec, cluster, host, run.journal, self.life, plan, {}, lambda: 0.0)
         settings = rel.Checkpoint(restarts=RESTARTS)
         self.recovery = Recovery(
             spec, settings, cluster, host, run.journal, self.life, plan, telemetry, changes, lambda: 0.0
@@ -143,6 +144,25 @@ def test_a_job_whose_elements_crash_while_they_start_is_given_up_as_early_as_any
     assert job.life.failure is not None
     assert job.life.failure.reason == f"pe0 was lost; it has gone back {IN_VAIN} times, the last time: {CRASH}"
     assert job.restarts == IN_VAIN
+
+
+def test_a_replica_that_a_change_began_while_the_job_waited_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with the others: a job that counts on it never ends."""
+    job = Job()
+    standing_still = job.changes.standing_still
+
+    @contextmanager
+    def after_a_change() -> Iterator[None]:
+        with standing_still():
+            job.life.begins(PEStatus("replica", State.RUNNING))
+            yield
+
+    monkeypatch.setattr(job.changes, "standing_still", after_a_change)
+    job.lose()
+    assert job.life.state is State.RUNNING
+    elements = set(job.life.elements())
+    assert elements
+    assert "replica" not in elements
 
 
 def test_so_is_one_whose_elements_crash_as_soon_as_they_have_started() -> None:
