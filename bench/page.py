@@ -1,7 +1,7 @@
 """Writes docs/benchmarks.md from what the benchmarks left in bench/results: `./dev bench page`.
 
-The papers' claims by id, each with ours, measured, simulated or fitted, or a reason; peers by workload; the
-machine's limits. What wasn't run is said. Knows only files: nothing is measured here.
+The papers' claims by id, each with ours, measured, simulated or fitted, or a reason; elasticity on random graphs;
+peers by workload; the machine's limits. What wasn't run is said. Knows only files: nothing is measured here.
 """
 
 from __future__ import annotations
@@ -45,10 +45,15 @@ REASONS = {
 def main() -> int:
     claims = [row for path in sorted(RESULTS.glob("figures/*.claims.csv")) for row in table(path)]
     peers = {path.stem.removeprefix("peers-"): table(path) for path in sorted(RESULTS.glob("peers-*.csv"))}
+    elastic = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("elastic-*.json"))]
     micro = sorted(RESULTS.glob("micro-*.json"), key=lambda path: path.stat().st_mtime)
-    text = "\n".join([*head(), *claims_part(claims), *peers_part(peers), *micro_part(micro[-1] if micro else None)])
+    parts = (head(), claims_part(claims), elastic_part(elastic), peers_part(peers), micro_part(micro[-1:]))
+    text = "\n".join(line for part in parts for line in part)
     PAGE.write_text(text.rstrip() + "\n")
-    print(f"{PAGE}: {len(claims)} claims, {len(peers)} works of peers, {len(micro)} micro tables")
+    print(
+        f"{PAGE}: {len(claims)} claims, {len(elastic)} seeds of elasticity, {len(peers)} works of peers, "
+        f"{len(micro)} micro tables"
+    )
     return 0
 
 
@@ -63,9 +68,9 @@ def head() -> Iterator[str]:
     yield ""
     yield "Written by `./dev bench page` of what these commands leave in `bench/results`; run them first, for yours:"
     yield "`./dev bench figures --all`, `./dev bench figures measured settled_job`, `./dev bench peers --work NAME`,"
-    yield "`./dev bench micro`, `./dev bench rescale`. A figure is *measured* on the machine named, or *simulated* on a"
-    yield "model of the papers'; it is *fitted* where a constant of the model was chosen so that this very claim comes"
-    yield "out: it proves little."
+    yield "`./dev bench elastic --seed S`, `./dev bench micro`, `./dev bench rescale`. A figure is *measured* on the"
+    yield "machine named, or *simulated* on a model of the papers'; it is *fitted* where a constant of the model was"
+    yield "chosen so that this very claim comes out: it proves little."
     yield ""
 
 
@@ -121,6 +126,38 @@ def made_of(rows: Sequence[Mapping[str, str]]) -> str:
     return f"{when}, commit {', '.join(commits) or 'unknown'}"
 
 
+# --- elasticity -------------------------------------------------------------------------------------------------------
+
+
+def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield "## Elasticity on random graphs"
+    yield ""
+    if not seeds:
+        yield "Not run: `./dev bench elastic --graphs 20 --seed 1`, and other seeds."
+        yield ""
+        return
+    yield "Measured: what default settings found from cold, by the best of a static search in the same job; both take"
+    yield "turns. `./dev bench elastic --graphs 20 --seed S`."
+    yield ""
+    yield "| seed | graphs | within 5 % of the best | median | worst | last change, median | none afterwards | made |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for seed in seeds:
+        options, machine, graphs = seed["options"], seed["machine"], seed["graphs"]
+        shares = [one["share"] for one in graphs]
+        cells = (
+            str(options["seed"]),
+            str(len(graphs)),
+            f"{sum(share >= 0.95 for share in shares) / len(shares):.0%}",
+            f"{statistics.median(shares):.3f}",
+            f"{min(shares):.3f}",
+            f"{statistics.median(one['settled'] for one in graphs):.1f} s",
+            f"{sum(one['changes'] == 0 for one in graphs) / len(graphs):.0%} in {options['steady']} periods",
+            f"{machine['date']}, {machine['commit']}, {machine['CPU']}, {machine['cores']} cores",
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
 # --- peers ------------------------------------------------------------------------------------------------------------
 
 
@@ -172,13 +209,13 @@ def median_of(rows: Sequence[Mapping[str, str]], system: str, what: str) -> floa
 # --- micro ------------------------------------------------------------------------------------------------------------
 
 
-def micro_part(path: Path | None) -> Iterator[str]:
+def micro_part(newest: Sequence[Path]) -> Iterator[str]:
     yield "## Parts of the engine, beside physical limits"
     yield ""
-    if path is None:
+    if not newest:
         yield "Not run: `./dev bench micro`."
         return
-    kept: dict[str, Any] = json.loads(path.read_text())
+    kept: dict[str, Any] = json.loads(newest[0].read_text())
     yield ", ".join(f"{name} {value}" for name, value in kept["machine"].items()) + "."
     yield ""
     yield "| what | ours | limit | unit | ratio | limit is |"

@@ -66,6 +66,10 @@ def test_it_shows_what_there_is(results: Path) -> None:
     row = {"what": "a hop", "value": 2.0, "limit": [1.0, 3.0], "unit": "ns", "ratio": 1.0, "limit_what": "SPSC"}
     micro = {"machine": {"CPU": "a CPU", "commit": "abc1234"}, "rows": [row]}
     (results / "micro-abc1234.json").write_text(json.dumps(micro))
+    graphs = [{"share": 0.9, "settled": 10.0, "changes": 0}, {"share": 1.0, "settled": 20.0, "changes": 3}]
+    machine = {"CPU": "a CPU", "cores": 2, "commit": "abc1234", "date": "2025-01-02 03:04"}
+    elastic = {"machine": machine, "options": {"seed": 7, "steady": 20}, "graphs": graphs}
+    (results / "elastic-7.json").write_text(json.dumps(elastic))
     assert page.main() == 0
     text = (results / "page.md").read_text()
     assert "| C000-3 | up to 22x / at 16 KiB | 30x | reproduced, measured |  |" in text
@@ -74,6 +78,8 @@ def test_it_shows_what_there_is(results: Path) -> None:
     assert "| polars | 4 | 0.50x: it is slower |" in text
     assert "| ray |" not in text
     assert "- ray failed: E" in text
+    made = "2025-01-02 03:04, abc1234, a CPU, 2 cores"
+    assert f"| 7 | 2 | 50% | 0.950 | 0.900 | 15.0 s | 50% in 20 periods | {made} |" in text
     assert "| a hop | 2 | 2 | ns | 1 | SPSC |" in text
     assert "2025-01-02 03:04, commit abc1234" in text
 
@@ -86,3 +92,4 @@ def test_no_claim_is_left_out(results: Path) -> None:
             assert f"| {paper}-{number} | | " in text
     assert text.count("not run") == sum(page.COUNTS.values()) - len(page.REASONS)
     assert "Not run: `./dev bench micro`" in text
+    assert "Not run: `./dev bench elastic --graphs 20 --seed 1`" in text
