@@ -47,7 +47,7 @@ def main() -> int:
     peers = {path.stem.removeprefix("peers-"): table(path) for path in sorted(RESULTS.glob("peers-*.csv"))}
     elastic = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("elastic-*.json"))]
     micro = sorted(RESULTS.glob("micro-*.json"), key=lambda path: path.stat().st_mtime)
-    parts = (head(), claims_part(claims), elastic_part(elastic), peers_part(peers), micro_part(micro[-1:]))
+    parts = (head(), claims_part(claims), elastic_part(elastic), peers_part(peers), micro_part(micro[-1] if micro else None))
     text = "\n".join(line for part in parts for line in part)
     PAGE.write_text(text.rstrip() + "\n")
     print(
@@ -137,7 +137,7 @@ def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
         return
     yield "Measured: what default settings found from cold, by the best of a static search in the same job; both take"
-    yield "turns. `./dev bench elastic --graphs 20 --seed S`."
+    yield "turns. `./dev bench elastic --graphs 20 --seed S`, with `--steady` for other than 20 periods afterwards."
     yield ""
     yield "| seed | graphs | within 5 % of the best | median | worst | last change, median | none afterwards | made |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -209,13 +209,13 @@ def median_of(rows: Sequence[Mapping[str, str]], system: str, what: str) -> floa
 # --- micro ------------------------------------------------------------------------------------------------------------
 
 
-def micro_part(newest: Sequence[Path]) -> Iterator[str]:
+def micro_part(path: Path | None) -> Iterator[str]:
     yield "## Parts of the engine, beside physical limits"
     yield ""
-    if not newest:
+    if path is None:
         yield "Not run: `./dev bench micro`."
         return
-    kept: dict[str, Any] = json.loads(newest[0].read_text())
+    kept: dict[str, Any] = json.loads(path.read_text())
     yield ", ".join(f"{name} {value}" for name, value in kept["machine"].items()) + "."
     yield ""
     yield "| what | ours | limit | unit | ratio | limit is |"
