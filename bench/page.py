@@ -47,7 +47,13 @@ def main() -> int:
     peers = {path.stem.removeprefix("peers-"): table(path) for path in sorted(RESULTS.glob("peers-*.csv"))}
     elastic = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("elastic-*.json"))]
     micro = sorted(RESULTS.glob("micro-*.json"), key=lambda path: path.stat().st_mtime)
-    parts = (head(), claims_part(claims), elastic_part(elastic), peers_part(peers), micro_part(micro[-1] if micro else None))
+    parts = (
+        head(),
+        claims_part(claims),
+        elastic_part(elastic),
+        peers_part(peers),
+        micro_part(micro[-1] if micro else None),
+    )
     text = "\n".join(line for part in parts for line in part)
     PAGE.write_text(text.rstrip() + "\n")
     print(
@@ -137,7 +143,7 @@ def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
         return
     yield "Measured: what default settings found from cold, by the best of a static search in the same job; both take"
-    yield "turns. `./dev bench elastic --graphs 20 --seed S`, with `--steady` for other than 20 periods afterwards."
+    yield "turns. `./dev bench elastic --graphs 20 --seed S`; `--steady` sets the periods afterwards."
     yield ""
     yield "| seed | graphs | within 5 % of the best | median | worst | last change, median | none afterwards | made |"
     yield "|---|---|---|---|---|---|---|---|"
