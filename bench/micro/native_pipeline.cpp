@@ -6,6 +6,8 @@
 //                         [run=256] [deep_copy=0]
 //
 // operators > 0: that one pipeline alone, instead of the set.
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -70,6 +72,26 @@ Shape manual(const Shape& shape) {
   one.threads = 1;
   return one;
 }
+
+// Threads that are started meanwhile stay on the first core that this process may use.
+class OneCore {
+ public:
+  OneCore() {
+    (void)sched_getaffinity(0, sizeof all_, &all_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
+      if (CPU_ISSET(core, &all_)) CPU_SET(core, &one);
+    }
+    (void)sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCore() { (void)sched_setaffinity(0, sizeof all_, &all_); }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+ private:
+  cpu_set_t all_;
+};
 
 // Few queues at equal distances, and the threads to serve them, by short looks.
 Shape best_placement(const Shape& shape, unsigned threads, double seconds, std::string& placement) {
@@ -138,6 +160,18 @@ void second_thread_row(const Shape& shape, const Effort& effort) {
   print(row);
 }
 
+// What a second core brings them: one scheduler thread and the source that helps it, on all cores and on the first one alone.
+void second_core_row(const Shape& shape, const Effort& effort) {
+  Shape dynamic = shape;
+  dynamic.models = all(ThreadingModel::Dynamic);
+  dynamic.threads = 1;
+  rate_row({.key = key_of(shape) + ".core", .what = name_of(shape) + ", all dynamic, one thread", .limit_what = "on one core"}, dynamic,
+           effort, [&] {
+             const OneCore alone;
+             return measure(dynamic, effort.seconds).rate();
+           });
+}
+
 void dedicated_row(const Shape& shape, const Effort& effort) {
   Shape dedicated = shape;
   dedicated.models = all(ThreadingModel::Dedicated);
@@ -156,7 +190,10 @@ void best_row(const Shape& shape, unsigned threads, const Effort& effort) {
 void one_pipeline(const Shape& shape, unsigned threads, const Effort& effort) {
   manual_row(shape, effort);
   for (unsigned count = 1; count <= threads; ++count) dynamic_row(shape, count, effort);
-  if (shape.operators == 1000) second_thread_row(shape, effort);
+  if (shape.operators == 1000) {
+    second_thread_row(shape, effort);
+    second_core_row(shape, effort);
+  }
   best_row(shape, threads, effort);
   dedicated_row(shape, effort);
 }

@@ -54,6 +54,7 @@ TARGETS = {
     "pipeline.100.1.128.dynamic.2": Target(Of.OURS, least=6e6),
     "pipeline.100.1.128.dynamic.1": Target(Of.OURS, least=6e6),
     "pipeline.1000.1.128.second": Target(Of.RATIO, least=1.3),
+    "pipeline.1000.1.128.core": Target(Of.RATIO, least=1.3),
     "pipeline.100.10000.128.halves": Target(Of.RATIO, least=1.8),
     "pipeline.100.100.128.best": Target(Of.RATIO, least=1.8),
     "pipeline.100.100.16384.best": Target(Of.RATIO, least=1.8),
