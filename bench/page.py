@@ -135,6 +135,15 @@ def made_of(rows: Sequence[Mapping[str, str]]) -> str:
 # --- elasticity -------------------------------------------------------------------------------------------------------
 
 
+def turns_of(options: Mapping[str, Any]) -> str:
+    """How many turns a graph got.
+
+    >>> turns_of({"turns": 7, "most": 40}), turns_of({"turns": 7})
+    ('7 to 40', '7')
+    """
+    return f"{options['turns']} to {options['most']}" if "most" in options else str(options["turns"])
+
+
 def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield "## Elasticity on random graphs"
     yield ""
@@ -142,11 +151,12 @@ def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "Not run: `./dev bench elastic --graphs 20 --seed 1`, and other seeds."
         yield ""
         return
-    yield "Measured: what default settings found from cold, by the best of a static search in the same job; both take"
-    yield "turns. `./dev bench elastic --graphs 20 --seed S`; `--steady` sets the periods afterwards."
+    yield "Measured: what default settings found from cold, by the best of a static search in the same job. Both take"
+    yield "turns until the median of their ratios is known to 1 %, or there were as many as the table says."
+    yield "`./dev bench elastic --graphs 20 --seed S`; `--steady` sets the periods afterwards."
     yield ""
-    yield "| seed | graphs | within 5 % of the best | median | worst | last change, median | none afterwards | made |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| seed | graphs | within 5 % | median | worst | last change, median | none afterwards | turns | made |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for seed in seeds:
         options, machine, graphs = seed["options"], seed["machine"], seed["graphs"]
         shares = [one["share"] for one in graphs]
@@ -158,6 +168,7 @@ def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{min(shares):.3f}",
             f"{statistics.median(one['settled'] for one in graphs):.1f} s",
             f"{sum(one['changes'] == 0 for one in graphs) / len(graphs):.0%} in {options['steady']} periods",
+            turns_of(options),
             f"{machine['date']}, {machine['commit']}, {machine['CPU']}, {machine['cores']} cores",
         )
         yield f"| {' | '.join(cells)} |"

@@ -68,7 +68,7 @@ def test_it_shows_what_there_is(results: Path) -> None:
     (results / "micro-abc1234.json").write_text(json.dumps(micro))
     graphs = [{"share": 0.9, "settled": 10.0, "changes": 0}, {"share": 1.0, "settled": 20.0, "changes": 3}]
     machine = {"CPU": "a CPU", "cores": 2, "commit": "abc1234", "date": "2025-01-02 03:04"}
-    elastic = {"machine": machine, "options": {"seed": 7, "steady": 20}, "graphs": graphs}
+    elastic = {"machine": machine, "options": {"seed": 7, "steady": 20, "turns": 7, "most": 40}, "graphs": graphs}
     (results / "elastic-7.json").write_text(json.dumps(elastic))
     assert page.main() == 0
     text = (results / "page.md").read_text()
@@ -79,7 +79,7 @@ def test_it_shows_what_there_is(results: Path) -> None:
     assert "| ray |" not in text
     assert "- ray failed: E" in text
     made = "2025-01-02 03:04, abc1234, a CPU, 2 cores"
-    assert f"| 7 | 2 | 50% | 0.950 | 0.900 | 15.0 s | 50% in 20 periods | {made} |" in text
+    assert f"| 7 | 2 | 50% | 0.950 | 0.900 | 15.0 s | 50% in 20 periods | 7 to 40 | {made} |" in text
     assert "| a hop | 2 | 2 | ns | 1 | SPSC |" in text
     assert "2025-01-02 03:04, commit abc1234" in text
 
