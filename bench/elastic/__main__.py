@@ -156,6 +156,8 @@ def main() -> int:
     parser.add_argument("--error", type=float, default=0.01, help="standard error that takes no more turns (0.01)")
     parser.add_argument("--turn", type=float, default=0.5, help="seconds for each turn (0.5)")
     options = parser.parse_args()
+    if options.turns < 2:
+        parser.error("--turns: at least 2, as one turn says nothing of its error")
     found: list[Outcome] = []
     started = time.monotonic()
     for number in range(options.first, options.first + options.graphs):
