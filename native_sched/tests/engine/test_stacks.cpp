@@ -1,5 +1,6 @@
 // The stack that a thread needs doesn't grow with the pipeline, whatever its operators' models and whatever they give: small stacks, long
-// pipelines, and queues that are full.
+// pipelines, and queues that are full. REL_STACK_OPERATORS: how many in the longest pipeline of full queues (./dev bench stacks: 10,000).
+#include <cstdlib>
 #include <latch>
 
 #include "text_rows.hpp"
@@ -9,6 +10,11 @@ using namespace rayelastic;
 using namespace rayelastic::check;
 
 namespace {
+
+std::size_t stack_operators() {
+  const char* given = std::getenv("REL_STACK_OPERATORS");
+  return given != nullptr ? std::strtoul(given, nullptr, 10) : kSanitized ? 500 : 2'000;
+}
 
 constexpr std::size_t kStack = (kSanitized ? 4096 : 512) * 1024UL;  // the system's default is 8 MiB
 
@@ -63,17 +69,17 @@ void expand_and_shrink(std::size_t pairs, const std::string& models, unsigned th
 }  // namespace
 
 TEST(a_long_pipeline_of_full_queues_behind_a_sink_that_stands_still) {
-  constexpr std::size_t kLength = kSanitized ? 500 : 2'000;
+  const std::size_t length = stack_operators();
   constexpr std::size_t kRecords = 4;
-  constexpr auto kRows = static_cast<std::int64_t>(kLength * kRecords + 1'000);
+  const auto rows = static_cast<std::int64_t>(length * kRecords + 1'000);
   for (const unsigned threads : {1U, 2U, 8U}) {
     const ThreadStacks small(kStack);
     const auto standing = std::make_shared<Standing>();
     Rig rig({.queue_records = kRecords});
-    OperatorId previous = rig.add(source(0, kRows));
-    for (std::size_t index = 0; index <= kLength; ++index) {
-      OperatorSpec spec = index == kLength ? standing_sink(standing) : pass("pass");
-      spec.model = index == kLength ? ThreadingModel::Dedicated : ThreadingModel::Dynamic;  // no helper shall stand in the sink
+    OperatorId previous = rig.add(source(0, rows));
+    for (std::size_t index = 0; index <= length; ++index) {
+      OperatorSpec spec = index == length ? standing_sink(standing) : pass("pass");
+      spec.model = index == length ? ThreadingModel::Dedicated : ThreadingModel::Dynamic;  // no helper shall stand in the sink
       const OperatorId id = rig.add(std::move(spec));
       rig.scheduler.connect(previous, id);
       previous = id;
@@ -82,11 +88,11 @@ TEST(a_long_pipeline_of_full_queues_behind_a_sink_that_stands_still) {
     CHECK(eventually([&] {
       std::size_t queued = 0;
       for (const OperatorSample& each : rig.scheduler.sample().operators) queued += each.queued;
-      return queued >= kLength * kRecords * 9 / 10;
+      return queued >= length * kRecords * 9 / 10;
     }));
     standing->open.count_down();
     rig.finish();
-    expect_rows(*standing, kRows);
+    expect_rows(*standing, rows);
   }
 }
 
