@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.peers.work import Work
 
-ROWS = 100_000
+ROWS = 500_000
 MAPS = 100
 
 

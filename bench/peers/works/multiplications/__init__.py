@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.peers.work import Work
 
-ROWS = 10_000
+ROWS = 100_000
 TIMES = 10_000
 
 

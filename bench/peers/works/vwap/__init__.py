@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.peers.work import Work
 
-ROWS = 500_000
+ROWS = 2_000_000
 SYMBOLS = 500
 SEED = 20_191
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.peers.work import Work
 
-SENTENCES = 200_000
+SENTENCES = 1_000_000
 WORDS = 10  # in a sentence
 VOCABULARY = 50_000
 SEED = 20_190  # the Zipf exponent is 1, as for natural text
