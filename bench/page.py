@@ -233,7 +233,8 @@ def micro_part(path: Path | None) -> Iterator[str]:
         yield "Not run: `./dev bench micro`."
         return
     kept: dict[str, Any] = json.loads(path.read_text())
-    yield ", ".join(f"{name} {value}" for name, value in kept["machine"].items()) + "."
+    machine = ", ".join(f"{name} {value}" for name, value in kept["machine"].items())
+    yield f"{machine}. {'`./dev bench micro --quick`: coarse.' if kept.get('quick') else '`./dev bench micro`.'}"
     yield ""
     yield "| what | ours | limit | unit | ratio | limit is |"
     yield "|---|---|---|---|---|---|"

@@ -64,7 +64,7 @@ def test_it_shows_what_there_is(results: Path) -> None:
         [peer("rayelastic", 0.5), peer("cpython", 2.0), peer("polars", 0.25), peer("ray", 0, "failed: E")],
     )
     row = {"what": "a hop", "value": 2.0, "limit": [1.0, 3.0], "unit": "ns", "ratio": 1.0, "limit_what": "SPSC"}
-    micro = {"machine": {"CPU": "a CPU", "commit": "abc1234"}, "rows": [row]}
+    micro = {"machine": {"CPU": "a CPU", "commit": "abc1234"}, "quick": True, "rows": [row]}
     (results / "micro-abc1234.json").write_text(json.dumps(micro))
     graphs = [{"share": 0.9, "settled": 10.0, "changes": 0}, {"share": 1.0, "settled": 20.0, "changes": 3}]
     machine = {"CPU": "a CPU", "cores": 2, "commit": "abc1234", "date": "2025-01-02 03:04"}
@@ -82,6 +82,7 @@ def test_it_shows_what_there_is(results: Path) -> None:
     assert f"| 7 | 2 | 50% | 0.950 | 0.900 | 15.0 s | 50% in 20 periods | 7 to 40 | {made} |" in text
     assert "| a hop | 2 | 2 | ns | 1 | SPSC |" in text
     assert "2025-01-02 03:04, commit abc1234" in text
+    assert "CPU a CPU, commit abc1234. `./dev bench micro --quick`: coarse." in text
 
 
 def test_no_claim_is_left_out(results: Path) -> None:
