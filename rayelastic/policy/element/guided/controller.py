@@ -139,11 +139,7 @@ class GuidedMultiLevelElasticity:
             return None
         self._budget, self._others = budget, OtherProcesses()
         now = _in_force(observation)
-        bounds = self._bounds(observation)
-        # One CPU is what a source's thread takes: a second thread would take a sibling's.
-        alone = bounds.cpus <= 1 and bounds.maximum <= 1
-        queued = now.queued - bounds.movable if alone else now.queued
-        start = Configuration(min(now.threads, bounds.maximum), queued)
+        start = Configuration(min(now.threads, self._limits(observation)[1]), now.queued)
         part = f"its part of the host is {counted(budget, 'CPU')}" if budget is not None else "it has the host alone"
         return self._begin(observation, start, f"{part} now", "fair shares")
 
