@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import Job, LocalControl, prepare
-from rayelastic.policy.element.cpu_budgets import BudgetThresholds, CpuBudgets
+from rayelastic.policy.element.cpu_budgets import BudgetThresholds, CpuBudget, CpuBudgets
 from rayelastic.runtime.element.host import InProcessHost
+from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.job.levels import budget_loop
 from rayelastic.runtime.loops.elasticity import replay
@@ -85,6 +86,15 @@ def await_passes(job: Job, wanted: int) -> list[Adaptation]:
     raise AssertionError("\n".join(map(str, of_elements(job))))
 
 
+def await_pass(job: Job, wanted: Callable[[Adaptation], bool]) -> Adaptation:
+    for _ in range(PATIENCE):
+        for done in of_elements(job):
+            if wanted(done):
+                return done
+        job.pause(PERIOD)
+    raise AssertionError("\n".join(map(str, of_elements(job))))
+
+
 @pytest.mark.usefixtures("two_cpus")
 def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> None:
     job = rel.start(numbers(), config(journal=str(tmp_path / "{pe}.jsonl")))
@@ -105,6 +115,29 @@ def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> No
     for pe in job.status.pes:
         assert [again for _, again in replay(tmp_path / f"{pe.pe}.jsonl")]
         assert all(done.decision == again for done, again in replay(tmp_path / f"{pe.pe}.jsonl"))
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_queues_stay_where_the_part_is_one_cpu_and_the_sibling_leaves_its_own_idle() -> None:
+    spec, host = prepare(numbers(), rel.JobConfig(pes=1, remember=False, adaptation_period=PERIOD)), InProcessHost()
+    coordinator = Coordinator(spec, host)
+    job = Job("numbers", LocalControl(coordinator), numbers())
+    try:
+        job._start()
+        element = host.find_pes()[0].within(10)
+        assert isinstance(element, ProcessingElement)
+        assert element._running is not None
+        element.pause_levels(True)
+        element._running.scheduler.apply(1, {element._running.ids["map4"]: "dynamic"})
+        element.share_host(CpuBudget(1, 2, siblings=0.3))
+        element.pause_levels(False)
+        begun = await_pass(job, lambda done: done.decision.reason.startswith("its part of the host is 1 CPU now"))
+        then = await_pass(job, lambda done: done.number == begun.number + 1).observation
+        assert (begun.observation.queued, then.queued) == ({"map4"}, {"map4"}), "it would use less than there is"
+    finally:
+        job.cancel(drain=False)
+        job.close()
+        coordinator.close()
 
 
 @pytest.mark.usefixtures("two_cpus")
