@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import statistics
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,7 +112,8 @@ def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> No
     for done in seen:
         assert (done.observation.cpu_count, done.observation.maximum_threads) == (1, 1)
         assert done.decision.thread_count == 1
-        assert done.observation.own_cpu < 1.9, "what its sibling in this process uses isn't its own"
+    own = [statistics.fmean(done.observation.own_cpu for done in seen if done.pe == pe) for pe in first]
+    assert sum(own) < 3, "there are two, and what its sibling in this process uses isn't its own"
     for pe in job.status.pes:
         assert [again for _, again in replay(tmp_path / f"{pe.pe}.jsonl")]
         assert all(done.decision == again for done, again in replay(tmp_path / f"{pe.pe}.jsonl"))
