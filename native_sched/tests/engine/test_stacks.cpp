@@ -70,6 +70,7 @@ void expand_and_shrink(std::size_t pairs, const std::string& models, unsigned th
 
 TEST(a_long_pipeline_of_full_queues_behind_a_sink_that_stands_still) {
   const std::size_t length = stack_operators();
+  CHECK(length > 0);
   constexpr std::size_t kRecords = 4;
   const auto rows = static_cast<std::int64_t>(length * kRecords + 1'000);
   for (const unsigned threads : {1U, 2U, 8U}) {
