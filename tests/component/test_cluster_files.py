@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +43,34 @@ def test_the_launchers_file_fits_rays_schema() -> None:
         jsonschema.validate(file | {"head_start_commands": []}, ray_schema())
 
 
+def test_the_launcher_installs_the_wheel_by_its_path(tmp_path: Path) -> None:
+    """Somebody else may have the name in a package index."""
+    command = yaml.safe_load((CLUSTER / "launcher.yaml").read_text())["setup_commands"][1]
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    wheels = tmp_path / "rayelastic-wheels"
+    wheels.mkdir()
+    for tag in (f"{python}-{python}-manylinux_2_28_{platform.machine()}", "cp399-cp399-manylinux_2_28_x86_64"):
+        (wheels / f"rayelastic-9.8.7-{tag}.whl").touch()
+    (wheels / f"rayelastic-9.8.7-{python}-{python}-manylinux_2_28_other.whl").touch()
+    programs = tmp_path / "rayelastic-env" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "python").symlink_to(sys.executable)
+    (programs / "pip").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (programs / "pip").chmod(0o755)
+    (tmp_path / "python3").symlink_to("/bin/true")  # the environment is there already
+    environment = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
+    wheel = wheels / f"rayelastic-9.8.7-{python}-{python}-manylinux_2_28_{platform.machine()}.whl"
+    assert done.stdout.split() == ["install", f"{wheel}[spark]"]
+    for file in CLUSTER.glob("*"):
+        installs = re.findall(r"pip install.*?\brayelastic\[.*", file.read_text())
+        assert not installs, f"{file.name} takes a name from an index"
+
+
 def test_what_the_launcher_submits_runs_in_the_environment_that_it_made(tmp_path: Path) -> None:
     file = yaml.safe_load((CLUSTER / "launcher.yaml").read_text())
-    installs, on_path = file["setup_commands"][-2:]
+    on_path = file["setup_commands"][-1]
     assert file["file_mounts"]["~/rayelastic-wheels"] == "dist"  # where ./dev wheels leaves them
-    assert "--find-links ~/rayelastic-wheels" in installs
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     (tmp_path / ".bashrc").touch()
     for _ in range(2):  # `ray up` again repeats it
