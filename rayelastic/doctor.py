@@ -186,7 +186,7 @@ def _process_start(environment: Mapping[str, str]) -> Finding:
 
 def _compiler() -> Finding:
     way_out = "pip install numba; without it every function runs in the Python lane"
-    return _package("compiler", "numba", way_out)
+    return _package("Numba", "numba", way_out)
 
 
 def _cache() -> Finding:
@@ -234,17 +234,19 @@ def _has_spark() -> bool:
 def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
     if importlib.util.find_spec("ray") is None:
         return Finding("Ray cluster", False, "can't be asked without Ray", "Install Ray first")
-    named = address or environment.get("RAY_ADDRESS") or find_cluster()
+    asked_for = address or environment.get("RAY_ADDRESS")
+    named = asked_for or find_cluster()
     if not named:
         return Finding("Ray cluster", True, "none runs here; rel.submit starts one, with a token")
     if ":" not in named or "://" in named:
         return Finding("Ray cluster", False, f"{named!r} is no host:port", "Set RAY_ADDRESS to the head's host:6379")
     answered = probe(named)
+    if answered.problem and not asked_for:  # one that runs here may be somebody else's
+        advice = f"If it isn't yours, set RAY_ADDRESS=local: rel.submit starts a cluster then. {answered.way_out}"
+        return Finding("Ray cluster", False, answered.problem, advice, optional=True)
     if answered.problem:
         return Finding("Ray cluster", False, answered.problem, answered.way_out)
-    joined = (
-        "" if address or environment.get("RAY_ADDRESS") else "; rel.submit joins it unless RAY_ADDRESS=local is set"
-    )
+    joined = "" if asked_for else "; rel.submit joins it unless RAY_ADDRESS=local is set"
     found = f"{named}: {counted(answered.nodes, 'node')} alive{joined}"
     if not answered.token:
         return Finding("Ray cluster", True, f"{found}; open to everybody on the network", TOKEN_ADVICE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import SparkError
+from rayelastic.errors import SetupError, SparkError
 from rayelastic.on_ray.cluster import cpu_count, has_java, logs_folder, wait_until_ended
 from rayelastic.on_ray.connect import ensure_ray, is_connected, warn_of_release
 from rayelastic.on_ray.java import Java, ensure_java
@@ -69,6 +70,7 @@ def session(
         address: the Ray cluster, as for `rel.submit`.
 
     Raises:
+        SetupError: PySpark or RayDP isn't installed.
         JavaNotFoundError: no Java that Spark runs on.
         RayUnreachableError: no Ray at the address.
         SparkError: not enough CPUs, Ray was started without Java, or Spark didn't start.
@@ -79,6 +81,8 @@ def session(
         ...     spark.range(1000).count()
         1000
     """
+    if missing := [name for name in ("pyspark", "raydp") if importlib.util.find_spec(name) is None]:
+        raise SetupError(f"{' and '.join(missing)} not installed", way_out="pip install 'rayelastic[spark]'")
     warn_of_release("pyspark")
     connected = is_connected()
     java = ensure_java()
