@@ -1,7 +1,7 @@
 """Aggregates: what can be computed over the tuples of a key, and which fields come out.
 
 All of them run in C++ over records, and can be merged, so windows share what they have in common. Nulls are left out,
-as in SQL; a key that had nothing but nulls gives null, so their output is nullable where the field is. `count` and
+as in SQL (`first` and `last` can count them); a key with nothing but nulls gives null, so their output is nullable where the field is. `count` and
 `distinct` are never null, `stddev` and `top_k` may always be.
 """
 
@@ -75,7 +75,8 @@ class AggregateSpec:
         function: what is computed.
         field: of what; None: of tuples.
         weight: field of the weights of a weighted mean.
-        first: degrees of freedom of a standard deviation; rank of a largest value, from 0; probability of a quantile.
+        first: degrees of freedom of a standard deviation; rank of a largest value, from 0; probability of a quantile;
+            1 for a first or last value that may be a null.
         second: ranks kept of largest values; relative error of a quantile.
     """
 
@@ -91,6 +92,8 @@ class AggregateSpec:
             arguments.append(f"{self.first:g}")
         if self.function is AggregateFunction.LARGEST:
             arguments.append(f"{self.first + 1:g}")
+        if self.function in (AggregateFunction.FIRST, AggregateFunction.LAST) and self.first:
+            arguments.append("nulls")
         return f"{self.function.value}({', '.join(arguments)})"
 
 
@@ -176,14 +179,31 @@ def mean(field: str) -> AggregateSpec:
     return AggregateSpec(AggregateFunction.MEAN, field)
 
 
-def first(field: str) -> AggregateSpec:
-    """Keep the first value of the key that isn't null, of the field's type; null if there is none."""
-    return AggregateSpec(AggregateFunction.FIRST, field)
+def first(field: str, *, nulls: bool = False) -> AggregateSpec:
+    """Keep the first value of the key, of the field's type. Nulls as for ``last``."""
+    return AggregateSpec(AggregateFunction.FIRST, field, first=float(nulls))
 
 
-def last(field: str) -> AggregateSpec:
-    """Keep the latest value of the key that isn't null, of the field's type; null if there is none."""
-    return AggregateSpec(AggregateFunction.LAST, field)
+def last(field: str, *, nulls: bool = False) -> AggregateSpec:
+    """Keep the latest value of the key, of the field's type.
+
+    Each field is kept by itself, so fields of several tuples may come together in one result.
+
+    Args:
+        field: of which.
+        nulls: False: ignore nulls; the result is null only if there is no other value (SQL's IGNORE NULLS). True: a
+            null is a value; with all fields kept so, the result is the latest tuple (RESPECT NULLS).
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("prices")
+    >>> rows = rel.rows([(1, 9), (2, None)], schema={"at": int, "price": int | None})
+    >>> latest = {"at": rel.last("at"), "known": rel.last("price"), "price": rel.last("price", nulls=True)}
+    >>> topology.source("rows", rows).aggregate("latest", **latest).sink("out", rel.list())
+    <sink out>
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [(2, 9, None)]
+    """
+    return AggregateSpec(AggregateFunction.LAST, field, first=float(nulls))
 
 
 def weighted_mean(field: str, weight: str) -> AggregateSpec:

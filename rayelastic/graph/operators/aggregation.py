@@ -101,7 +101,9 @@ def aggregate_in_two_steps(
             (OutputPort(OUT, gives),),
             keys=up.keys,
         )
-    second = {output: AggregateSpec(_SECOND[spec.function], output) for output, spec in wanted.items()}
+    second = {
+        output: AggregateSpec(_SECOND[spec.function], output, first=spec.first) for output, spec in wanted.items()
+    }
     return partial, aggregate(up.behind(partial, up.keys), name, second)
 
 

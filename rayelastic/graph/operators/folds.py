@@ -119,5 +119,5 @@ def _keyed(name: str, up: Upstream, made: Schema) -> Schema:
 
 def _latest(name: str, up: Upstream, made: OperatorSpec) -> OperatorSpec:
     behind = up.behind(made, up.keys)
-    latest = {field: last(field) for field in behind.schema.names if field not in up.keys}
+    latest = {field: last(field, nulls=True) for field in behind.schema.names if field not in up.keys}
     return aggregate(behind, name, latest)

@@ -136,7 +136,7 @@ std::uint64_t Accumulators::layout() const noexcept {
   for (const AggregateStep& step : steps_) {
     const std::uint64_t type = step.field == nullptr ? 0 : static_cast<std::uint64_t>(step.field->type) + 1;
     digest = hash_of(digest ^ (static_cast<std::uint64_t>(step.aggregate.function) << 32 | type << 16 | step.state_offset));
-    digest = hash_of(digest ^ std::bit_cast<std::uint64_t>(step.aggregate.second));
+    digest = hash_of(digest ^ std::bit_cast<std::uint64_t>(step.aggregate.second) ^ (counts_nulls(step.aggregate) ? 1 : 0));
   }
   return digest;
 }

@@ -1,4 +1,6 @@
 // Min, max, first, last. The state is a value of 8 bytes (16 for texts, decimals and UUIDs), then the number of values that weren't null.
+// First and last that count nulls (Aggregate::first is 1) have in its place whether there is a value, a null, or nothing: so the fields of a
+// record, each kept by an aggregate of its own, stay those of one record.
 #include <cmath>
 
 #include "operators/aggregate/aggregate_step.hpp"
@@ -62,6 +64,45 @@ bool merge(const AggregateStep& step, std::byte* into, const std::byte* later) {
   return true;
 }
 
+enum Held : std::int64_t { kNothing, kValue, kNull };
+
+template <AggregateFunction kFunction, typename Value>
+void hold(const AggregateStep& step, const std::byte* from, std::byte* state, Held what) {
+  std::byte* held = state + kValueBytes<Value>;
+  if (kFunction == AggregateFunction::First && load<std::int64_t>(held) != kNothing) return;
+  const Value value = what == kValue ? load<Value>(from) : Value{};
+  if constexpr (std::is_same_v<Value, StringView>) {
+    step.rooms->assign(*reinterpret_cast<StringView*>(state), value.data(), value.length);
+  } else {
+    store(state, value);
+  }
+  store<std::int64_t>(held, what);
+}
+
+template <AggregateFunction kFunction, typename Value>
+std::ptrdiff_t update_with_nulls(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states) {
+  const std::size_t stride = step.input->record_size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* record = records + i * stride;
+    const Held what = step.input->is_valid(record, *step.field) ? kValue : kNull;
+    hold<kFunction, Value>(step, record + step.field->offset, static_cast<std::byte*>(states[i]) + step.state_offset, what);
+  }
+  return -1;
+}
+
+template <AggregateFunction kFunction, typename Value>
+bool merge_with_nulls(const AggregateStep& step, std::byte* into, const std::byte* later) {
+  const auto held = load<std::int64_t>(later + kValueBytes<Value>);
+  if (held != kNothing) hold<kFunction, Value>(step, later, into, held == kValue ? kValue : kNull);
+  return true;
+}
+
+bool result_with_nulls(const AggregateStep& step, const std::byte* state, std::byte* target) {
+  const std::size_t size = size_of(step.output->type);
+  std::memcpy(target, state, size);
+  return load<std::int64_t>(state + (size > 8 ? size : 8)) == kValue;
+}
+
 // In a field of the value's own size.
 bool result(const AggregateStep& step, const std::byte* state, std::byte* target) {
   const std::size_t size = size_of(step.output->type);
@@ -74,6 +115,12 @@ void choose(AggregateStep& step) {
   const auto choose_type = [&step]<typename Value>(Value) {
     step.update = update<kFunction, Value>;
     step.merge = merge<kFunction, Value>;
+    if constexpr (kFunction == AggregateFunction::First || kFunction == AggregateFunction::Last) {
+      if (!counts_nulls(step.aggregate)) return;
+      step.update = update_with_nulls<kFunction, Value>;
+      step.merge = merge_with_nulls<kFunction, Value>;
+      step.result = result_with_nulls;
+    }
   };
   if (is_text(step.field->type)) {
     choose_type(StringView());

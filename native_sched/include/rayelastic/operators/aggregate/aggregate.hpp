@@ -34,10 +34,16 @@ struct Aggregate {
   AggregateFunction function = AggregateFunction::Count;
   std::string field = {};   // empty for a count of tuples; a count of a field counts what isn't null
   std::string weight = {};  // field of the weights of WeightedMean
-  double first = 0;         // Stddev: degrees of freedom taken away; Largest: rank, from 0; Quantile: probability
-  double second = 0;        // Largest: ranks kept; Quantile: relative error
+  double first = 0;   // Stddev: degrees of freedom taken away; Largest: rank, from 0; Quantile: probability; First, Last: 1 if nulls count
+  double second = 0;  // Largest: ranks kept; Quantile: relative error
   std::shared_ptr<OwnAggregate> own = {};
 };
+
+// First and Last: whether a null is a value like others.
+[[nodiscard]] inline bool counts_nulls(const Aggregate& aggregate) noexcept {
+  const bool selects = aggregate.function == AggregateFunction::First || aggregate.function == AggregateFunction::Last;
+  return selects && aggregate.first != 0;
+}
 
 enum class Emit : std::uint8_t {
   Final,   // one record a key when the input ends, in the order in which the keys came, but for those that came by `partial`
