@@ -184,6 +184,8 @@ class LinkError(RayelasticError):
 class JobFailedError(RayelasticError):
     """A job stopped because of an error; raised by ``run`` and ``job.wait``.
 
+    Its `__cause__` is the user's own exception, with its notes; None where that can't be pickled on its way from Ray.
+
     Args:
         reason: what happened, one sentence.
         job: name of the job.

@@ -27,7 +27,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.name[0] != "_"}
+        shown = [field.name for field in fields(value) if field.repr and field.name[0] != "_"]
+        return {name: plain(getattr(value, name)) for name in shown}
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset | OperatorTable):

@@ -20,7 +20,8 @@ from rayelastic.job.result import JobResult, sink_value
 from rayelastic.job.state import OperatorState
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.runtime.saved.restoring import checked
-from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import JobMetrics, JobStatus, State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metrics_port import MetricsPort
 from rayelastic.watching import Reading, Watch, in_notebook, job_html
@@ -391,4 +392,4 @@ class Job(Changing):
             operator=failure.operator,
             failing_tuple=failure.failing_tuple,
             traceback_text=failure.traceback,
-        )
+        ) from (failure.cause.error() if failure.cause is not None else None)

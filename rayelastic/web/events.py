@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.policy.element.observation import OperatorObservation
     from rayelastic.runtime.values.adaptation import Adaptation
-    from rayelastic.runtime.values.status import Failure, JobStatus, RegionCounters
+    from rayelastic.runtime.values.failure import Failure
+    from rayelastic.runtime.values.status import JobStatus, RegionCounters
 
 __all__ = ["Event", "EventKind", "event_of", "moved", "state_changes"]
 

@@ -283,6 +283,7 @@ def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> Non
         rel.submit(topology).wait(timeout=60)
     assert caught.value.operator == "inverse"
     assert "ZeroDivisionError" in caught.value.reason
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert "value=500" in str(caught.value.failing_tuple)
 
 

@@ -19,8 +19,9 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.snapshot import SnapshotFolder
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.status import State
 from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row
 
 if TYPE_CHECKING:

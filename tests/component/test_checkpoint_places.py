@@ -16,7 +16,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
 from rayelastic.runtime.snapshot import SnapshotFolder
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Failure
 from tests.component.dying_coordinator import PATIENCE, ROWS, Row
 from tests.component.readers.object_store import Store, object_store
 from tests.component.test_checkpoints import Losing

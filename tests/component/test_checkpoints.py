@@ -17,7 +17,8 @@ from rayelastic.job.job import Job
 from rayelastic.runtime.checkpoint.standstill import is_empty
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import State
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
 from tests.component.rescaling import Counted, Event, Events, Feed, Seen, check, count, flows, topology_of

@@ -24,7 +24,8 @@ from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.ingest.client import PushError, push_partition
 from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import State
 
 PATIENCE = 60.0
 SCHEMA = Schema.of({"n": int})

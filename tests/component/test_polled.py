@@ -19,7 +19,7 @@ from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.polling.poller import Poller
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Failure
 
 PATIENCE = 60.0
 ROWS = 300  # of a partition

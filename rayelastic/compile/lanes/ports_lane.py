@@ -83,7 +83,8 @@ def chosen(function: Callable[[Any], Any], ports: int) -> Callable[..., list[Any
                     raise IndexError(f"chose output {number} of {ports}")
                 lists[number].append(item)
             except Exception as error:
-                raise marked(error, index) from None
+                marked(error, index)
+                raise
         return lists
 
     return call
@@ -163,7 +164,8 @@ class PortsFunction:
                         if made is not None:
                             router.sort_into(lists, _items(made))
             except BaseException as error:
-                raise marked(error, position(tuples, rest)) from None
+                marked(error, position(tuples, rest))
+                raise
             return lists
 
         return call

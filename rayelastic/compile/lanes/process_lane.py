@@ -198,7 +198,8 @@ class ProcessFunction:
             try:
                 ticks = self._times.ticks(item[self._field])
             except (TypeError, ValueError, OverflowError) as error:
-                raise marked(error, index) from None
+                marked(error, index)
+                raise
             if ticks <= self._reached:
                 if not (self._takes_late and self._take_late(item, ticks, kept, index)):
                     late.append(item)
@@ -216,7 +217,8 @@ class ProcessFunction:
         try:
             return bool(self._instance.on_late(item, kept.state, self._out, self._reached))
         except Exception as error:
-            raise marked(error, index) from None
+            marked(error, index)
+            raise
 
     def _take_now(self, tuples: Sequence[Any], keys: Sequence[Kept]) -> None:
         for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):
@@ -228,7 +230,8 @@ class ProcessFunction:
             try:
                 self._instance.on_tuple(item, kept.state, self._out)
             except Exception as error:
-                raise marked(error, index) from None
+                marked(error, index)
+                raise
 
     def _run(self, until: int) -> None:
         """Does what is due at a time."""
@@ -244,7 +247,8 @@ class ProcessFunction:
                 try:
                     self._instance.on_tuple(item, kept.state, out)
                 except Exception as error:
-                    raise about(error, item) from None
+                    about(error, item)
+                    raise
             elif ticks in kept.timers:
                 kept.timers.discard(ticks)
                 out._at(kept, ticks, ticks + 1)

@@ -23,18 +23,16 @@ INDEX_ATTRIBUTE = "rel_index"
 TUPLE_ATTRIBUTE = "rel_tuple"  # the tuple that it was raised for, as text, where that is in no run any more
 
 
-def marked(error: BaseException, index: int) -> BaseException:
-    """The exception, with the number of the tuple that it was raised for."""
+def marked(error: BaseException, index: int) -> None:
+    """Note in an exception the number of the tuple that it was raised for."""
     with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
         setattr(error, INDEX_ATTRIBUTE, index)
-    return error
 
 
-def about(error: BaseException, item: object) -> BaseException:
-    """The exception, with the tuple that it was raised for."""
+def about(error: BaseException, item: object) -> None:
+    """Note in an exception the tuple that it was raised for."""
     with contextlib.suppress(AttributeError):
         setattr(error, TUPLE_ATTRIBUTE, repr(item))
-    return error
 
 
 def error_text(error: BaseException) -> str:
@@ -61,7 +59,8 @@ def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]
             for item in rest:
                 function(item)
         except BaseException as error:
-            raise marked(error, position(tuples, rest)) from None
+            marked(error, position(tuples, rest))
+            raise
 
     return run
 
@@ -93,7 +92,8 @@ def _each(function: Callable[[Any], Any], convert: Callable[[Any], Any] | None) 
                 return [function(item) for item in rest]
             return [convert(function(item)) for item in rest]
         except BaseException as error:
-            raise marked(error, position(tuples, rest)) from None
+            marked(error, position(tuples, rest))
+            raise
 
     return run
 
@@ -108,7 +108,8 @@ def _each_keyed(
                 return [function(item, state) for item, state in zip(rest, states, strict=True)]
             return [convert(function(item, state)) for item, state in zip(rest, states, strict=True)]
         except BaseException as error:
-            raise marked(error, position(tuples, rest)) from None
+            marked(error, position(tuples, rest))
+            raise
 
     return run
 
@@ -123,7 +124,8 @@ def _flat(function: Callable[[Any], Iterable[Any] | None]) -> Callable[[Sequence
                 if made is not None:
                     items.extend(made)
         except BaseException as error:
-            raise marked(error, position(tuples, rest)) from None
+            marked(error, position(tuples, rest))
+            raise
         return items
 
     return run
@@ -141,7 +143,8 @@ def _flat_keyed(
                 if made is not None:
                     items.extend(made)
         except BaseException as error:
-            raise marked(error, position(tuples, rest)) from None
+            marked(error, position(tuples, rest))
+            raise
         return items
 
     return run

@@ -62,7 +62,8 @@ def _of_tuples(code: OperatorCode, router: Router, on_error: OnError, checks: Se
                             check(value)
             except Exception as error:
                 if not tolerates:
-                    raise marked(error, index) from None
+                    marked(error, index)
+                    raise
                 letters.append((index, error_text(error)))
                 continue
             for into, values in zip(lists, sorted_items, strict=True):

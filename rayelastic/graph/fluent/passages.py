@@ -21,7 +21,10 @@ class PassageMethods(StreamBase[StreamT]):
     __slots__ = ()
 
     def throttle(self, name: str, *, per_second: float) -> StreamT:
-        """Pass tuples on no faster than so many a second, evenly; what comes faster waits, and holds its source back.
+        """Emit tuples at a rate, evenly; faster input waits, and back-pressure slows its source.
+
+        The rate holds on average: a late wake-up is made up for. After a pause of the input, tuples of one second at
+        most are emitted at once.
 
         Args:
             name: of the operator.

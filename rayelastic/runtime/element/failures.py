@@ -16,7 +16,7 @@ from rayelastic.errors import SinkLostError
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Cause, Failure
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -42,11 +42,12 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
         text, outside = "".join(traceback.format_exception(exception)), isinstance(exception, SinkLostError)
-        return Failure(reason, name, shown, text, outside=outside)
+        return Failure(reason, name, shown, text, outside=outside, cause=Cause(exception))
     code = spec.body if native.message else _function_of(spec.body)
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)
-        return Failure(explanation.message, name, shown, explanation.traceback)
+        cause = Cause(explanation.exception) if explanation.exception is not None else None
+        return Failure(explanation.message, name, shown, explanation.traceback, cause=cause)
     return Failure(native.message or "it failed without saying why", name, shown)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
-    from rayelastic.runtime.values.status import Failure
+    from rayelastic.runtime.values.failure import Failure
 
 __all__ = ["ElementLife"]
 

@@ -29,8 +29,9 @@ from rayelastic.runtime.ingest.addressing import ingest_address
 from rayelastic.runtime.port.secure_socket import encryption_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
+from rayelastic.runtime.values.failure import Cause, Failure
 from rayelastic.runtime.values.specs import PESpec
-from rayelastic.runtime.values.status import Failure, PESample, PEStatus, SinkResult
+from rayelastic.runtime.values.status import PESample, PEStatus, SinkResult
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
@@ -348,7 +349,7 @@ class ProcessingElement:
         except SinkError as error:
             with self._life.ending:
                 if not self._life.state.is_final:
-                    self._life.ends(Failure(str(error), error.operator, outside=True))
+                    self._life.ends(Failure(str(error), error.operator, outside=True, cause=Cause(error)))
             if self._life.failure is not None:
                 with contextlib.suppress(Exception):
                     self.close()
@@ -359,5 +360,5 @@ class ProcessingElement:
             self._hosted.complete()
         except Exception as error:
             outside = isinstance(error, SinkLostError)
-            return Failure(f"a sink could not be completed: {error}", outside=outside)
+            return Failure(f"a sink could not be completed: {error}", outside=outside, cause=Cause(error))
         return None

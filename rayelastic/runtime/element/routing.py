@@ -20,8 +20,8 @@ from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.saved.chunks import shown_key
 from rayelastic.runtime.saved.shapes import columns_of
+from rayelastic.runtime.values.failure import bounded
 from rayelastic.runtime.values.hot_key import LEAST, HotKey, merged
-from rayelastic.runtime.values.status import bounded
 
 if TYPE_CHECKING:
     import socket

@@ -15,7 +15,8 @@ from rayelastic.errors import PELostError, SourceError
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.runtime.ingest.feed import Secured
-from rayelastic.runtime.values.status import Failure, JobStatus, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import JobStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -35,8 +35,9 @@ from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.rescale.changing import PlanChanges
 from rayelastic.runtime.saved.live import READ_TIMEOUT, check_readable, read_state
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.region_adaptation import REGIONS
-from rayelastic.runtime.values.status import Failure, JobMetrics, JobStatus, SinkResult, State
+from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult, State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:

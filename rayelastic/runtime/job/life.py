@@ -10,7 +10,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.runtime.values.status import CheckpointCounters, Failure, JobStatus, PEStatus, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import CheckpointCounters, JobStatus, PEStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.runtime.rescale.batches import has_given_all
 from rayelastic.runtime.saved.forms import state_form
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,8 +22,9 @@ from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import SECRET_BYTES
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.specs import JobSpec
-    from rayelastic.runtime.values.status import Failure, RegionCounters
+    from rayelastic.runtime.values.status import RegionCounters
 
 __all__ = ["Rescaling"]
 

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.job.rescaling import Rescaling
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.specs import JobSpec
-    from rayelastic.runtime.values.status import CheckpointCounters, Failure
+    from rayelastic.runtime.values.status import CheckpointCounters
 
 __all__ = ["Safety", "settings_of"]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.job.telemetry import JobTelemetry
-    from rayelastic.runtime.values.status import Failure
+    from rayelastic.runtime.values.failure import Failure
 
 __all__ = ["Watchers"]
 

@@ -64,6 +64,7 @@ class Called:
                 for number, item in enumerate(rest, self._rows):
                     function(item, epoch, number)
             except BaseException as error:
-                raise marked(error, position(tuples, rest)) from None
+                marked(error, position(tuples, rest))
+                raise
 
         return run

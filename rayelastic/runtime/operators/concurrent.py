@@ -135,7 +135,8 @@ class Calls:
                     if number:  # what is before it goes out first
                         self._line.appendleft(call)
                         break
-                    raise about(error, call.item) from None
+                    about(error, call.item)
+                    raise
                 skipped += self._on_error is OnError.SKIP
                 letters.append((*call.item, error_text(error), self._code.operator))
             else:

@@ -14,6 +14,7 @@ from typing import Any
 
 from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.hot_key import HotKey
 
 
@@ -35,48 +36,6 @@ class State(enum.Enum):
         (False, True)
         """
         return self in (State.FINISHED, State.FAILED, State.CANCELLED)
-
-
-MOST_REASON = 4 << 10  # characters: it goes to the driver, into the log and into the job's journal
-MOST_TRACEBACK = 32 << 10  # characters; of a deep recursion Python leaves out the middle itself
-
-
-def bounded(text: str, most: int) -> str:
-    """The text, or its start and end with a word on what is left out.
-
-    >>> bounded("q" * 100, 8)
-    'qqqq... (92 characters left out) ...qqqq'
-    """
-    if len(text) <= most:
-        return text
-    return f"{text[: most // 2]}... ({len(text) - most // 2 * 2} characters left out) ...{text[-(most // 2) :]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a processing element or a job failed. Longer texts than a person reads are cut.
-
-    Args:
-        reason: one line in plain words.
-        operator: the operator whose code or source failed; `None` if it was not an operator.
-        failing_tuple: the tuple that was being processed, as text; `None` if unknown.
-        traceback: the traceback of the user's code as text; empty if there is none.
-        lost_link: a link broke; where another processing element failed too, that is the cause.
-        outside: what a sink writes to failed: a job with checkpoints goes back, as after a loss.
-    """
-
-    reason: str
-    operator: str | None = None
-    failing_tuple: str | None = None
-    traceback: str = ""
-    lost_link: bool = False
-    outside: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", bounded(self.reason, MOST_REASON))
-        object.__setattr__(self, "traceback", bounded(self.traceback, MOST_TRACEBACK))
-        if self.failing_tuple is not None:
-            object.__setattr__(self, "failing_tuple", bounded(self.failing_tuple, MOST_REASON))
 
 
 FAILED = "failed"  # the reason of dropped tuples that on_error="skip" left out

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rayelastic.runtime.job.life import JobLife
-from rayelastic.runtime.values.status import Failure, PEStatus, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import PEStatus, State
 
 
 class Ended:

@@ -20,8 +20,9 @@ from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.recovery import Recovery
 from rayelastic.runtime.job.rescaling import Rescaling
 from rayelastic.runtime.job.telemetry import JobTelemetry
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import JobSpec, PESpec
-from rayelastic.runtime.values.status import Failure, PEStatus, State
+from rayelastic.runtime.values.status import PEStatus, State
 from tests.unit.runtime.performing import GROW, Run
 
 RESTARTS = 10

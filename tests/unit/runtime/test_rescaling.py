@@ -14,8 +14,9 @@ from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.rescaling import Rescaling
 from rayelastic.runtime.rescale import performer
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import JobSpec
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.status import State
 from tests.unit.runtime.performing import BATCH_BYTES, GROW, SHRINK, Died, Run, Shape, doomed, refuses
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rayelastic.runtime.element.failures import explain_failure
-from rayelastic.runtime.values.status import MOST_REASON, MOST_TRACEBACK, Failure
+from rayelastic.runtime.values.failure import MOST_REASON, MOST_TRACEBACK, Failure
 
 
 def test_texts_of_users_are_bounded_where_they_arise() -> None:

@@ -14,7 +14,8 @@ from rayelastic.runtime.job import watchers
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
-from rayelastic.runtime.values.status import Failure, OperatorSample, PESample, PEStatus, SinkResult, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import OperatorSample, PESample, PEStatus, SinkResult, State
 
 
 @dataclass

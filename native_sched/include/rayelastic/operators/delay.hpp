@@ -13,7 +13,8 @@ namespace rayelastic {
 
 // Both throw std::invalid_argument, naming the operator: no such rate, no such time, no room.
 
-// Passes records on no faster than so many a second, evenly; in parts of what is due in 10 ms, so that a fast one doesn't wait for each.
+// Passes records on at so many a second on average, evenly, as Schedule says; in parts of what is due in 10 ms, so that a fast one doesn't
+// wait for each.
 [[nodiscard]] OperatorSpec make_throttle(std::string name, std::shared_ptr<const Schema> schema, double per_second);
 
 // Passes everything on, records and marks, so long after it came. Keeps at most `most` records meanwhile. Somebody has to poke it now and

@@ -1,0 +1,95 @@
+"""Why a processing element or a job failed, as a value that crosses processes: texts, and the user's own exception.
+
+In one process it is the exception itself. Elsewhere it is what pickle made of it, and only the driver reads that: the
+coordinator may lack the user's modules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from dataclasses import dataclass, field
+
+__all__ = ["MOST_PICKLED", "MOST_REASON", "MOST_TRACEBACK", "Cause", "Failure", "bounded"]
+
+MOST_REASON = 4 << 10  # characters: it goes to the driver, into the log and into the job's journal
+MOST_TRACEBACK = 32 << 10  # characters; of a deep recursion Python leaves out the middle itself
+MOST_PICKLED = 64 << 10  # bytes: a failure goes through the coordinator and to everybody who asks for the status
+
+
+class Cause:
+    """An exception that can be sent, or what is left of one that can't.
+
+    Args:
+        error: the exception, in the process that raised it.
+        pickled: what another process sent; empty: it couldn't be pickled, and the failure's text has to do.
+
+    >>> sent = pickle.loads(pickle.dumps(Cause(KeyError("price"))))
+    >>> sent.error()
+    KeyError('price')
+    """
+
+    __slots__ = ("_error", "_pickled")
+
+    def __init__(self, error: BaseException | None, pickled: bytes = b"") -> None:
+        self._error, self._pickled = error, pickled
+
+    def error(self) -> BaseException | None:
+        """Return the exception; None where it can't be had in this process."""
+        if self._error is None and self._pickled:
+            with contextlib.suppress(Exception):
+                loaded = pickle.loads(self._pickled)  # noqa: S301 of a process of the job, over Ray
+                self._error = loaded if isinstance(loaded, BaseException) else None
+        return self._error
+
+    def __reduce__(self) -> tuple[type[Cause], tuple[None, bytes]]:
+        return Cause, (None, self._pickled or _pickled(self._error))
+
+
+def _pickled(error: BaseException | None) -> bytes:
+    import cloudpickle
+
+    with contextlib.suppress(Exception):
+        made: bytes = cloudpickle.dumps(error)
+        return made if len(made) <= MOST_PICKLED else b""
+    return b""
+
+
+def bounded(text: str, most: int) -> str:
+    """The text, or its start and end with a word on what is left out.
+
+    >>> bounded("q" * 100, 8)
+    'qqqq... (92 characters left out) ...qqqq'
+    """
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}... ({len(text) - most // 2 * 2} characters left out) ...{text[-(most // 2) :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a processing element or a job failed. Longer texts than a person reads are cut.
+
+    Args:
+        reason: one line in plain words.
+        operator: the operator whose code or source failed; `None` if it was not an operator.
+        failing_tuple: the tuple that was being processed, as text; `None` if unknown.
+        traceback: the traceback of the user's code as text; empty if there is none.
+        lost_link: a link broke; where another processing element failed too, that is the cause.
+        outside: what a sink writes to failed: a job with checkpoints goes back, as after a loss.
+        cause: the user's own exception, where there is one.
+    """
+
+    reason: str
+    operator: str | None = None
+    failing_tuple: str | None = None
+    traceback: str = ""
+    lost_link: bool = False
+    outside: bool = False
+    cause: Cause | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", bounded(self.reason, MOST_REASON))
+        object.__setattr__(self, "traceback", bounded(self.traceback, MOST_TRACEBACK))
+        if self.failing_tuple is not None:
+            object.__setattr__(self, "failing_tuple", bounded(self.failing_tuple, MOST_REASON))
