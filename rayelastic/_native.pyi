@@ -616,7 +616,7 @@ class Operator:
     @staticmethod
     def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool) -> Operator:
         """
-        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window'; before and after in ticks.
+        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks.
         """
 
     @staticmethod
@@ -991,6 +991,11 @@ class Scheduler:
 
     def let_go(self, operators: Sequence[int]) -> None:
         """Some go on, the other held ones stay."""
+
+    def begin_after(self, source: int, operator: int, port: int) -> None:
+        """
+        Before the start: a source that begins once an input port of another operator has ended.
+        """
 
     def stop_at_epochs(self, operators: Sequence[int]) -> None:
         """

@@ -134,7 +134,7 @@ class _Builder:
         left = self._chain(self._source(), self._draw.randint(1, 5)).map("left", with_key, schema=Keyed)
         other = self.topology.source("other", rel.sequence(ENDLESS)).throttle("slow", per_second=self._rate() / 4)
         right = self._chain(other, self._draw.randint(1, 3)).map("right", with_key, schema=Keyed)
-        met = left.key_by("key").join("met", right.key_by("key")).map("both", of_joined, schema=Value)
+        met = left.key_by("key").join("met", right.key_by("key"), by="arrival").map("both", of_joined, schema=Value)
         self._end(self._chain(met, self._draw.randint(1, 6)))
 
     def _source(self) -> rel.Stream:

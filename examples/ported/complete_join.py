@@ -1,4 +1,4 @@
-"""Three streams joined by key, in whatever order they come: a tuple whenever all three are there.
+"""Three streams joined by key, in whatever order they come: a tuple for each user that all three have.
 
 After the join example of Bytewax. `python examples/ported/complete_join.py`
 """
@@ -38,8 +38,8 @@ def build(names: Sequence[Name], emails: Sequence[Email], phones: Sequence[Phone
     of_name = topology.source("names", rel.rows(list(names), schema=Name)).key_by("user")
     of_email = topology.source("emails", rel.rows(list(emails), schema=Email)).key_by("user")
     of_phone = topology.source("phones", rel.rows(list(phones), schema=Phone)).key_by("user")
-    both = of_name.join("names_and_emails", of_email, symmetric=True)
-    both.key_by("user").join("complete", of_phone, symmetric=True).sink("out", rel.list())
+    both = of_name.join("names_and_emails", of_email, how="inner")
+    both.key_by("user").join("complete", of_phone, how="inner").sink("out", rel.list())
     return topology
 
 

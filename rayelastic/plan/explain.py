@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
+from rayelastic.graph.operators.joins.by_key import RIGHT, Join, JoinKind
 from rayelastic.graph.spec.order import Graph
+from rayelastic.plan.build_first import Waiting, sources_that_wait
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
@@ -31,6 +34,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     specs = graph.operators
     parts = counted(len(specs), "operator"), counted(len(plan.regions), "region")
     lines = [f"topology '{graph.name}': {' in '.join(parts)} in {counted(len(plan.pes), 'processing element')}"]
+    waiting = sources_that_wait(specs)
     columns = [(name, spec.kind.value, spec.lane.value) for name, spec in specs.items()]
     names, kinds, lanes = (min(28, max((len(c[i]) for c in columns), default=0)) for i in range(3))
     for planned in plan.regions:
@@ -45,15 +49,23 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
                 lines += [head.rstrip(), *_wrapped(" " * 8 + spec.reason, 8)]
             else:
                 lines += _wrapped(head + spec.reason, len(head))
-        lines += _notes(graph, region)
+        lines += _notes(graph, region, waiting)
     return "\n".join(lines) + "\n"
 
 
-def _notes(graph: Graph, region: Region) -> list[str]:
+def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str]:
     python = [name for name in region.operators if graph.operators[name].lane.needs_python]
     notes = []
     if python and region.kind is not RegionKind.SOURCE:
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")
+    for name in region.operators:
+        body = graph.operators[name].body
+        if isinstance(body, Join) and body.kind is JoinKind.PAIRS:
+            waits = [one for one in waiting if one.join == name]
+            side = "right" if waits and waits[0].port == RIGHT else "left"
+            sources = ", ".join(one.source for one in waits)
+            kept = f"keeps its {side} side, which is read first: {sources} begins when it has ended"
+            notes.append(f"{name} {kept if waits else 'keeps both sides'}")
     return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]
 
 

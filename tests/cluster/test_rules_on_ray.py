@@ -43,11 +43,11 @@ def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
     topology = rel.Topology(name)
     made = topology.source("events", source)
     plain = made.filter("hundredth", lambda t: t.number % 100 == 0).map("plain", lambda t: Rule(0, 0, t.number))
-    joined = made.cross_join("all", plain, how="left")
+    joined = made.cross_join("all", plain, how="left", by="arrival")
     joined.sink("all_count", rel.count())
     joined.filter("ruleless", lambda t: t.rule is None).sink("ruleless_rows", rel.list())
     known = topology.source("known", rel.rows([Rule(7, 0, 1)]))  # ends at once
-    fixed = made.cross_join("fixed", known, how="left")
+    fixed = made.cross_join("fixed", known, how="left", by="arrival")
     fixed.sink("fixed_count", rel.count())
     fixed.filter("unknown", lambda t: t.rule is None).sink("unknown_rows", rel.list())
     timed = made.event_time("time", "at")

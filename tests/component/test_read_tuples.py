@@ -58,7 +58,7 @@ def test_sequences_of_a_pattern_are_shown_by_their_tuples(tmp_path: Path) -> Non
 
 def crossed(rows: Any) -> None:
     rules = rows.filter("rules", lambda t: t.n % 20 == 0).key_by("n")
-    rows.cross_join("all", rules).sink("out", rel.list())
+    rows.cross_join("all", rules, by="arrival").sink("out", rel.list())
 
 
 def test_a_cross_join_is_shown_with_the_tuples_of_its_right_side(tmp_path: Path) -> None:

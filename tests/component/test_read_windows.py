@@ -50,9 +50,9 @@ def joined(rows: Any) -> None:
     timed = rows.event_time("time", "at").key_by("key")
     other = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at").key_by("key")
     timed.join("interval", other, within=(20, 5), how="full").sink("a", rel.list())
-    rows.key_by("key").join("latest", rows.filter("even", lambda t: t.n % 2 == 0).key_by("key"), keep="latest").sink(
-        "b", rel.list()
-    )
+    even = rows.filter("even", lambda t: t.n % 2 == 0).key_by("key")
+    rows.key_by("key").join("latest", even, by="arrival", keep="latest").sink("b", rel.list())
+    rows.key_by("key").join("pairs", even, how="full").sink("c", rel.list())
 
 
 def test_tuples_that_a_join_keeps_are_shown_by_side(tmp_path: Path) -> None:
@@ -67,7 +67,10 @@ def test_tuples_that_a_join_keeps_are_shown_by_side(tmp_path: Path) -> None:
     assert {row["right_at"] for row in rights} == {at for at in range(100) if at % 2 and at + 20 + 5 > watermark}
     assert all(row["n"] is None for row in rights)
     latest = {row["right_key"]: row["right_n"] for row in states["latest"].to_pylist() if row["side"] == "right"}
-    assert latest == {row.key: row.n for row in ROWS if row.n % 2 == 0}
+    assert latest == {row.key: row.n for row in ROWS if row.n % 2 == 0 and row.key is not None}
+    pairs = states["pairs"].to_pylist()
+    assert {row["n"] for row in pairs if row["side"] == "left"} == {row.n for row in ROWS if row.key is not None}
+    assert sum(row["side"] == "right" for row in pairs) == sum(row.n % 2 == 0 for row in ROWS if row.key is not None)
 
 
 def test_windows_of_a_running_job_are_not_looked_up_by_key() -> None:

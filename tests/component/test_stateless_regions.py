@@ -121,7 +121,7 @@ def ruled(numbers: Any, rules: Any) -> rel.Topology:
     """Each sixteenth number with all rules."""
     topology = rel.Topology("ruled")
     changes = topology.source("rules", rules).key_by("rule")
-    each = topology.source("numbers", numbers).cross_join("each", changes, how="left")
+    each = topology.source("numbers", numbers).cross_join("each", changes, how="left", by="arrival")
     behind = each.filter("behind", lambda t: t.value % 16 == 0)
     behind.sink("out", rel.list())
     behind.filter("old", lambda t: t.rule == "a" and t.version == 1).sink("olds", rel.count())
@@ -254,7 +254,7 @@ def test_replicas_that_take_turns_are_saved_with_their_rules(tmp_path: Path) -> 
         made = rel.Topology("saved rules")
         changes = made.source("rules", testing.script(rules, {"rule": str, "version": int})).key_by("rule")
         source = made.source("numbers", testing.script(numbers, {"value": int}))
-        source.cross_join("each", changes, how="left").sink("out", rel.list())
+        source.cross_join("each", changes, how="left", by="arrival").sink("out", rel.list())
         return made
 
     config = rel.JobConfig(regions="manual", elasticity="off")

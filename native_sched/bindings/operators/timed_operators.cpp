@@ -41,8 +41,9 @@ JoinKind join_named(const std::string& operator_name, const std::string& kind) {
   if (kind == "all") return JoinKind::All;
   if (kind == "interval") return JoinKind::Interval;
   if (kind == "window") return JoinKind::Window;
+  if (kind == "pairs") return JoinKind::Pairs;
   throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind +
-                              "', not 'latest', 'first', 'all', 'interval', 'window' or 'cross'");
+                              "', not 'latest', 'first', 'all', 'interval', 'window', 'pairs' or 'cross'");
 }
 
 OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
@@ -102,8 +103,8 @@ void bind_timed_operators() {
           "join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"), nb::arg("left_keys"),
           nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"), nb::arg("right_time"),
           nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"), nb::arg("right_outer"), nb::arg("symmetric"),
-          "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window'; before and "
-          "after in ticks.")
+          "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); "
+          "before and after in ticks.")
       .def_static(
           "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
           nb::arg("steps"), nb::arg("outer"),

@@ -22,6 +22,7 @@
  * block inside until they have something, or until their `interrupt` hook is called.
  * REL_ON_FINISH operators are called once with in = NULL, n = 0 when all their inputs are final; REL_ON_WATERMARK operators whenever
  * the watermark of their inputs has advanced: rel_watermark tells which call it is. They pass the mark on themselves, or don't.
+ * REL_ON_PORT_END operators are called so when one of their input ports has ended and another hasn't: rel_port tells which.
  */
 #ifndef RAYELASTIC_ABI_H
 #define RAYELASTIC_ABI_H
@@ -51,7 +52,8 @@ enum rel_flags {
   REL_SINK = 1u << 6,         /* no output port */
   REL_ON_FINISH = 1u << 7,    /* wants the call with n = 0 at the end of its input */
   REL_ON_WATERMARK = 1u << 8, /* wants a call with n = 0 when its watermark has advanced, and passes watermarks on itself */
-  REL_BESIDE_TOKEN = 1u << 9  /* only to be called in Python, and beside its token: it may wait for things */
+  REL_BESIDE_TOKEN = 1u << 9, /* only to be called in Python, and beside its token: it may wait for things */
+  REL_ON_PORT_END = 1u << 10  /* wants a call with n = 0 when an input port has ended and others go on */
 };
 
 /* Engine services; named symbols, callable from C++, from compiled Python and from bindings alike. */

@@ -71,6 +71,11 @@ class PolledSource:
         """Seconds until it is asked again when there were no rows."""
         return float(getattr(self.source, "idle", IDLE))
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether it may never end: nobody knows before it does."""
+        return True
+
     def check(self, operator: str) -> None:
         """Raise SourceError if it isn't what can be asked."""
         missing = [name for name in METHODS if not builtins.callable(getattr(self.source, name, None))]

@@ -28,5 +28,10 @@ class IngestSource:
     streams: bool = False
     lane: Lane = Lane.BUILT_IN
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether rows come for ever."""
+        return self.streams
+
     def check(self, operator: str) -> None:
         """Do nothing: whoever pushes was checked on the driver."""

@@ -262,6 +262,11 @@ class GenerateSource:
         """Say what runs."""
         return "a Python function called once per tuple"
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether it never ends."""
+        return self.count is None
+
     def check(self, operator: str) -> None:
         """Raise SourceError if it is no function or the count is none."""
         _check_function(self.function, "rel.generate", operator)
@@ -293,6 +298,11 @@ class CallableSource:
     def reason(self) -> str:
         """Say what runs."""
         return "a Python iterator"
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it may never end: nobody knows before it does."""
+        return True
 
     def check(self, operator: str) -> None:
         """Raise SourceError if it is no function."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.functions import function_operator
-from rayelastic.graph.operators.joins.by_key import cross_join, join
-from rayelastic.graph.operators.joins.enrichment import enrich
+from rayelastic.graph.operators.joins.by_key import SUFFIX, Matching, cross_join, join
+from rayelastic.graph.operators.joins.enrichment import TABLE_SUFFIX, enrich
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
@@ -30,22 +30,27 @@ class CrossMethods(StreamBase[StreamT]):
         right: StreamT,
         *,
         how: Literal["inner", "left"] = "inner",
+        by: Literal["arrival"] | None = None,
+        suffix: str = SUFFIX,
         fn: Callable[..., Any] | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
     ) -> StreamT:
         """Join each tuple with the latest of every key of another stream: rules that change, a table that is a stream.
 
-        Every replica of the operator gets all of the right, in its order, and a new replica what the others have of it
-        (broadcast state). This stream is dealt out by its keys, if it has any; without them replicas take turns. Where
-        both have an event time, the right's is as of the tuple's own time, and the result doesn't depend on how the job
-        runs (there is one replica then, if this stream has no keys); else it is what there is when the tuple comes.
+        Every replica of the operator receives all of the right, in its order, and a new replica what the others have of
+        it (broadcast state). This stream is dealt out by its keys, if it has any; without them replicas take turns. Both
+        have an event time: the right's tuples are as of the tuple's own time, and the result doesn't depend on how the
+        job runs (there is one replica then, if this stream has no keys). Else say by='arrival': a tuple is joined with
+        what has arrived before it, which depends on timing.
 
         Args:
             name: of the operator.
             right: the other stream, few tuples that are kept; with keys, the latest of each, else the latest of all.
                 A key is never forgotten: to take a rule back, give it a field that says so, and look at it.
-            how: 'left': also give tuples while there is nothing on the right yet, the right's fields being None.
+            how: 'left': also emit tuples while there is nothing on the right yet, the right's fields being None.
+            by: 'arrival': join with what has arrived before; needed where there are no event times.
+            suffix: added to names of the right's fields that this stream has, too.
             fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
             schema: of what fn gives.
             lane: of fn.
@@ -55,7 +60,8 @@ class CrossMethods(StreamBase[StreamT]):
             name; for each tuple those of all keys, in an order of keys that is always the same.
 
         Raises:
-            GraphError: no stream of this topology, or event times of different units.
+            GraphError: no stream of this topology, or event times of different units; no event times without
+                by='arrival'.
 
         Source: broadcast state of Apache Flink; the latest as of a time as in its temporal joins.
 
@@ -73,7 +79,7 @@ class CrossMethods(StreamBase[StreamT]):
         [('a', 'low', 10), ('b', 'high', 100), ('b', 'low', 10), ('c', 'low', 10)]
         """
         other = right_of(self, name, right)
-        joined = cross_join(self._upstream, name if fn is None else f"{name}.joined", other, how)
+        joined = cross_join(self._upstream, name if fn is None else f"{name}.joined", other, how, by, suffix)
         return self._declare_joined(name, joined, fn, schema, lane)
 
     def _declare_joined(
@@ -95,44 +101,64 @@ class JoinMethods(CrossMethods[StreamT]):
         name: str,
         right: StreamT,
         *,
-        keep: Literal["latest", "first", "all"] = "latest",
+        keep: Literal["latest", "first", "all"] | None = None,
         within: Seconds | tuple[Seconds, Seconds] | None = None,
         window: Seconds | None = None,
-        how: Literal["inner", "left", "right", "full"] = "inner",
+        how: Literal["inner", "left", "right", "full"] | None = None,
+        by: Literal["arrival"] | None = None,
         symmetric: bool = False,
+        suffix: str = SUFFIX,
         fn: Callable[..., Any] | None = None,
         schema: object = None,
         lane: LaneChoice = "auto",
     ) -> StreamT:
         """Join each tuple with what another stream has for its key, natively.
 
-        By default an *as-of* join, with the latest tuple of the key: where both streams have an event time, the latest
-        as of the tuple's own (right ones of the same time included), so that the result doesn't depend on how the job
-        runs as long as nothing is late; what is late for a join depends on how its two streams interleave. Else the
-        latest that there is when the tuple comes.
+        Both streams have an event time: an *as-of* join, with the latest tuple of the key as of the tuple's own time
+        (right ones of the same time included), or what keep=, within= or window= say. The result doesn't depend on how
+        the job runs as long as nothing is late; what is late for a join depends on how its two streams interleave.
+
+        One has no event time: say how=, and the result is that of SQL, all pairs of a key, whatever the order of arrival.
+        A stream that ends by itself is read first, if the other one's sources can wait for it, and it alone is kept, the
+        right one if both end; else both sides are kept. Tuples without a match are emitted once the other side has
+        ended. Or say by='arrival': each tuple is joined with what has arrived before it, which depends on timing.
+
+        A key with a None matches nothing, as in SQL.
 
         Args:
             name: of the operator.
             right: the other stream, keyed by as many fields of the same types, or having the same key fields.
-            keep: which tuples of the right are kept: 'latest'; 'first'; or 'all', without end, as they were.
+            keep: which tuples of the right are kept, by event time or by arrival: 'latest', the default; 'first'; or
+                'all', without end, as they were.
             within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
             window: instead: with all right tuples in the same tumbling window of so many seconds.
-            how: 'left': also give tuples without a match, the right's fields being None; 'right': right tuples without
-                a match, likewise but for the keys, once nothing can match them any more; 'full': both. Right ones only
-                with within=, window= or symmetric=, and then the stream has no event time until it is given one.
+            how: 'inner'; 'left': also emit tuples without a match, the right's fields being None; 'right': right tuples
+                without a match, likewise but for the keys, once nothing can match them any more; 'full': both. 'right'
+                and 'full' not as of a time, and the stream has no event time then until it is given one. By default
+                'inner'; needed where there are no event times.
+            by: 'arrival': join with what has arrived before.
             symmetric: by arrival: right tuples, too, are joined with what is kept of the left, as keep= says for both.
+            suffix: added to names of the right's fields that this stream has, too.
             fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
             schema: of what fn gives.
             lane: of fn.
 
         Returns:
             A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
-            has the name. Joins by time give it in the order of this one's times; `.late()` has what came too late.
+            has the name. Joins by time emit it in the order of this one's times; `.late()` has what came too late.
 
         Raises:
-            GraphError: no such keys, or of other types; within or window without event times; symmetric with them;
-                how='right' or 'full' where a tuple may be matched for ever.
+            GraphError: no such keys, or of other types; no event times and neither how= nor by=; within= or window=
+                without event times; by= with them; how='right' or 'full' where a tuple may be matched for ever.
 
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("named")
+        >>> orders = topology.source("orders", rel.rows([(1, "ann"), (2, "bob")], {"order": int, "user": str}))
+        >>> users = topology.source("users", rel.rows([("ann", "NZ")], {"user": str, "country": str}))
+        >>> orders.key_by("user").join("named", users.key_by("user"), how="left").sink("out", rel.list())
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [(1, 'ann', 'NZ'), (2, 'bob', None)]
         >>> import rayelastic as rel
         >>> topology = rel.Topology("asof")
         >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
@@ -148,27 +174,35 @@ class JoinMethods(CrossMethods[StreamT]):
         """
         other = right_of(self, name, right)
         inner = name if fn is None else f"{name}.joined"
-        joined = join(self._upstream, inner, other, keep, within, window, how, symmetric)
+        joined = join(self._upstream, inner, other, Matching(keep, within, window, how, by, symmetric, suffix))
         return self._declare_joined(name, joined, fn, schema, lane)
 
     def enrich(
-        self, name: str, table: Mapping[Any, Any], *, how: Literal["inner", "left"] = "inner", schema: object = None
+        self,
+        name: str,
+        table: Mapping[Any, Any],
+        *,
+        how: Literal["inner", "left"] = "inner",
+        schema: object = None,
+        suffix: str = TABLE_SUFFIX,
     ) -> StreamT:
         """Add to each tuple what a table has for its key.
 
-        The table is shipped with the operator; for what changes, join a stream.
+        The table is shipped with the operator; for what changes, join a stream. A key with a None is in no table.
 
         Args:
             name: of the operator.
             table: {key: row}; a key is a tuple where there are several key fields; a row is a tuple, or a plain value.
-            how: 'left': also give tuples whose key isn't in the table, with None.
+            how: 'left': also emit tuples whose key isn't in the table, with None.
             schema: of the rows, see Schema.of; that of the first row by default, where it is a NamedTuple or plain.
+            suffix: added to names of the rows' fields that the stream has, too.
 
         Returns:
             A stream of the fields of this one, then those of the rows, called `NAME_table` where this one has the name.
 
         Raises:
-            GraphError: the name is taken or bad, no table, or nobody knows the schema of its rows.
+            GraphError: the name is taken or bad, no table, keys that never equal those of the stream, or nobody knows the
+                schema of its rows.
             SchemaError: a record can't hold the rows.
 
         >>> import rayelastic as rel
@@ -179,7 +213,7 @@ class JoinMethods(CrossMethods[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('A', 9, 'Acme'), ('B', 7, None)]
         """
-        return self._declare(enrich(self._upstream, name, table, how, schema))
+        return self._declare(enrich(self._upstream, name, table, how, schema, suffix))
 
 
 def right_of(left: StreamBase[Any], name: str, right: object) -> Upstream:

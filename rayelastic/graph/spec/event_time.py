@@ -33,6 +33,8 @@ def _time_of_stream(operators: Mapping[str, OperatorSpec], stream: str) -> TimeI
         own: TimeInfo | None = getattr(spec.body, "output_time", None)
         if own is not None and port == OUT:
             break
+        if getattr(spec.body, "ends_time", False):
+            return None
         first = spec.inputs[0].streams if spec.inputs else ()
         if spec.kind in (OperatorKind.SOURCE, OperatorKind.AGGREGATE) or not first:
             return None

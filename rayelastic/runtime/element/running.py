@@ -16,7 +16,12 @@ from rayelastic.runtime.element.saving.holding import Holding
 from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
 from rayelastic.runtime.element.state_exchange import StateExchange
 from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
-from rayelastic.runtime.element.wiring import connect_links, connect_operators, shared_operators
+from rayelastic.runtime.element.wiring import (
+    connect_links,
+    connect_operators,
+    let_sources_wait,
+    shared_operators,
+)
 from rayelastic.runtime.loops.adaptation_loop import cpu_seconds
 from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
@@ -95,6 +100,7 @@ class Running:
         connect_operators(self.scheduler, spec.operators, self.ids, spec.routing.routed)
         routing.wire(self.scheduler, self.ids)
         connect_links(self.scheduler, spec, self.ids, links)
+        let_sources_wait(self.scheduler, spec, self.ids)
         self.sampling = ElementSampling(spec, self.ids)
         self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
         self.marked = MarkedSaving(self.holding, routing.gathers)

@@ -40,6 +40,19 @@ def connect_operators(
                     scheduler.connect(numbers[origin.name], numbers[operator.name], *ports, feedback)
 
 
+def let_sources_wait(scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int]) -> None:
+    """Has sources begin only when one side of a join has ended (plan/build_first.py).
+
+    Args:
+        scheduler: which has its operators, and isn't started.
+        spec: of the processing element.
+        numbers: {operator: its number in the scheduler}.
+    """
+    by_name = {operator.name: operator for operator in spec.operators}
+    for one in spec.waiting:
+        scheduler.begin_after(numbers[one.source], numbers[one.join], input_number(by_name[one.join], one.port))
+
+
 def shared_operators(
     operators: Sequence[OperatorSpec], natives: Mapping[str, _native.Operator], routed: Collection[Edge] = ()
 ) -> frozenset[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.errors import PELostError
+from rayelastic.plan.build_first import sources_that_wait
 from rayelastic.plan.config import Regions
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import predecessors
@@ -301,6 +302,7 @@ class JobCluster:
             routing=routing,
             by_epoch=self._by_epoch,
             node=plan.nodes.get(pe, ""),
+            waiting=tuple(one for one in sources_that_wait(job.operators) if {one.source, one.join} <= set(plan.pes[pe])),
         )
 
     @staticmethod

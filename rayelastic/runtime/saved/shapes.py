@@ -68,7 +68,7 @@ class Shape:
         aggregates: as the native layer takes them.
         emit: when aggregates give their results.
         window: of windows, which; as the native layer takes it.
-        flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', who had a match;
+        flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', which had a match;
             'cross', it isn't by key. Of patterns the names of the steps, of merges those of the inputs, of what lets
             tuples wait that of what it is set to.
     """
@@ -181,7 +181,12 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
             gives = columns_of(spec.output_schema)
             return Shape(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, window=at)
         case Join():
-            is_so = {"symmetric": body.symmetric, "right": body.how.of_right, CROSS: body.kind is JoinKind.CROSS}
+            of_pairs = body.kind is JoinKind.PAIRS
+            is_so = {
+                "symmetric": body.symmetric or of_pairs,
+                "right": body.how.of_right or of_pairs,
+                CROSS: body.kind is JoinKind.CROSS,
+            }
             flags = tuple(flag for flag, holds in is_so.items() if holds)
             left, right = (columns_of(port.schema) for port in spec.inputs)
             return Shape(StateKindOf.JOIN, keys, right, ttl, left, flags=flags)

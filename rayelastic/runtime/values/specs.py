@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.plan.build_first import Waiting
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.port.data_port import PortAddress
@@ -43,6 +44,7 @@ class PESpec:
         predecessors: {operator: the element whose files of it are this one's}; its own where none is named.
         by_epoch: whether the job takes checkpoints: what sinks write is hidden until one that counts on it is complete.
         node: the machine where it belongs; empty: any.
+        waiting: which of its sources wait for which of its joins.
     """
 
     pe: str
@@ -60,6 +62,7 @@ class PESpec:
     predecessors: Mapping[str, str] = field(default_factory=dict)
     by_epoch: bool = False
     node: str = ""
+    waiting: tuple[Waiting, ...] = ()
 
     @property
     def leaving(self) -> frozenset[str]:

@@ -89,7 +89,8 @@ def test_without_event_time_it_is_what_there_is() -> None:
     gate = testing.Gate()
     rules = topology.source("rules", testing.script([("a", 3)], {"rule": str, "most": int}))
     paid = topology.source("paid", testing.script([gate, ("x", 5), ("y", 2)], {"who": str, "sum": int}))
-    broken = paid.cross_join("each", rules, fn=lambda t: (t.who, t.sum - t.most), schema={"who": str, "over": int})
+    over = {"who": str, "over": int}
+    broken = paid.cross_join("each", rules, by="arrival", fn=lambda t: (t.who, t.sum - t.most), schema=over)
     broken.sink("out", rel.list())
     job = rel.start(topology)
     try:

@@ -307,7 +307,7 @@ def test_what_a_join_may_lack(how: Any, nullable: list[str]) -> None:
     left = rows()
     schema = {"key": str | None, "x": int | None, "y": int}
     right = left.topology.source("right", sources.rows([], schema=schema))  # type: ignore[attr-defined]
-    pairs = left.key_by("k").join("pairs", right.key_by("key"), how=how, symmetric=True)
+    pairs = left.key_by("k").join("pairs", right.key_by("key"), how=how)
     assert [field.name for field in pairs.schema.fields if field.nullable] == nullable
 
 

@@ -49,7 +49,7 @@ def test_of_two_operators_none_is_added_where_the_second_fails() -> None:
     with pytest.raises(GraphError, match="needs the event time of both streams"):
         rows.key_by("k").join("both", rows.key_by("k"), within=3, fn=lambda t: t)
     with pytest.raises(GraphError, match="got a function that yields"):
-        rows.key_by("k").join("both", rows.key_by("k"), fn=yields)
+        rows.key_by("k").join("both", rows.key_by("k"), how="inner", fn=yields)
     assert topology.operators == before
 
 

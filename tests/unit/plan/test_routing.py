@@ -17,7 +17,7 @@ def joined(**how: Any) -> rel.Topology:
     topology = rel.Topology("joined")
     trades = topology.source("trades", rel.rows([], schema=TRADE)).key_by("item")
     quotes = topology.source("quotes", rel.rows([], schema=QUOTE)).key_by("code")
-    trades.join("bargains", quotes, **how).key_by("item").aggregate("n", n=rel.count()).sink("out", rel.count())
+    trades.join("bargains", quotes, **({"how": "inner"} | how)).key_by("item").aggregate("n", n=rel.count()).sink("out", rel.count())
     return topology
 
 
@@ -61,7 +61,7 @@ def test_streams_behind_a_region_leave_those_who_have_replicas_and_no_other() ->
 def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
     topology = rel.Topology("itself")
     same = topology.source("same", rel.rows([], schema=TRADE)).filter("some", lambda t: t.price > 0, lane="python")
-    same.key_by("item").join("pairs", same.key_by("item")).sink("out", rel.count())
+    same.key_by("item").join("pairs", same.key_by("item"), how="inner").sink("out", rel.count())
     plan = plan_topology(topology)
     assert plan.region_of("pairs").region.operators == ("pairs",)
     assert plan.region_of("some").region.kind is RegionKind.STATELESS
@@ -74,7 +74,7 @@ def ruled(keyed: bool, timed: bool) -> tuple[rel.Topology, ExecPlan]:
     if timed:
         paid, rules = paid.event_time("time", "at"), rules.event_time("rule_time", "since")
     paid = paid.key_by("who") if keyed else paid
-    joined = paid.cross_join("each", rules.key_by("rule"))
+    joined = paid.cross_join("each", rules.key_by("rule"), by=None if timed else "arrival")
     joined.filter("broken", lambda t: t.who > t.rule, lane="python").sink("out", rel.count())
     return topology, plan_topology(topology)
 
@@ -119,7 +119,7 @@ def test_behind_replicas_with_keys_no_turns_are_taken() -> None:
     topology = rel.Topology("behind")
     made = topology.source("made", rel.rows([], schema=TRADE)).key_by("item").aggregate("n", n=rel.count())
     rules = topology.source("rules", rel.rows([], schema=QUOTE))
-    made.cross_join("each", rules).sink("out", rel.count())
+    made.cross_join("each", rules, by="arrival").sink("out", rel.count())
     assert plan_topology(topology).region_of("each").region.kind is RegionKind.PIPELINE
 
 

@@ -160,6 +160,10 @@ class Scheduler {
   // Some go on, the others stay held. Throws std::invalid_argument for an unknown operator.
   void let_go(const std::vector<OperatorId>& ids);
 
+  // A source begins once an input port of another operator has ended; it can be held and sends marks all the same. Before the start; throws
+  // std::invalid_argument for what is no source, or no port of the first 32, and std::logic_error after the start.
+  void begin_after(OperatorId source, OperatorId id, std::size_t port);
+
   // Epochs: each source sends a mark where it is held, and goes on; what an operator had taken when the mark had come by all of its edges is
   // exactly what those upstream had sent before theirs. Not for graphs with loops.
   // Before the start: which operators are to be saved where the mark is: their state is copied there, or they are held, until let_go. Throws

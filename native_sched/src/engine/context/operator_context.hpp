@@ -3,6 +3,7 @@
 // or threading models: whoever calls execute, accept or run_source is the only one that does so at that time (Port proves it).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/control/hold.hpp"
@@ -48,6 +50,8 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
   // It can be run in part, as it is said by its specification, or as what it gives goes to `next` alone, which can. False: it can't.
   [[nodiscard]] bool run_in_parts(OperatorContext* next);
+  // Of a source: it begins once that port of another operator has ended.
+  void begin_after(const OperatorContext& other, std::size_t port) { begins_after_.emplace_back(&other, port); }
   // It is to be held where its mark of an epoch is.
   void stop_at_epochs() noexcept { stops_at_epochs_ = true; }
 
@@ -82,6 +86,9 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
   [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t input) const noexcept;
   [[nodiscard]] bool is_final() const noexcept { return final_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool has_ended(std::size_t port) const noexcept {
+    return is_final() || (ended_ports_.load(std::memory_order_acquire) >> port & 1U) != 0;
+  }
   [[nodiscard]] bool is_terminal() const noexcept { return onward_ == 0; }
   [[nodiscard]] std::uint64_t tuples_in() const noexcept {
     return tuples_in_.get() + partly_in_.get() + (twin_ == nullptr ? 0 : twin_->tuples_in());
@@ -207,6 +214,10 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool send_probe();
   [[nodiscard]] bool take_probe();
   [[nodiscard]] bool end();
+  [[nodiscard]] bool end_port();
+  [[nodiscard]] bool may_begin() const noexcept {
+    return std::ranges::all_of(begins_after_, [](const auto& after) { return after.first->has_ended(after.second); });
+  }
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
   void renew_buffer();
@@ -285,6 +296,9 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t turn_ = 0;                     // which way the next Time mark takes
   std::size_t inputs_ = 0;                   // edges that aren't feedback
   std::size_t finals_ = 0;
+  bool port_ends_ = false;                           // with the final mark that is being taken
+  std::atomic<std::uint32_t> ended_ports_{0};        // release: what they brought has been processed
+  std::vector<std::pair<const OperatorContext*, std::size_t>> begins_after_;  // of a source: operators, and their ports
   bool idle_ = false;                       // all inputs are
   std::int64_t watermark_ = kNoWatermark;   // the least of
   std::vector<std::int64_t> watermarks_;    // by edge that isn't feedback

@@ -84,7 +84,8 @@ bool OperatorContext::take(std::size_t input, Mark mark) {
   const bool probe = mark.kind == MarkKind::Probe;
   if (junction_->input(input).feedback) return !probe || take_probe();  // other marks would go round for ever
   if (mark.kind == MarkKind::Final) {
-    if (junction_->end_edge(input) && junction_->is_conjunctive() && !fire()) return false;
+    port_ends_ = junction_->end_edge(input);
+    if (port_ends_ && junction_->is_conjunctive() && !fire()) return false;
   } else if (junction_->is_conjunctive()) {
     return true;  // between which firings would it stand?
   }

@@ -1,10 +1,12 @@
 // What an operator does with marks: they go on in order with the records, watermarks as the least of all inputs, the end when all have
 // come to theirs.
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
+#include "operator/waiting.hpp"
 
 namespace rayelastic {
 
@@ -79,7 +81,7 @@ bool OperatorContext::deliver(Mark mark) {
   if (mark.kind != MarkKind::Final) return show(mark);
   // A stream that goes on elsewhere isn't at the end of its time: what waits for that is in the snapshot, and comes there.
   if (engine_.finishing.load(std::memory_order_relaxed) && !advance(mark.edge, kEndOfTime)) return false;
-  if (++finals_ < inputs_) return align();
+  if (++finals_ < inputs_) return end_port() && align();
   return feedbacks_ > 0 ? send_probe() : end();
 }
 
@@ -92,6 +94,15 @@ bool OperatorContext::show(Mark mark) {
   if (!message_.empty()) report(-1);
   end_call();
   return !refused_ && !stopping() && (!onward || pass(mark));
+}
+
+// An edge has ended, and with it perhaps an input port; others go on.
+bool OperatorContext::end_port() {
+  if (!std::exchange(port_ends_, false)) return true;
+  const bool wanted = (spec_.flags & REL_ON_PORT_END) != 0 && engine_.finishing.load(std::memory_order_relaxed);
+  if (wanted && !call_and_submit()) return false;
+  ended_ports_.fetch_or(1U << (junction_->port % 32), std::memory_order_release);
+  return true;
 }
 
 // All that was to come has come.
@@ -108,6 +119,7 @@ bool OperatorContext::end() {
 void OperatorContext::run_source() {
   inputs_ = 1;
   bool ok = true;
+  while (!may_begin() && !stopping()) std::this_thread::sleep_for(kWaitSlice);
   while (ok && !finished_ && !stopping()) ok = call_and_submit();
   if (finished_ && skip_ > 0 && !interrupted_.load(std::memory_order_acquire) && !engine_.is_stopping()) {
     message_ = "ended " + std::to_string(skip_) + " tuples before where the job was stopped: its input is shorter than it was then";

@@ -1,5 +1,5 @@
 // Left records wait until the watermark says that all right ones that they match are there; right ones are kept by key, in the order of
-// their times, as long as a left one may match them.
+// their times, as long as a left one may match them. Pairs has no times: each side is kept as long as the other may have more.
 #include "rayelastic/operators/time/join.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 struct Key {
   std::vector<KeptRecord> rights;  // in the order of times
-  std::vector<KeptRecord> lefts;   // of a symmetric join
+  std::vector<KeptRecord> lefts;   // of a symmetric join, and of pairs
   std::int64_t due = kEndOfTime;   // when the first right one can be dropped
 };
 
@@ -45,6 +45,8 @@ struct Join final : TimedState {
   WaitingRecords waiting{left, 1, [this](const std::byte* record) { return is_timed() ? left_time->of(record) : 0; },
                          [this](std::int64_t at) { return last_match(at); }, &left_keys};  // left ones
   DueKeys due = {};
+  bool left_ended = false;  // of pairs; not saved, for sources that have ended end again
+  bool right_ended = false;
 
   Join(JoinOptions wanted, std::shared_ptr<const Schema> one, std::shared_ptr<const Schema> other, std::shared_ptr<const Schema> gives)
       : options(std::move(wanted)), left(std::move(one)), right(std::move(other)), output(std::move(gives)) {
@@ -59,6 +61,9 @@ struct Join final : TimedState {
   [[nodiscard]] bool is_timed() const noexcept { return left_time.has_value(); }
   // Whether right records are kept as long as a left one may come, which is known of those by interval and window.
   [[nodiscard]] bool is_bounded() const noexcept { return options.kind == JoinKind::Interval || options.kind == JoinKind::Window; }
+  [[nodiscard]] bool is_of_pairs() const noexcept { return options.kind == JoinKind::Pairs; }
+  [[nodiscard]] bool keeps_lefts() const noexcept { return options.symmetric || is_of_pairs(); }
+  [[nodiscard]] bool saves_matched() const noexcept { return options.right_outer || is_of_pairs(); }
   // Times of right records that match a left one, both included.
   [[nodiscard]] std::int64_t first_match(std::int64_t at) const noexcept {
     return options.kind == JoinKind::Window ? floor_divide(at, options.before) * options.before : at - options.before;
@@ -79,6 +84,11 @@ struct Join final : TimedState {
 
   // False: stop.
   [[nodiscard]] bool take_right(const std::byte* record, std::int64_t watermark, OutputWriter& writer) {
+    if (lacks_key(table.extractor(), record)) {
+      if (!options.right_outer) return true;
+      if (!is_bounded()) return give(nullptr, record, writer);
+    }
+    if (is_of_pairs()) return pair_right(record, writer);
     void* slot = nullptr;
     table.lookup(record, 1, &slot);
     Key*& key = kept_in<Key>(slot);
@@ -92,6 +102,62 @@ struct Join final : TimedState {
     if (!options.symmetric) return true;
     if (key->lefts.empty()) return !options.right_outer || give(nullptr, record, writer);
     return std::ranges::all_of(key->lefts, [&](const KeptRecord& each) { return give(each.record, record, writer); });
+  }
+
+  [[nodiscard]] bool pair_right(const std::byte* record, OutputWriter& writer) {
+    StringView wanted;
+    table.extractor().extract(record, 1, &wanted);
+    return pair(wanted, record, left_ended ? nullptr : &rights, options.right_outer && left_ended, &Key::rights, &Key::lefts,
+                [&](const std::byte* other) { return give(other, record, writer); });
+  }
+  [[nodiscard]] bool pair_left(const StringView& wanted, const std::byte* record, OutputWriter& writer) {
+    return pair(wanted, record, right_ended ? nullptr : &lefts, options.left_outer && right_ended, &Key::lefts, &Key::rights,
+                [&](const std::byte* other) { return give(record, other, writer); });
+  }
+
+  // Gives a record with all that there are of the other side, and keeps it in `pool`, if there is one; `alone`: without a match it is given
+  // at once. False: stop.
+  template <typename Give>
+  [[nodiscard]] bool pair(const StringView& wanted, const std::byte* record, RecordPool* pool, bool alone, std::vector<KeptRecord> Key::* mine,
+                          std::vector<KeptRecord> Key::* others, const Give& give_with) {
+    void* slot = nullptr;
+    if (pool != nullptr) {
+      table.lookup_keys(&wanted, 1, &slot);
+      if (kept_in<Key>(slot) == nullptr) kept_in<Key>(slot) = new Key;
+    } else if (slot = table.find(wanted); slot == nullptr) {
+      return !alone || give_with(nullptr);
+    }
+    table.will_change(slot);
+    Key& key = *kept_in<Key>(slot);
+    for (KeptRecord& each : key.*others) {
+      each.matched = true;
+      if (!give_with(each.record)) return false;
+    }
+    const bool matched = !(key.*others).empty();
+    if (pool != nullptr) (key.*mine).push_back({0, pool->keep(record), matched});
+    return matched || !alone || give_with(nullptr);
+  }
+
+  // A side has ended: what is kept of the other one has had all its matches. False: stop.
+  [[nodiscard]] bool end_side(bool of_left, OutputWriter& writer) {
+    if (std::exchange(of_left ? left_ended : right_ended, true)) return true;
+    bool ok = true;
+    (void)table.for_each_from(0, [&](const StringView&, std::byte* slot) {
+      table.will_change(slot);
+      Key& key = *kept_in<Key>(slot);
+      std::vector<KeptRecord>& records = of_left ? key.rights : key.lefts;
+      for (const KeptRecord& each : records) {
+        if (each.matched || !(of_left ? options.right_outer : options.left_outer)) continue;
+        ok = of_left ? give(nullptr, each.record, writer) : give(each.record, nullptr, writer);
+        if (!ok) return false;
+      }
+      drop(records, of_left ? rights : lefts, records.end());
+      if (!key.lefts.empty() || !key.rights.empty()) return true;
+      delete std::exchange(kept_in<Key>(slot), nullptr);
+      table.remove(slot);
+      return true;
+    });
+    return ok;
   }
 
   void keep_by_kind(std::vector<KeptRecord>& records, RecordPool& pool, std::int64_t at, const std::byte* record, std::int64_t watermark) {
@@ -153,8 +219,10 @@ struct Join final : TimedState {
 
   // Gives a left record with what it matches. False: stop.
   [[nodiscard]] bool match(const std::byte* record, std::int64_t at, OutputWriter& writer) {
+    if (lacks_key(left_keys, record)) return !options.left_outer || give(record, nullptr, writer);
     StringView wanted;
     left_keys.extract(record, 1, &wanted);
+    if (is_of_pairs()) return pair_left(wanted, record, writer);
     void* slot = table.find(wanted);
     bool found = false;
     if (slot != nullptr) {
@@ -181,34 +249,34 @@ struct Join final : TimedState {
   }
 
   // --- TimedState: per key how many right records (4), and them, in the order of their times, with 1 where it has been matched in an outer
-  // join of the right; of a symmetric join left ones likewise
+  // join of the right, and of pairs; of a symmetric join, and of pairs, left ones likewise
   [[nodiscard]] std::uint64_t form() const noexcept override {
     std::uint64_t digest = hash_of(rights.layout() ^ static_cast<std::uint64_t>(options.kind));
     if (is_timed()) digest = hash_of(hash_of(digest ^ left_time->form()) ^ right_time->form());
     digest = hash_of(hash_of(digest ^ static_cast<std::uint64_t>(options.before)) ^ static_cast<std::uint64_t>(options.after));
     if (options.right_outer) digest = hash_of(digest ^ 1);
-    return options.symmetric ? hash_of(digest ^ lefts.layout()) : digest;
+    return keeps_lefts() ? hash_of(digest ^ lefts.layout()) : digest;
   }
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return rights.bytes() + lefts.bytes() + size() * sizeof(Key); }
 
   void write(const void* slot, StateWriter& writer) const override {
     const Key& key = kept_in<Key>(slot);
     write(key.rights, rights, writer);
-    if (options.symmetric) write(key.lefts, lefts, writer);
+    if (keeps_lefts()) write(key.lefts, lefts, writer);
   }
 
   void write(const std::vector<KeptRecord>& records, const RecordPool& pool, StateWriter& writer) const {
     writer.number(static_cast<std::uint32_t>(records.size()));
     for (const KeptRecord& each : records) {
       writer.record(each.record, pool.shape());
-      if (options.right_outer) writer.number(static_cast<std::uint8_t>(each.matched ? 1 : 0));
+      if (saves_matched()) writer.number(static_cast<std::uint8_t>(each.matched ? 1 : 0));
     }
   }
 
   void read(StateReader& reader, void* slot, std::int64_t) override {
     Key key;
     std::size_t count = read(reader, key.rights, rights, right_time, slot != nullptr);
-    if (options.symmetric) count += read(reader, key.lefts, lefts, {}, slot != nullptr);
+    if (keeps_lefts()) count += read(reader, key.lefts, lefts, {}, slot != nullptr);
     if (count == 0) throw StateError("exported state has a key without records");
     if (slot == nullptr) return;
     if (is_bounded()) {
@@ -227,7 +295,7 @@ struct Join final : TimedState {
       const std::byte* const exported = reader.record(pool.shape());
       const std::int64_t at = time.has_value() ? time->of(exported) : 0;
       if (at < last) throw StateError("exported state has records that aren't in the order of their times");
-      const auto matched = options.right_outer ? reader.number<std::uint8_t>() : std::uint8_t{0};
+      const auto matched = saves_matched() ? reader.number<std::uint8_t>() : std::uint8_t{0};
       if (matched > 1) throw StateError("exported state has a record that is neither matched nor not");
       if (restored) records.push_back({at, pool.restore(exported), matched == 1});
       last = at;
@@ -246,6 +314,13 @@ struct Join final : TimedState {
 // Left records, and right ones that go, by the watermark at which they are due; of equal ones the left first. So what comes out doesn't
 // depend on which watermarks there are.
 std::int64_t advance(Join& join, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
+  if (join.is_of_pairs()) {
+    const bool all = watermark == kEndOfTime;
+    const bool ok = (!all && context->port() != 0) || join.end_side(true, writer);
+    if (!ok || !((!all && context->port() != 1) || join.end_side(false, writer))) return REL_STOPPED;
+    join.publish();
+    return writer.result();
+  }
   for (bool more = true; more;) {
     const std::int64_t due = join.due.next();
     more = due <= watermark && due != kEndOfTime;
@@ -293,8 +368,9 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
   if (timed != !options.right_time.empty() || (!timed && join->is_bounded()))
     throw std::invalid_argument("both sides need an event time, or neither, for what there is by arrival");
   if (options.symmetric && timed) throw std::invalid_argument("by time no join is symmetric but those by interval and window");
-  if (options.right_outer && !options.symmetric && !join->is_bounded())
-    throw std::invalid_argument("right records without a match are known by interval, by window, and where it is symmetric");
+  if (join->is_of_pairs() && (timed || options.symmetric)) throw std::invalid_argument("pairs have no times, and both sides anyway");
+  if (options.right_outer && !join->keeps_lefts() && !join->is_bounded())
+    throw std::invalid_argument("right records without a match are known by interval, by window, of pairs, and where it is symmetric");
   if (options.before < (options.kind == JoinKind::Window ? 1 : 0) || options.before > kLongestSpan || options.after < 0 ||
       options.after > kLongestSpan)
     throw std::invalid_argument("the times of a join are negative or too long");

@@ -16,6 +16,7 @@
 #include "operator/output_writer.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/operators/time/join.hpp"
+#include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/record/schema.hpp"
 
 namespace rayelastic {
@@ -72,6 +73,11 @@ inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from
   }
 }
 
+// Whether a key field of a record is null: such a record matches nothing, as in SQL.
+[[nodiscard]] inline bool lacks_key(const KeyExtractor& keys, const std::byte* record) {
+  return std::ranges::any_of(keys.fields(), [&](const Field* field) { return !keys.schema().is_valid(record, *field); });
+}
+
 // A run of one side. Right records are kept (`take_right`; false: stop). Left ones are joined, at their time if there is one (`match`; false:
 // stop); late ones go to the output of their own. Without records the time goes on, by `advance`.
 template <class Join, std::int64_t (*advance)(Join&, std::int64_t watermark, OutputWriter&, rel_context*)>
@@ -111,7 +117,7 @@ template <class Join>
   OperatorSpec spec;
   spec.store = join;
   spec.process = process;
-  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : 0U;
+  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : options.kind == JoinKind::Pairs ? REL_ON_FINISH | REL_ON_PORT_END : 0U;
   spec.state = std::move(join);
   spec.input = left;
   spec.further_inputs.push_back(std::move(right));

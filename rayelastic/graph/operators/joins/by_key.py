@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.errors import GraphError
+from rayelastic.graph.operators.joins.names import added_name
+from rayelastic.graph.records.equality import are_comparable, type_text
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
@@ -18,9 +20,11 @@ from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Join", "JoinKind", "cross_join", "join"]
+__all__ = ["RIGHT", "SUFFIX", "Join", "JoinKind", "Matching", "cross_join", "join"]
 
-RIGHT = "right"  # the port of the second stream, and what its fields are called where the first has the name already
+RIGHT = "right"  # the port of the second stream
+SUFFIX = "_right"  # what is added to the names of its fields that the first stream has, too
+ARRIVAL = "arrival"
 
 
 class JoinKind(Enum):
@@ -31,6 +35,7 @@ class JoinKind(Enum):
     ALL = "all"
     INTERVAL = "interval"
     WINDOW = "window"
+    PAIRS = "pairs"
     CROSS = "cross"
 
     @property
@@ -91,77 +96,146 @@ class Join:
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """What the join means, in words."""
+        return f"{self.how.value} join {self._matches}"
+
+    @property
+    def _matches(self) -> str:
+        if self.kind is JoinKind.PAIRS:
+            return "of all pairs of a key, as in SQL, whatever the order of arrival"
         if self.symmetric:
-            return f"each with {_KEPT[self.kind]} of the other stream when it comes"
+            return f"by arrival: each tuple with {_KEPT[self.kind]} of the other stream that has arrived before"
         whose = " of each key" if self.kind is JoinKind.CROSS else ""
         if self.left_time is None:
-            there = "there are" if self.kind is JoinKind.ALL else "there is"
-            return f"with {_KEPT[self.kind]} {there}{whose} when a tuple comes"
+            has = "have" if self.kind is JoinKind.ALL else "has"
+            return f"by arrival: with {_KEPT[self.kind]}{whose} that {has} arrived before, which depends on timing"
         unit = self.left_time.unit
         match self.kind:
             case JoinKind.WINDOW:
-                return f"with those in the same window of {self.before} {unit}"
+                return f"by event time, with all in the same window of {self.before} {unit}"
             case JoinKind.INTERVAL:
-                return f"with those from {self.before} {unit} before to {self.after} {unit} after"
-        return f"with {_KEPT[self.kind]}{whose} as of {self.left_time.field}"
+                return f"by event time, with all from {self.before} {unit} before to {self.after} {unit} after"
+        return f"by event time, with {_KEPT[self.kind]}{whose} as of {self.left_time.field}"
 
     @property
     def output_time(self) -> TimeInfo | None:
-        """The event time of what it gives: the left's, where each has one."""
+        """The event time of what it emits: the left's, where each tuple has one."""
         return None if self.how.of_right else self.left_time
 
+    @property
+    def ends_time(self) -> bool:
+        """Whether what it emits follows no event time of its inputs."""
+        return self.kind is JoinKind.PAIRS
 
-def join(
-    left: Upstream,
-    name: str,
-    right: Upstream,
-    keep: str,
-    within: Seconds | tuple[Seconds, Seconds] | None,
-    window: Seconds | None,
-    how: str,
-    symmetric: object,
-) -> OperatorSpec:
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which tuples of the right match, as `join` was asked; None: not said.
+
+    Args:
+        keep: which of a key the right keeps.
+        within: seconds before, or before and after.
+        window: seconds of a tumbling window.
+        how: which tuples without a match are emitted, too.
+        by: 'arrival'.
+        symmetric: whether both sides are kept; by arrival.
+        suffix: of fields of the right that the left has, too.
+    """
+
+    keep: str | None = None
+    within: Seconds | tuple[Seconds, Seconds] | None = None
+    window: Seconds | None = None
+    how: str | None = None
+    by: str | None = None
+    symmetric: object = False
+    suffix: str = SUFFIX
+
+
+def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> OperatorSpec:
     """See ``KeyedStream.join``; without fn."""
     with NewOperator(name, left.operators) as location:
-        outer = _how(how, How)
-        if not isinstance(symmetric, bool):
-            raise GraphError(f"symmetric={shown(symmetric)}", way_out="Give True or False")
+        outer = _how(asked.how or How.INNER.value, How)
+        if not isinstance(asked.symmetric, bool):
+            raise GraphError(f"symmetric={shown(asked.symmetric)}", way_out="Give True or False")
         right_keys = right.keys or left.keys
         _check_keys(left, right, right_keys)
         times = _times(left, right)
-        kind, before, after = _matching(keep, within, window, left.event_time)
-        if kind.is_bounded and times == (None, None):
+        is_timed = times != (None, None)
+        kind, before, after = _kind(asked, left.event_time)
+        if kind.is_bounded and not is_timed:
             raise GraphError(
                 f"a join by {kind.value} needs the event time of both streams",
                 way_out="Write .event_time(name, field) before, on both sides",
             )
-        if symmetric and (kind.is_bounded or times != (None, None)):
+        _check_by(asked.by, is_timed=is_timed)
+        if not is_timed and asked.by is None:
+            kind = _of_pairs(asked, left, right)
+        elif asked.symmetric and (is_timed or kind is JoinKind.ALL):
             raise GraphError(
-                "symmetric=True is of joins by arrival, and both streams have an event time",
-                way_out="Leave it out and give within=(before, after), which looks at both sides alike",
+                "symmetric=True is of by='arrival', with keep='latest' or 'first'",
+                way_out="Give within=(before, after) where both streams have an event time; else how= without by=",
             )
-        if outer.of_right and not (kind.is_bounded or symmetric):
+        elif outer.of_right and not (kind.is_bounded or asked.symmetric):
             raise GraphError(
-                f"how='{how}' with keep='{keep}': nobody knows when the right is without a match",
-                way_out="Give within= or window=, or symmetric=True for joins by arrival",
+                f"how='{asked.how}' with keep='{kind.value}': a tuple of the right may be matched for ever",
+                way_out="Give within= or window= with event times; without them how= alone, or symmetric=True",
             )
         fields = tuple(f for f in right.schema.names if f not in right_keys)
-        return _operator(
-            left, name, right, Join(kind, right_keys, fields, *times, before, after, outer, symmetric), location
-        )
+        body = Join(kind, right_keys, fields, *times, before, after, outer, bool(asked.symmetric))
+        return _operator(left, name, right, body, location, asked.suffix)
 
 
-def cross_join(left: Upstream, name: str, right: Upstream, how: str) -> OperatorSpec:
+def cross_join(left: Upstream, name: str, right: Upstream, how: str, by: str | None, suffix: str) -> OperatorSpec:
     """See ``Stream.cross_join``; without fn."""
     with NewOperator(name, left.operators) as location:
         outer = _how(how, (How.INNER, How.LEFT))
-        body = Join(JoinKind.CROSS, right.keys, right.schema.names, *_times(left, right), how=outer)
-        return _operator(left, name, right, body, location)
+        times = _times(left, right)
+        is_timed = times != (None, None)
+        _check_by(by, is_timed=is_timed)
+        if not is_timed and by is None:
+            raise GraphError(
+                f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
+                way_out="Write .event_time(name, field) before on both sides, or say by='arrival'",
+            )
+        body = Join(JoinKind.CROSS, right.keys, right.schema.names, *times, how=outer)
+        return _operator(left, name, right, body, location, suffix)
 
 
-def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: str) -> OperatorSpec:
-    gives = _schema(name, left, right, body)
+def _check_by(by: object, *, is_timed: bool) -> None:
+    if by not in (None, ARRIVAL):
+        raise GraphError(f"by={shown(by)}", way_out="Leave it out, or give by='arrival'")
+    if by is not None and is_timed:
+        raise GraphError(
+            "by='arrival', and both streams have an event time",
+            way_out="Leave by= out: the join goes by event time, and doesn't depend on the order of arrival",
+        )
+
+
+def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
+    """The join as in SQL, which has to be asked for by how= alone."""
+    if asked.how is None:
+        raise GraphError(
+            f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
+            way_out="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' for "
+            "what has arrived before; or write .event_time(name, field) on both sides",
+        )
+    for given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
+        if given:
+            raise GraphError(
+                f"{what} with how='{asked.how}', which joins all pairs of a key where there are no event times",
+                way_out=f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
+            )
+    return JoinKind.PAIRS
+
+
+def _untimed(left: Upstream, right: Upstream) -> str:
+    if left.event_time is None and right.event_time is None:
+        return "neither stream has"
+    return "the right doesn't have" if right.event_time is None else "the left doesn't have"
+
+
+def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: str, suffix: str) -> OperatorSpec:
+    gives = _schema(name, left, right, body, suffix)
     late = (OutputPort(LATE, left.schema, optional=True),) if body.left_time is not None else ()
     by_key = () if body.kind is JoinKind.CROSS else body.right_keys  # else every replica gets all of the right
     return left.operator(
@@ -192,18 +266,23 @@ def _times(left: Upstream, right: Upstream) -> tuple[TimeInfo | None, TimeInfo |
         raise GraphError(
             f"the event times are in {one.unit} and in {other.unit}", way_out="Map one to the unit of the other"
         )
+    here, there = left.schema.field(one.field), right.schema.field(other.field)
+    if here.type is there.type and not are_comparable(here, there):
+        raise GraphError(
+            f"the event time of the left is {type_text(here)}, that of the right {type_text(there)}",
+            way_out="Map one of them to the type of the other, so that both have a time zone or neither has one",
+        )
     return one, other
 
 
-def _matching(
-    keep: str, within: Seconds | tuple[Seconds, Seconds] | None, window: Seconds | None, time: TimeInfo | None
-) -> tuple[JoinKind, int, int]:
+def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
     kept = {kind.value: kind for kind in (JoinKind.LATEST, JoinKind.FIRST, JoinKind.ALL)}
+    keep, within, window = asked.keep or JoinKind.LATEST.value, asked.within, asked.window
     if keep not in kept:
         raise GraphError(f"keep={shown(keep)}", way_out="Choose latest, first or all, or give within= or window=")
     if within is not None and window is not None:
         raise GraphError("a join has within or window, not both", way_out="Leave one of them out")
-    if keep != "latest" and not (within is None and window is None):
+    if asked.keep is not None and not (within is None and window is None):
         raise GraphError(
             f"keep='{keep}' with {'within' if window is None else 'window'}=, which keeps all",
             way_out="Leave keep= out",
@@ -225,14 +304,14 @@ def _check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) ->
         )
     for one, other in zip(left.keys, right_keys, strict=True):
         here, there = left.schema.field(one), right.schema.field(other)
-        if here.type is not there.type:
+        if not are_comparable(here, there):
             raise GraphError(
-                f"key '{one}' is {here.type.value}, but '{other}' of the right is {there.type.value}",
+                f"key '{one}' is {type_text(here)}, but '{other}' of the right is {type_text(there)}",
                 way_out="Map one of them to the type of the other",
             )
 
 
-def _schema(name: str, left: Upstream, right: Upstream, body: Join) -> Schema:
+def _schema(name: str, left: Upstream, right: Upstream, body: Join, suffix: str) -> Schema:
     columns = []
     for f in left.schema.fields:
         if f.name in left.keys:
@@ -241,6 +320,5 @@ def _schema(name: str, left: Upstream, right: Upstream, body: Join) -> Schema:
         else:
             columns.append((f.name, f.format, f.nullable or body.how.of_right))
     for f in map(right.schema.field, body.right_fields):
-        called = f"{f.name}_{RIGHT}" if left.schema.find(f.name) is not None else f.name
-        columns.append((called, f.format, f.nullable or body.how.of_left))
+        columns.append((added_name(f.name, columns, suffix), f.format, f.nullable or body.how.of_left))
     return laid_out(name, columns)

@@ -5,24 +5,29 @@ Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import datetime as dt
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.functions import function_operator
-from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.operators.joins.names import added_name
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.equality import type_text
+from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["enrich"]
+__all__ = ["TABLE_SUFFIX", "enrich"]
 
-TABLE = "table"  # what its fields are called behind the name where the stream has that already
+TABLE_SUFFIX = "_table"  # what is added to the names of its fields that the stream has, too
 
 
 class _Lookup:
-    """Finds the row of a tuple's key."""
+    """Finds the row of a tuple's key. A key with a None has none, as in SQL."""
 
     def __init__(self, table: Mapping[Any, Any], keys: tuple[int, ...], missing: tuple[None, ...] | None) -> None:
         self._table = {key: tuple(row) if isinstance(row, tuple) else (row,) for key, row in table.items()}
@@ -31,7 +36,10 @@ class _Lookup:
 
     def row(self, t: Any) -> tuple[Any, ...] | None:
         keys = self._keys
-        return self._table.get(t[keys[0]] if len(keys) == 1 else tuple(t[key] for key in keys), self._missing)
+        key = t[keys[0]] if len(keys) == 1 else tuple(t[key] for key in keys)
+        if key is None or (len(keys) > 1 and any(part is None for part in key)):
+            return self._missing
+        return self._table.get(key, self._missing)
 
 
 class _Inner(_Lookup):
@@ -48,7 +56,7 @@ class _Left(_Lookup):
         return (*t, *row)
 
 
-def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: object) -> OperatorSpec:
+def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: object, suffix: str) -> OperatorSpec:
     """See ``KeyedStream.enrich``."""
     with NewOperator(name, up.operators):
         if not isinstance(table, Mapping):
@@ -56,8 +64,8 @@ def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: 
         if how not in ("inner", "left"):
             raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
         rows = _row_schema(table, schema)
-        _check_rows(table, len(up.keys), len(rows.fields))
-        gives = _schema(name, up.schema, rows, outer=how == "left")
+        _check_rows(table, [up.schema.field(key) for key in up.keys], len(rows.fields))
+        gives = _schema(name, up.schema, rows, suffix, outer=how == "left")
     keys = tuple(up.schema.names.index(key) for key in up.keys)
     if how == "left":
         found = _Left(table, keys, (None,) * len(rows.fields))
@@ -74,17 +82,38 @@ def _row_schema(table: Mapping[Any, Any], schema: object) -> Schema:
     return Schema.of(type(first))
 
 
-def _check_rows(table: Mapping[Any, Any], keys: int, fields: int) -> None:
+def _check_rows(table: Mapping[Any, Any], keys: Sequence[Field], fields: int) -> None:
     for key, row in table.items():
-        if (len(key) if isinstance(key, tuple) else 1) != keys:
-            raise GraphError(f"the table has key {shown(key)}", way_out=f"Give a tuple of {keys} for several fields")
+        parts = key if isinstance(key, tuple) else (key,)
+        if len(parts) != len(keys):
+            raise GraphError(
+                f"the table has key {shown(key)}", way_out=f"Give a tuple of {len(keys)} for several fields"
+            )
+        for part, field in zip(parts, keys, strict=True):
+            if part is not None and not _can_equal(part, field):
+                raise GraphError(
+                    f"the table has key {shown(part)}, which never equals a {type_text(field)} such as '{field.name}'",
+                    way_out="Give the keys of the table the type of the field",
+                )
         if (len(row) if isinstance(row, tuple) else 1) != fields:
             raise GraphError(f"the table has row {shown(row)} for {shown(key)}", way_out=f"Give {fields} fields")
 
 
-def _schema(name: str, stream: Schema, rows: Schema, *, outer: bool) -> Schema:
+def _can_equal(value: Any, field: Field) -> bool:
+    """Whether Python may find a value of the field equal to one that a table has."""
+    kind = field.type
+    if kind.is_numeric or kind is DataType.DECIMAL:
+        return isinstance(value, numbers.Number) and not isinstance(value, bool)
+    if kind is DataType.TIMESTAMP:
+        is_zoned = bool(field.format.partition(":")[2])
+        return isinstance(value, dt.datetime) and (value.utcoffset() is not None) == is_zoned
+    if kind in (DataType.DATE32, DataType.DATE64):
+        return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    return isinstance(value, kind.python_type)
+
+
+def _schema(name: str, stream: Schema, rows: Schema, suffix: str, *, outer: bool) -> Schema:
     columns = [(field.name, field.format, field.nullable) for field in stream.fields]
     for field in rows.fields:
-        called = f"{field.name}_{TABLE}" if stream.find(field.name) is not None else field.name
-        columns.append((called, field.format, field.nullable or outer))
+        columns.append((added_name(field.name, columns, suffix), field.format, field.nullable or outer))
     return laid_out(name, columns)

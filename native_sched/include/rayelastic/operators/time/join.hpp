@@ -15,7 +15,8 @@ enum class JoinKind : std::uint8_t {
   First,     // with the first one, likewise
   All,       // with all that there are, likewise
   Interval,  // with the right ones whose time lies from `before` before the left one's to `after` after it
-  Window     // with those in the same window [k * before, (k + 1) * before)
+  Window,    // with those in the same window [k * before, (k + 1) * before)
+  Pairs      // with all of the key, whenever they come, as SQL has it; without times
 };
 
 struct JoinOptions {
@@ -23,7 +24,7 @@ struct JoinOptions {
   std::vector<std::string> left_keys = {};
   std::vector<std::string> right_keys = {};
   std::vector<std::string> right_fields = {};  // that the output has, after all fields of the left
-  std::string left_time = {};                  // empty: by arrival, of Latest alone
+  std::string left_time = {};                  // empty: by arrival, or Pairs
   std::string right_time = {};
   std::int64_t left_shift = 0;  // ticks to be added to the times
   std::int64_t right_shift = 0;
@@ -35,7 +36,9 @@ struct JoinOptions {
       false;  // by arrival: left ones are kept as right ones are, and each record is joined with what is kept of the other side
 };
 
-// Input port 0 is the left, port 1 the right. Joins by time give what they give when the watermark says that all matches are there, in the
+// Input port 0 is the left, port 1 the right. A key with a null field matches nothing. Pairs keeps the records of a side as long as the other
+// one may have more, so it gives the same records whatever the order in which they come; those without a match once the other side has ended.
+// Joins by time give what they give when the watermark says that all matches are there, in the
 // order of the left records' times (those of equal times as they came), right ones in the order of theirs: however the job runs. Left
 // records that come too late leave by output port 1. Throws std::invalid_argument, naming the operator.
 [[nodiscard]] OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,

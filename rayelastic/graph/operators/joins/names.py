@@ -1,0 +1,35 @@
+"""Names of the fields that a join or a table adds to those of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rayelastic.errors import GraphError
+from rayelastic.graph.records.data_type import Column
+from rayelastic.graph.records.shown import shown
+
+__all__ = ["added_name"]
+
+
+def added_name(name: str, columns: Collection[Column], suffix: object) -> str:
+    """Return what a field is called beside others: its name, with the suffix where they have it already.
+
+    Args:
+        name: of the field.
+        columns: the others.
+        suffix: as the user gave it.
+
+    Raises:
+        GraphError: the suffix is no part of a name, or they have the name with the suffix, too.
+    """
+    if not isinstance(suffix, str) or not f"x{suffix}".isidentifier() or not suffix:
+        raise GraphError(f"suffix={shown(suffix)}", way_out="Give letters, digits and underscores, such as '_right'")
+    taken = {column for column, _, _ in columns}
+    if name not in taken:
+        return name
+    if name + suffix in taken:
+        raise GraphError(
+            f"there are fields '{name}' and '{name + suffix}' already, and another '{name}' is added",
+            way_out="Give another suffix=, such as suffix='_2'",
+        )
+    return name + suffix

@@ -1,0 +1,39 @@
+"""Whether values of two fields can be equal: of the same type, with the same parameters where bytes depend on them.
+
+Keys and event times are compared as bytes, which have no unit, scale or class.
+"""
+
+from __future__ import annotations
+
+from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.schema import Field
+
+__all__ = ["are_comparable", "type_text"]
+
+
+def are_comparable(one: Field, other: Field) -> bool:
+    """Tell whether equal values of two fields have equal bytes, and other values others.
+
+    The unit of times and durations, the scale of decimals, the class of enums, and whether a time has a zone count. Which zone
+    it is doesn't, nor the precision of decimals, nor how long texts may be: these are the same values.
+    """
+    return _meaning(one) == _meaning(other)
+
+
+def type_text(field: Field) -> str:
+    """Return the type of a field with its parameters, as messages show it."""
+    return str(field).partition(": ")[2].removesuffix(" | None")
+
+
+def _meaning(field: Field) -> tuple[object, ...]:
+    match field.type:
+        case DataType.TIMESTAMP:
+            unit, *zone = parsed_format(field.format)[2]
+            return field.type, unit, bool(zone)
+        case DataType.DECIMAL:
+            return field.type, parsed_format(field.format)[2][1]
+        case DataType.DURATION | DataType.TIME32 | DataType.TIME64:
+            return field.type, parsed_format(field.format)[2][0]
+        case DataType.ENUM:
+            return field.type, field.format
+    return (field.type,)
