@@ -22,6 +22,9 @@ def are_comparable(one: Field, other: Field) -> bool:
 
 def type_text(field: Field) -> str:
     """Return the type of a field with its parameters, as messages show it."""
+    if field.type in (DataType.TIMESTAMP, DataType.DURATION, DataType.TIME32, DataType.TIME64):
+        _, factory, arguments = parsed_format(field.format)
+        return f"{factory}[{', '.join(arguments)}]"
     return str(field).partition(": ")[2].removesuffix(" | None")
 
 

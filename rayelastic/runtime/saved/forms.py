@@ -44,7 +44,7 @@ def state_form(spec: OperatorSpec) -> str | None:
             return f"the latest {body.time.field} in {body.time.unit}"
         case Join():
             sides = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs)
-            return f"{of}, {sides} joined {body.reason}"
+            return f"{of}, {sides} joined {body.matches}"
         case Matching():
             return f"{of}, ({_fields(spec.input_schema)}), {', then '.join(map(str, body.steps))}"
         case Merge():

@@ -59,9 +59,10 @@ def corrected_windows(rows: list[Row], size: int, slide: int) -> tuple[list[Resu
         taken = [s for s in starts if s + size + OPEN > given_up_to]
         late += [row] if starts and not taken else []
         for start in taken:
+            was_given = (row.key, start) in sums
             sums[row.key, start] = sums.get((row.key, start), 0) + row.n
             if start + size <= given_up_to:
-                results.append((row.key, start, start + size, True, sums[row.key, start]))
+                results.append((row.key, start, start + size, was_given, sums[row.key, start]))
         complete(max(given_up_to, row.at - DISORDER))
         given_up_to = max(given_up_to, row.at - DISORDER)
     complete(10**6)
@@ -118,7 +119,7 @@ def corrected_sessions(rows: list[Row], gap: int) -> tuple[list[Result], list[Ro
         ]
         sessions[:] = [one for one in sessions if one not in near] + [made]
         if made[1] + gap <= reached:
-            give(made, True)
+            give(made, made[3])
         advance(max(reached, row.at - DISORDER - 1))
         reached = max(reached, row.at - DISORDER - 1)
     advance(10**6)

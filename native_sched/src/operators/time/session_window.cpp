@@ -91,7 +91,7 @@ struct SessionWindow final : TimedState {
       kept->due = next;
       due.note(next, slot);
     }
-    return end_of(*first) <= reached ? give_session(slot, *first, true, writer) : Outcome::Ok;
+    return end_of(*first) <= reached ? give_session(slot, *first, first->given, writer) : Outcome::Ok;
   }
 
   // Gives the session of a key that ends now, drops what isn't kept any longer, and looks when the next one ends.

@@ -86,13 +86,17 @@ struct TimeWindow final : TimedState {
 
   enum class Outcome : std::uint8_t { Ok, Stopped, Failed };
 
+  // What is given of a window: for the first time; or once more, if it had panes before that of the record that has come late.
+  enum class Given : std::uint8_t { Complete, Again, AgainWithNewPane };
+
   // Gives the window of a key that ends there, if it has records.
-  Outcome give_window(void* slot, std::int64_t end, bool corrected, OutputWriter& writer) {
+  Outcome give_window(void* slot, std::int64_t end, Given given, OutputWriter& writer) {
     const std::vector<Pane>& panes = kept_in<TimeKey>(slot)->panes;
     const std::int64_t bounds[] = {end - size, end};
     const auto begin = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size; });
     const auto behind = std::find_if(begin, panes.end(), [&](const Pane& each) { return each.number * pane >= end; });
     if (behind == begin) return Outcome::Ok;
+    const bool corrected = given == Given::Again || (given == Given::AgainWithNewPane && behind - begin > 1);
     if (behind - begin == 1) return outcome_of<Outcome>(core, core.give(slot, begin->state, bounds, writer, corrected));
     std::byte* total = core.make();
     core.accumulators().copy(total, begin->state);
@@ -106,11 +110,14 @@ struct TimeWindow final : TimedState {
   Outcome correct(const std::byte* record, std::int64_t at, OutputWriter& writer) {
     void* slot = nullptr;
     core.table().lookup(record, 1, &slot);
+    const auto panes = [slot] { return kept_in<TimeKey>(slot) == nullptr ? 0 : kept_in<TimeKey>(slot)->panes.size(); };
+    const std::size_t before = panes();
     void* state = pane_for(slot, at);
+    const Given given = panes() == before ? Given::Again : Given::AgainWithNewPane;
     if (core.accumulators().update(record, 1, &state) >= 0) return Outcome::Failed;
     const std::int64_t last = std::min(last_end_of(at), reached);
     for (std::int64_t end = first_end_after(std::max(at, reached - lateness)); end <= last; end += slide) {
-      if (const Outcome outcome = give_window(slot, end, true, writer); outcome != Outcome::Ok) return outcome;
+      if (const Outcome outcome = give_window(slot, end, given, writer); outcome != Outcome::Ok) return outcome;
     }
     return Outcome::Ok;
   }
@@ -122,7 +129,7 @@ struct TimeWindow final : TimedState {
     core.table().will_change(slot);
     std::vector<Pane>& panes = kept->panes;
     if (last_end_of(end - size) == end) {  // a window ends here
-      if (const Outcome outcome = give_window(slot, end, false, writer); outcome != Outcome::Ok) return outcome;
+      if (const Outcome outcome = give_window(slot, end, Given::Complete, writer); outcome != Outcome::Ok) return outcome;
     }
     const auto kept_from = std::ranges::find_if(panes, [&](const Pane& each) { return kept_until(each) > end; });
     std::for_each(panes.begin(), kept_from, [&](const Pane& each) { core.drop(each.state); });

@@ -91,10 +91,11 @@ class TimeWindows(_Program):
             if end > reached + 1:
                 self._add(t, at, span, state, out)
                 continue
-            has = state[span][0] if span in state else self.gathered.new()
+            was_given = span in state
+            has = state[span][0] if was_given else self.gathered.new()
             state[span] = (self.gathered.add(has, t), False)
             out.timer(self.times.value(end - 1 + lateness))
-            self.give(start, end, state[span][0], out, final=True, corrected=True)
+            self.give(start, end, state[span][0], out, final=True, corrected=was_given)
         return bool(spans)
 
     def on_time(self, time: Any, state: dict[Span, Any], out: Any) -> None:

@@ -97,25 +97,28 @@ class Join:
     @property
     def reason(self) -> str:
         """What the join means, in words."""
-        return f"{self.how.value} join {self._matches}"
+        order = "" if self.kind is JoinKind.PAIRS else "by arrival, " if self.left_time is None else "by event time, "
+        timing = ", which depends on timing" if order.startswith("by arrival") else ""
+        return f"{self.how.value} join {order}{self.matches}{timing}"
 
     @property
-    def _matches(self) -> str:
+    def matches(self) -> str:
+        """Which tuples are joined, in words; what is kept follows from it."""
         if self.kind is JoinKind.PAIRS:
-            return "of all pairs of a key, as in SQL, whatever the order of arrival"
+            return "of all pairs of a key, as in SQL"
         if self.symmetric:
-            return f"by arrival: each tuple with {_KEPT[self.kind]} of the other stream that has arrived before"
+            return f"each with {_KEPT[self.kind]} of the other stream that has arrived before"
         whose = " of each key" if self.kind is JoinKind.CROSS else ""
         if self.left_time is None:
             has = "have" if self.kind is JoinKind.ALL else "has"
-            return f"by arrival: with {_KEPT[self.kind]}{whose} that {has} arrived before, which depends on timing"
+            return f"with {_KEPT[self.kind]}{whose} that {has} arrived before"
         unit = self.left_time.unit
         match self.kind:
             case JoinKind.WINDOW:
-                return f"by event time, with all in the same window of {self.before} {unit}"
+                return f"with those in the same window of {self.before} {unit}"
             case JoinKind.INTERVAL:
-                return f"by event time, with all from {self.before} {unit} before to {self.after} {unit} after"
-        return f"by event time, with {_KEPT[self.kind]}{whose} as of {self.left_time.field}"
+                return f"with those from {self.before} {unit} before to {self.after} {unit} after"
+        return f"with {_KEPT[self.kind]}{whose} as of {self.left_time.field}"
 
     @property
     def output_time(self) -> TimeInfo | None:
