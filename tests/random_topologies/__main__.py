@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from tests.oracle.report import say
 from tests.random_topologies.compare import Result, checked
 from tests.random_topologies.known import KNOWN
 
@@ -68,16 +69,16 @@ class Run:
                     for result in future.result():
                         self.note(result)
                 except BrokenProcessPool:
-                    print(f"# a process died; programs of seed {self.seed}: {waiting[future]}", flush=True)
+                    say(f"# a process died; programs of seed {self.seed}: {waiting[future]}")
                     self.new += 1
                     break
                 if time.monotonic() - self.told > 10:
                     self.told = time.monotonic()
-                    print(self.line(total), file=sys.stderr, flush=True)
-        print(self.line(total), file=sys.stderr, flush=True)
+                    say(self.line(total), to=sys.stderr)
+        say(self.line(total), to=sys.stderr)
         for name, meaning in KNOWN.items():
             if any(name in found.split(", ") for found in self.known):
-                print(f"known: {name}: {meaning}", file=sys.stderr)
+                say(f"known: {name}: {meaning}", to=sys.stderr)
         return 1 if self.new else 0
 
     def note(self, result: Result) -> None:
@@ -89,14 +90,13 @@ class Run:
                 self.known[difference.known] += 1
                 continue
             self.new += 1
-            print(f"# ./dev topologies --seed {self.seed} --only {result.number}\n{difference.text}", flush=True)
+            say(f"# ./dev topologies --seed {self.seed} --only {result.number}\n{difference.text}")
 
     def line(self, total: int) -> str:
         rate = self.done / max(1e-9, time.monotonic() - self.started)
         known = ", ".join(f"{name} {count}" for name, count in self.known.most_common())
-        return (
-            f"{self.done} of {total} programs, {self.outputs} outputs, {rate:.1f}/s, {self.new} differences"
-            + (f"; known: {known}" if known else "")
+        return f"{self.done} of {total} programs, {self.outputs} outputs, {rate:.1f}/s, {self.new} differences" + (
+            f"; known: {known}" if known else ""
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import time
 from collections import Counter
@@ -89,10 +90,7 @@ def difference(wanted: Flow, found: list[tuple[Any, ...]]) -> str:
 
 def _described(program: Program, condition: Condition, stream: str, problem: str, *, shrink: bool) -> Difference:
     whole = program if stream == "*" else program.behind(stream)
-    if "B3" in KNOWN and _may_be_rejected(whole):
-        name = "B3"
-    else:
-        name = "" if stream == "*" else _known(whole, condition, stream)
+    name = "" if stream == "*" else _known(whole, condition, stream)
     if shrink and not name:
         whole, problem, stream = Shrinker(condition, problem).shrunk(whole, stream)
     shown = whole.text(condition.lane, condition.config, stream) if stream != "*" else whole.body(with_rows=True)
@@ -165,7 +163,7 @@ class Shrinker:
             return self.condition
         names = {node.name for node in program.nodes}
         before, _, pins = config.partition("pins=")
-        kept = {name: pe for name, pe in eval(pins[:-1]).items() if name in names}
+        kept = {name: pe for name, pe in ast.literal_eval(pins[:-1]).items() if name in names}
         return replace(self.condition, config=f"{before}pins={kept})")
 
     def _problem(self, program: Program, stream: str) -> str:

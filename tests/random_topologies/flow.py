@@ -10,7 +10,7 @@ from typing import Any
 from tests.random_topologies.values import Field, Schema
 
 Row = tuple[Any, ...]
-QUIRKS: set[str] = set()  # what the engine is known to do otherwise, and the interpreter does, too, for the moment: known.py
+QUIRKS: set[str] = set()  # of the engine, that the interpreter shares for the moment: known.py
 _TYPES: dict[tuple[str, ...], Any] = {}
 
 
@@ -118,11 +118,6 @@ def grouped(keys: Sequence[Row], chosen: Sequence[int] | None = None) -> dict[Ro
 
 def fields_of(flow: Flow, names: Sequence[str]) -> Schema:
     return tuple(f for name in names for f in flow.schema if f.name == name)
-
-
-def latest_values(names: Sequence[str], rows: Sequence[Row]) -> Row:
-    """The last value of each field that isn't null."""
-    return tuple(next((row[i] for row in reversed(rows) if row[i] is not None), None) for i in range(len(names)))
 
 
 def integer(name: str, *, nullable: bool = False) -> Field:

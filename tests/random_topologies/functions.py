@@ -127,7 +127,7 @@ FUNCTIONS["s_small"] = "def s_small(t):\n    return t.g == 0\n"
 FUNCTIONS["s_large"] = "def s_large(t):\n    return t.x is not None and t.x > 2\n"
 FUNCTIONS["s_none"] = "def s_none(t):\n    return t.y is None\n"
 FUNCTIONS["s_number"] = "def s_number(t):\n    return t.g\n"
-PATTERNS = {
+PATTERNS: dict[str, tuple[str, list[tuple[str, int, str | None]]]] = {
     "two": ('rel.Pattern("one", s_small).then("two", s_large, within=7)', [("s_large", 7, None)]),
     "without": (
         'rel.Pattern("one", s_small).then("two", s_large, within=9, without=s_none)', [("s_large", 9, "s_none")],

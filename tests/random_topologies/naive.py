@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.random_topologies.flow import QUIRKS, Flow, Row, fields_of, grouped, integer, latest_values, tuple_type
+from tests.random_topologies.flow import Flow, Row, fields_of, grouped, integer, tuple_type
 from tests.random_topologies.functions import BASE, PATTERNS
 from tests.random_topologies.naive_joins import JOINS
 from tests.random_topologies.naive_windows import WINDOWS, aggregated, aggregates_schema
@@ -84,15 +84,13 @@ def stateful(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Flow:
 
 def scanned(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Flow:
     (flow,), fn, keys = inputs, names[node.options["fn"]], inputs[0].keys(node.options["keys"])
-    tuples, totals, rows = flow.tuples(), {}, []
+    tuples, rows = flow.tuples(), list[Row]()
+    totals: dict[Row, Any] = {}
     final = node.options["final"]
     for i, t in enumerate(tuples):
         totals[keys[i]] = fn(totals.get(keys[i], copy.copy(node.options["start"])), t)
         rows.append((*keys[i], totals[keys[i]]))
-    if final and "B2" in QUIRKS:
-        made = grouped(keys)
-        rows = [latest_values([*node.options["keys"], "v"], [rows[i] for i in some]) for some in made.values()]
-    elif final:
+    if final:
         rows = [(*key, total) for key, total in totals.items()]
     schema = (*fields_of(flow, node.options["keys"]), node.options["value"])
     return Flow(schema, rows, flow.ordered and not final)
@@ -106,24 +104,22 @@ def reduced(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Flow:
     rows = []
 
     final = node.options["emit"] == "final"
-    order = list(flow.names) if "reduce order" in QUIRKS and not final else [*fields, *others]
 
     def shown(t: Any) -> Row:
-        return tuple(getattr(t, name) for name in order)
+        return tuple(getattr(t, name) for name in (*fields, *others))
 
     for i, t in enumerate(flow.tuples()):
         totals[keys[i]] = fn(totals[keys[i]], t) if keys[i] in totals else t
         rows.append(shown(totals[keys[i]]))
-    if final and "B2" in QUIRKS:
-        rows = [latest_values([*fields, *others], [rows[i] for i in some]) for some in grouped(keys).values()]
-    elif final:
+    if final:
         rows = [shown(t) for t in totals.values()]
-    return Flow(fields_of(flow, order), rows, flow.ordered and not final)
+    return Flow(fields_of(flow, [*fields, *others]), rows, flow.ordered and not final)
 
 
 def combined(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Flow:
     (flow,), own = inputs, names["Range"]()
-    keys, states, rows = inputs[0].keys(node.options["keys"]), {}, []
+    keys, rows = inputs[0].keys(node.options["keys"]), list[Row]()
+    states: dict[Row, Any] = {}
     for i, t in enumerate(flow.tuples()):
         state = states.setdefault(keys[i], State(own.init()))
         own.add(t, state)
@@ -208,7 +204,8 @@ def staged(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Flow:
 def counted(node: Node, inputs: list[Flow], _: Mapping[str, Any]) -> Flow:
     (flow,), wanted = inputs, node.options["aggregates"]
     count, slide, rest = node.options["count"], node.options["slide"], node.options["rest"]
-    fields, rows, seen = node.options["keys"], [], {}
+    fields, rows = node.options["keys"], list[Row]()
+    seen: dict[Row, list[int]] = {}
     for i, key in enumerate(flow.keys(fields)):
         come = seen.setdefault(key, [])
         come.append(i)
@@ -280,7 +277,7 @@ def _process(own: Any, key: Row, tuples: list[Any], first: Callable[[], Any]) ->
 
 
 def matched(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Made:
-    (flow,), (_, steps) = inputs, PATTERNS[node.options["pattern"]]
+    (flow,), steps = inputs, PATTERNS[node.options["pattern"]][1]
     tuples, fields, rows = flow.tuples(), node.options["keys"], []
     others = [name for name in flow.names if name not in fields]
     labels = ["one", "two", "end"][: len(steps) + 1]
@@ -299,8 +296,7 @@ def matched(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Made:
     schema = [*fields_of(flow, fields)]
     for number, label in enumerate(labels):
         schema += [
-            Field(f"{label}_{f.name}", f.kind, f.nullable or (left and number > 0))
-            for f in fields_of(flow, others)
+            Field(f"{label}_{f.name}", f.kind, f.nullable or (left and number > 0)) for f in fields_of(flow, others)
         ]
     if left:
         schema.append(Field("missing", "str", nullable=True))
@@ -315,11 +311,11 @@ def _sequence(tuples: list[Any], steps: list[Any], names: Mapping[str, Any]) -> 
             t = rest.pop(0)
             if t.at > found[-1].at + within:
                 return found
+            if without is not None and names[without](t):
+                return None
             if names[holds](t):
                 found.append(t)
                 break
-            if without is not None and names[without](t):
-                return None
         else:
             return found
     return found

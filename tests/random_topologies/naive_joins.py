@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.random_topologies.flow import QUIRKS, Flow, Row, fields_of
+from tests.random_topologies.flow import Flow, Row, fields_of
 from tests.random_topologies.program import Node
 from tests.random_topologies.values import Field, Schema
 
@@ -47,13 +47,8 @@ def joined(node: Node, inputs: list[Flow], _: Mapping[str, Any]) -> Flow:
     others = [name for name in right.names if name not in right_fields]
     right_values, left_keys, right_keys = _values(right, others), left.keys(fields), right.keys(right_fields)
     choose, matched, rows = _chooser(node, left, right), set[int](), []
-    likes = [f.like for f in fields_of(left, fields)] != [f.like for f in fields_of(right, right_fields)]
-
-    def joins(key: Row) -> bool:
-        return not (None in key and "null keys" not in QUIRKS) and not (likes and "B3" in QUIRKS and None not in key)
-
     for i, row in enumerate(left.rows):
-        same = [n for n, key in enumerate(right_keys) if key == left_keys[i] and joins(key)]
+        same = [n for n, key in enumerate(right_keys) if key == left_keys[i] and None not in key]
         found = choose(i, same)
         matched.update(found)
         rows += [(*row, *right_values[n]) for n in found]

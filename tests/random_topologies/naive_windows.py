@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.random_topologies.flow import QUIRKS, Flow, Row, fields_of, grouped, integer
+from tests.random_topologies.flow import Flow, Row, fields_of, grouped, integer
 from tests.random_topologies.program import Node
 from tests.random_topologies.values import Field, Schema
 
@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
 
 def aggregated(flow: Flow, chosen: Sequence[int], wanted: Wanted) -> Row:
     """What aggregates make of some rows, in their order."""
-    row = []
+    row: list[Any] = []
     for function, field in wanted.values():
         values = [flow.rows[i][flow.at(field)] for i in chosen] if field is not None else list(chosen)
         values = [value for value in values if value is not None]
@@ -96,7 +96,7 @@ class Windows:
             for start in taken:
                 self.open.setdefault((key, start), []).append(i)
                 if mark is not None and start + self.size - 1 <= mark:
-                    self.give(key, start, corrected=(key, start) in self.given or "B4" in QUIRKS)
+                    self.give(key, start, corrected=(key, start) in self.given)
         self.advance(None)
 
 
@@ -167,7 +167,6 @@ class Sessions:
             )  # fmt: skip
             sessions[:] = [*(one for one in sessions if one not in near), joined]
             if mark is not None and self.has_ended(joined, mark):
-                joined.is_given = joined.is_given or "B4" in QUIRKS
                 self.give(key, joined)
         self.advance(None)
 

@@ -6,7 +6,7 @@ import random
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def declared(program: Program, lane: str, source: Callable[[str, Any, list[Any]]
 
 def run(program: Program, condition: Condition, name: str = "random-topology") -> Rows:
     """What the engine makes of it, by stream."""
-    config: rel.JobConfig = eval(condition.config, {"rel": rel})
+    config: rel.JobConfig = eval(condition.config, {"rel": rel})  # noqa: S307  (its own text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if condition.cut is not None:
@@ -108,8 +108,6 @@ def _run_with_a_loss(program: Program, condition: Condition, config: rel.JobConf
 
     topology = declared(program, condition.lane, source, name)
     with tempfile.TemporaryDirectory() as folder:
-        from dataclasses import replace
-
         config = replace(config, checkpoint=rel.Checkpoint(Path(folder) / "checkpoints", every=600.0))
         losing = Losing(topology, config)
         try:

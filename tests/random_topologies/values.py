@@ -79,11 +79,17 @@ KINDS: dict[str, Kind] = {
     "bytes": Kind("bytes", _pick(b"", b"a", b"\x00b", b"longer than twelve bytes"), is_ordered=False),
     "bool": Kind("bool", _pick(True, False), is_ordered=False),
     "datetime": Kind(
-        "dt.datetime", lambda c: START + dt.timedelta(seconds=c.randrange(4)), like='Annotated[dt.datetime, pa.timestamp("ns")]'
+        "dt.datetime",
+        lambda c: START + dt.timedelta(seconds=c.randrange(4)),
+        like='Annotated[dt.datetime, pa.timestamp("ns")]',
     ),
     "date": Kind("dt.date", lambda c: dt.date(2024, 2, 27 + c.randrange(3))),
     "time": Kind("dt.time", lambda c: dt.time(23, 59, c.randrange(4))),
-    "timedelta": Kind("dt.timedelta", lambda c: dt.timedelta(hours=c.randrange(-2, 3)), like='Annotated[dt.timedelta, pa.duration("ms")]'),
+    "timedelta": Kind(
+        "dt.timedelta",
+        lambda c: dt.timedelta(hours=c.randrange(-2, 3)),
+        like='Annotated[dt.timedelta, pa.duration("ms")]',
+    ),
     "decimal": Kind(
         "Annotated[Decimal, pa.decimal128(12, 2)]",
         lambda c: Decimal(c.randrange(-2, 4)) / 4,
@@ -95,10 +101,10 @@ KINDS: dict[str, Kind] = {
     "uint16": Kind("np.uint16", _pick(0, 1, 65535), like="np.uint32"),
     "int32": Kind("np.int32", _pick(-(2**31), 0, 7, 2**31 - 1)),
     "float32": Kind("np.float32", _pick(-1.5, 0.5, 2.25)),
-    "list": Kind("list[int]", lambda c: [c.randrange(3) for _ in range(c.randrange(3))], is_key=False, is_ordered=False),
-    "struct": Kind(
-        "Point", lambda c: Point(c.randrange(2), c.choice([None, "b"])), is_key=False, is_ordered=False
+    "list": Kind(
+        "list[int]", lambda c: [c.randrange(3) for _ in range(c.randrange(3))], is_key=False, is_ordered=False
     ),
+    "struct": Kind("Point", lambda c: Point(c.randrange(2), c.choice([None, "b"])), is_key=False, is_ordered=False),
 }
 
 

@@ -48,13 +48,13 @@ class _Scan:
 
 
 class _Reduce:
-    def __init__(self, fn: Together) -> None:
+    def __init__(self, fn: Together, places: tuple[int, ...]) -> None:
         self._fn = fn
+        self._places = places  # of the fields, keys first
 
-    def __call__(self, t: Any, s: list[Any]) -> Any:
-        made = t if s[0] is None else self._fn(type(t)(*s[0]), t)
-        s[0] = tuple(made)  # which pickles, whatever class t is of
-        return made
+    def __call__(self, t: Any, s: list[Any]) -> tuple[Any, ...]:
+        made = s[0] = tuple(t if s[0] is None else self._fn(type(t)(*s[0]), t))  # pickles, whatever class t is of
+        return tuple(made[place] for place in self._places)
 
 
 def scan(
@@ -94,7 +94,10 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
         if set(up.schema.names) <= set(up.keys):
             raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate(name)")
     inner = name if when is Emit.UPDATE else f"{name}.scan"
-    made = _with_state(up, inner, _Reduce(fn), None, up.schema, ttl)
+    others = [field.name for field in up.schema.fields if field.name not in up.keys]
+    fields = [up.schema.field(field) for field in (*up.keys, *others)]
+    gives = laid_out(name, [(field.name, field.format, field.nullable) for field in fields])
+    made = _with_state(up, inner, _Reduce(fn, tuple(map(up.schema.fields.index, fields))), None, gives, ttl)
     return (made,) if when is Emit.UPDATE else (made, _latest(name, up, made))
 
 

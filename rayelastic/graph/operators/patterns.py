@@ -70,7 +70,8 @@ class Pattern:
             name: of the step.
             holds: of a tuple; the first one for which it is true is the step's. Those between are passed over.
             within: seconds of event time, or a timedelta, behind the tuple of the step before, at most.
-            without: of a tuple; one for which it is true, before the step's, ends the sequence, and nothing is given.
+            without: of a tuple; one for which it is true, before the step's, ends the sequence, and nothing is emitted;
+                so does one for which `holds` is true as well.
         """
         longer = Pattern(self.steps[0].name, self.steps[0].holds)
         object.__setattr__(longer, "steps", (*self.steps, Step(name, holds, within, without)))
