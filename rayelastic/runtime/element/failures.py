@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
-from rayelastic.errors import SinkLostError
+from rayelastic.errors import JobFailedError, SinkError, SinkLostError
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
@@ -48,6 +48,15 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         explanation = load(code).explain(record)
         return Failure(explanation.message, name, shown, explanation.traceback)
     return Failure(native.message or "it failed without saying why", name, shown)
+
+
+def completion_failure(error: Exception) -> Failure:
+    """Explain why what the sinks have written couldn't be completed, or a user's object not be shut down."""
+    if isinstance(error, JobFailedError):
+        return Failure(error.reason, error.operator, traceback=error.traceback_text)
+    operator = error.operator if isinstance(error, SinkError) else None
+    reason = f"a sink could not be completed: {error}"
+    return Failure(reason, operator, outside=isinstance(error, SinkLostError))
 
 
 def _function_of(body: object) -> object:

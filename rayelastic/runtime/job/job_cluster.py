@@ -58,7 +58,7 @@ class JobCluster:
         job: what they run.
         host: makes them.
         started: called with the handle of each one that has been started.
-        by_epoch: whether the job takes checkpoints.
+        by_epoch: whether the job takes checkpoints: its sinks are completed when all elements have ended.
         secret: that they prove to each other to know; empty: the job's first one.
     """
 
@@ -75,7 +75,7 @@ class JobCluster:
         self._job = job
         self._host = host
         self._started = started
-        self._by_epoch = by_epoch
+        self.by_epoch = by_epoch
         self._lock = threading.Lock()
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
@@ -299,7 +299,7 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
-            by_epoch=self._by_epoch,
+            by_epoch=self.by_epoch,
             node=plan.nodes.get(pe, ""),
         )
 
