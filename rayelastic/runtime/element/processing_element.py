@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import SinkError, StateError
-from rayelastic.runtime.element.failures import completion_failure, explain_failure
+from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife
 from rayelastic.runtime.element.reach.dialling import Dialler
@@ -359,7 +359,7 @@ class ProcessingElement:
         except SinkError as error:
             with self._life.ending:
                 if not self._life.state.is_final:
-                    self._life.ends(Failure(str(error), error.operator, outside=True))
+                    self._life.ends(sink_failure(error))
             if self._life.failure is not None:
                 with contextlib.suppress(Exception):
                     self.close()
