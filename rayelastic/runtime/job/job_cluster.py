@@ -243,10 +243,10 @@ class JobCluster:
 
     def _remove(self, handle: PEHandle, *, at_once: bool) -> None:
         self.ends(handle.pe)
+        with self._lock:  # first: what it fails by as it ends is nothing that the job fails by
+            self._handles.pop(handle.pe, None)
         with contextlib.suppress(PELostError):
             handle.kill(at_once=at_once)
-        with self._lock:
-            self._handles.pop(handle.pe, None)
         self._sweep(self._addresses.pop(handle.pe, None))
 
     def hold_levels(self, held: bool) -> None:
@@ -260,7 +260,9 @@ class JobCluster:
 
     def give_up_all(self) -> None:
         """Ends every element, sound or not, all at the same time: others take their places, in their processes."""
-        handles = self.handles
+        with self._lock:  # first: what they fail by as they end is nothing that the job fails by
+            handles, self._handles = self._handles, {}
+            self._ended.update(handles)
 
         def end(handle: PEHandle) -> None:
             with contextlib.suppress(PELostError):
@@ -268,9 +270,6 @@ class JobCluster:
 
         in_threads(end, handles.values())
         for handle in handles.values():
-            self.ends(handle.pe)
-            with self._lock:
-                self._handles.pop(handle.pe, None)
             self._sweep(self._addresses.pop(handle.pe, None))
 
     def kill(self) -> None:
