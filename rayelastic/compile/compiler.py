@@ -20,7 +20,7 @@ from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
 from rayelastic.compile.cache.keys import code_key, refusal_key
 from rayelastic.compile.cache.loader import host_target
 from rayelastic.compile.code.aggregate_code import AggregateCode
-from rayelastic.compile.code.operator_code import SET_UP, MachineCode, OperatorCode, View
+from rayelastic.compile.code.operator_code import MachineCode, OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import initial_record, is_record_class, state_factory
@@ -45,6 +45,7 @@ from rayelastic.graph.spec.operator_spec import (
     OperatorRequest,
     ProcessRequest,
 )
+from rayelastic.graph.spec.user_objects import LIFE, has_method
 
 __all__ = ["Compiler", "is_cached", "machine_code"]
 
@@ -120,8 +121,8 @@ class Compiler:
                 way_out="Write it for one tuple, or drop lane='compiled'",
             )
         try:
-            if hasattr(request.function, SET_UP):
-                raise NotCompiledError(f"it has {SET_UP}(), which is called in each process")
+            if lives := next((name for name in LIFE if has_method(request.function, name)), None):
+                raise NotCompiledError(f"it has {lives}(), which is called in each process")
             if request.sides:
                 raise NotCompiledError(f"it has the side output '{request.sides[0]}'")
             return self._machine(request)

@@ -1,5 +1,6 @@
 """For those who test their own operators: feed and collect, a clock that stands still, a source that follows a script,
-and `verify_operator`, which runs an operator under every condition that the runtime knows.
+`verify_operator`, which runs an operator under every condition that the runtime knows, and `check_sink`, which kills a
+sink of your own at each step.
 
 >>> from rayelastic import testing
 >>> testing.collect(lambda s: s.map("double", lambda t: 2 * t.n), [(1,), (2,)], {"n": int})
@@ -9,6 +10,18 @@ and `verify_operator`, which runs an operator under every condition that the run
 from rayelastic.testing.clock import FakeClock
 from rayelastic.testing.collect import collect
 from rayelastic.testing.script import Gate, Raise, script
+from rayelastic.testing.sinks import SinkReport, check_sink
 from rayelastic.testing.verify import Report, VerificationError, verify_operator
 
-__all__ = ["FakeClock", "Gate", "Raise", "Report", "VerificationError", "collect", "script", "verify_operator"]
+__all__ = [
+    "FakeClock",
+    "Gate",
+    "Raise",
+    "Report",
+    "SinkReport",
+    "VerificationError",
+    "check_sink",
+    "collect",
+    "script",
+    "verify_operator",
+]

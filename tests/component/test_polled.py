@@ -36,6 +36,10 @@ class Numbers:
         self.opened: list[tuple[str, Any]] = []
         self.closed: list[str] = []
 
+    def __deepcopy__(self, memo: object) -> Numbers:
+        """The test looks at the one that each start has."""
+        return self
+
     def partitions(self) -> Iterator[str]:
         return iter(self.names)
 

@@ -16,7 +16,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 
-__all__ = ["SET_UP", "Flags", "MachineCode", "OperatorCode", "View"]
+__all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
 
 
 class Flags(IntFlag):
@@ -31,11 +31,6 @@ class Flags(IntFlag):
     SINK = 64
     ON_FINISH = 128
     ON_WATERMARK = 256
-
-
-SET_UP = (
-    "initialize"  # the method of an object that is used as a function, called before its first tuple in each process
-)
 
 
 class View(Enum):

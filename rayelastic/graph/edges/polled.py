@@ -14,6 +14,7 @@ from rayelastic.errors import SourceError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.user_objects import LIFE, check_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,6 +87,7 @@ class PolledSource:
                 operator=operator,
                 way_out="Give an object with partitions() and open(partition, position), see rel.polled",
             )
+        check_object(self.source, LIFE, known=METHODS, error=SourceError)
         idle: object = getattr(self.source, "idle", IDLE)
         if not isinstance(idle, int | float) or isinstance(idle, bool) or not 0 <= idle < float("inf"):
             raise SourceError(f"idle is {shown(idle)}", operator=operator, way_out="Give seconds, 0 or more")
@@ -102,8 +104,9 @@ def polled(source: Partitions, schema: object) -> PolledSource:
         source: an object with two methods. `partitions()` names its parts. `open(partition, position)` gives an object
             for one of them, at a position that it had or None, its start; that one has `poll()`, which gives a list of
             tuples (empty: nothing at the moment; None: this part has ended) or a `pyarrow.RecordBatch`, and `position`,
-            where the next poll goes on, of what JSON can hold. Optional: `close()` of a part, `idle` of the source,
-            seconds until it is asked again when there was nothing (0.1).
+            where the next poll goes on, of what JSON can hold. Optional: `close()` of a part; `idle` of the source,
+            seconds until it is asked again when there was nothing (0.1); `initialize()` and `shutdown()` of the source,
+            called before its first and behind its last other call.
         schema: of the tuples.
 
     Raises:

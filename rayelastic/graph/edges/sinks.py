@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -12,7 +13,9 @@ from rayelastic.errors import SinkError
 from rayelastic.graph.edges.paths import check_writable
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.user_objects import FLUSH, LIFE, check_object, has_method
 
 __all__ = [
     "OBJECTS",
@@ -28,6 +31,7 @@ __all__ = [
     "ListSink",
     "ParquetSink",
     "call",
+    "commits",
     "list",
 ]
 
@@ -118,30 +122,41 @@ def _check_seconds(period: object, operator: str) -> None:
         raise SinkError(f"a period of {period!r} seconds", operator=operator, way_out="Give seconds, such as 5")
 
 
-@runtime_checkable
 class Committing(Protocol):
-    """What `rel.call` may be given instead of a function: an object that takes part in the checkpoints of the job.
+    """An object for `rel.call` that takes part in the checkpoints of the job.
 
-    It is called with each tuple, and keeps what it gets from whoever reads until it is told that a checkpoint is
-    complete; so each tuple is seen once, whatever is lost when. An epoch is the part of the stream between two
-    checkpoints. A job without checkpoints has one, which is prepared and committed at its end.
+    It is called with each tuple, and hides what it gets from readers until a checkpoint is complete; so readers see
+    each tuple once, whatever is lost when. An epoch is the part of the stream between two checkpoints. A job that takes
+    checkpoints ends with one; a job without checkpoints has one epoch, which is prepared and committed at its end.
+    `rel.testing.check_sink` drives such an object through its calls, with a crash between each two.
     """
 
     def __call__(self, t: Any, /) -> Any:
-        """Takes a tuple, of the epoch that is to be prepared next."""
+        """Take a tuple, of the epoch that is prepared next."""
         ...
 
     def prepare(self, epoch: int, /) -> None:
-        """Makes what came since the last call outlive this process, unseen, under the number of an epoch."""
+        """Make what came since the last call outlive this process, hidden, under the number of an epoch.
+
+        Each number is higher than all before, over all restarts; numbers may be left out.
+        """
         ...
 
     def commit(self, epoch: int, /) -> None:
-        """Shows what was prepared for an epoch and those before. May come twice, from another thread and process."""
+        """Show what was prepared for an epoch and those before. May come twice, from another thread and process."""
         ...
 
     def abort(self) -> None:
-        """Drops what was prepared and isn't committed. Comes before the first tuple, after the commit of a restart."""
+        """Drop what was prepared and isn't committed. Comes before the first tuple, after the commit of a restart."""
         ...
+
+
+_COMMITS = ("prepare", "commit", "abort")
+
+
+def commits(function: object) -> bool:
+    """Tell whether it is an object that takes part in checkpoints."""
+    return all(has_method(function, name) for name in _COMMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +169,30 @@ class CallSink:
     reason: str = "a Python function called with each tuple"
 
     def check(self, operator: str) -> None:
-        """Raise SinkError if it is no function."""
-        if not builtins.callable(self.function):
+        """Raise SinkError if it is no function, or an object with methods that are never called."""
+        function: Any = self.function
+        if not builtins.callable(function) or isinstance(function, type):
             raise SinkError(
-                f"rel.call needs a function, not {shown(self.function)}",
+                f"rel.call needs a function, not {shown(function)}",
                 operator=operator,
-                way_out="Give the function itself, not what it returns",
+                way_out="Pass the function itself, or an object, not what it returns and not its class",
+            )
+        code = function if inspect.isroutine(function) else type(function).__call__
+        if is_async(function) or inspect.isgeneratorfunction(code):
+            what = "is async" if is_async(function) else "yields"
+            raise SinkError(
+                f"rel.call got a function that {what}: nothing would run it",
+                operator=operator,
+                way_out="Make it a plain function; async work goes into a flat_map before the sink",
+            )
+        check_object(function, (*LIFE, FLUSH), error=SinkError)
+        there = [name for name in _COMMITS if has_method(function, name)]
+        if there and len(there) < len(_COMMITS):
+            lacks = [name for name in _COMMITS if name not in there]
+            raise SinkError(
+                f"its class {type(function).__name__} has {there[0]}(), but no {lacks[0]}(): none of them is called",
+                operator=operator,
+                way_out=f"Write {', '.join(_COMMITS)}, or only flush() for what it may write twice",
             )
 
 
@@ -205,10 +238,16 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     exactly once drops what it has seen by the number of the tuple, or gives an object that also has the methods
     `prepare`, `commit` and `abort`, and keeps what it gets to itself until a checkpoint is complete (`Committing`).
 
+    An object may have `initialize()`, called before the first tuple, `flush()`, called at each checkpoint and at the
+    end, and `shutdown()`, called at the end. With checkpoints each start gets a copy of the object.
+
     Args:
         function: of one tuple, or such an object; what it returns is dropped.
-        numbered: call it with the tuple, the number of its epoch (from 1, the part of the stream up to the next
-            checkpoint) and its own number in the stream (from 0, the same after a restart).
+        numbered: call it with the tuple, a number of its epoch (higher than all that were prepared) and its own number
+            in the stream (from 0, the same after a restart).
+
+    Raises:
+        SinkError: when the sink is declared, if it is async, yields, or has methods that are never called.
 
     >>> import rayelastic as rel
     >>> seen = {}

@@ -19,6 +19,7 @@ from rayelastic.graph.edges.paths import Paths, expanded
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
+from rayelastic.graph.spec.user_objects import LIFE, check_object
 
 __all__ = [
     "ArrowSource",
@@ -354,6 +355,7 @@ def _fits(row: object, width: int) -> bool:
 
 
 def _check_function(function: object, whose: str, operator: str) -> None:
+    check_object(function, LIFE, error=SourceError)
     if not builtins.callable(function):
         raise SourceError(
             f"{whose} needs a function, not {shown(function)}",

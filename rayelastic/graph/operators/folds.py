@@ -19,6 +19,7 @@ from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["check_together", "fold", "reduce", "scan"]
 
@@ -113,6 +114,7 @@ def check_together(fn: object, called: str) -> None:
     """Raise GraphError unless it is a function of what came together and a tuple."""
     if not callable(fn) or not binds(fn, (None, None)):
         raise GraphError(f"{shown(fn)} can't be called as {called}", way_out="Give a function of two arguments")
+    check_object(fn)
 
 
 def _keyed(name: str, up: Upstream, made: Schema) -> Schema:

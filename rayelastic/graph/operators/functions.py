@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.concurrency import concurrency_of
+from rayelastic.graph.spec.concurrency import concurrency_of, is_async
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, OutputPort, side_ports
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import LIFE, check_object
 
 __all__ = ["NO_SIDES", "deduplicate", "function_operator"]
 
@@ -43,6 +44,7 @@ def function_operator(
             check_state(state)
         how = concurrency_of(function, concurrent)
         check_function(function, kind, state, concurrent=how is not None)
+        check_object(function, LIFE, awaited=is_async(function))
         lives = up.time_to_live(ttl, None if state is not None else "state=")
         output = None if schema is None else Schema.of(schema)
         policy = on_error_of(on_error)

@@ -17,6 +17,7 @@ from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["CONTROL", "Holding", "gate", "switch"]
 
@@ -121,6 +122,7 @@ def gate(
 def _check(function: object, what: str) -> None:
     if not callable(function) or not binds(function, (None,)):
         raise GraphError(f"{what}={shown(function)} is no function of a tuple", way_out="Give lambda t: ...")
+    check_object(function)
 
 
 def _check_most(most: object) -> None:

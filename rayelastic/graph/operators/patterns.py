@@ -25,6 +25,7 @@ from rayelastic.graph.spec.operator_spec import (
 )
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort, check_port
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["Matching", "Pattern", "Step", "match"]
 
@@ -168,8 +169,10 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
     for step in steps:
         check_port(step.name, "step of a pattern, which")
         check_function(step.holds, OperatorKind.FILTER, None)
+        check_object(step.holds)
         if step.without is not None:
             check_function(step.without, OperatorKind.FILTER, None)
+            check_object(step.without)
     names = [step.name for step in steps]
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:

@@ -28,6 +28,7 @@ from rayelastic.graph.spec.operator_spec import (
 )
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import LIFE, check_object, has_method
 
 __all__ = ["KeyedProcess", "instance_of", "process"]
 
@@ -98,6 +99,7 @@ def process(
             raise GraphError(f"clock={shown(clock)}", way_out="Give True or False")
         instance = instance_of(cls)
         _check_methods(type(instance))
+        check_object(instance, LIFE)
         if state is not None:
             check_state(state)
         time = None if clock else up.event_time
@@ -119,12 +121,17 @@ def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane
     body = KeyedProcess(request.instance, request.state, up.schema, up.keys, request.time)
     if lane is Lane.PYTHON:
         return replace(body, why="asked for")
-    code = "it isn't vectorised" if lane is Lane.VECTORISED else up.compiler.compile_process(request)
+    code = "it isn't vectorised" if lane is Lane.VECTORISED else _compiled(up, request)
     if not isinstance(code, str):
         return replace(body, code=code, why="compiled to machine code")
     if lane != "auto":
         raise LaneError(f"it can't be compiled: {code}", way_out="Change that, or use lane='python'")
     return replace(body, why=f"not compiled: {code}")
+
+
+def _compiled(up: Upstream, request: ProcessRequest) -> CompiledProcess | str:
+    lives = next((name for name in LIFE if has_method(request.instance, name)), None)
+    return up.compiler.compile_process(request) if lives is None else f"it has {lives}(), which runs in Python"
 
 
 def instance_of(cls: object) -> object:

@@ -23,6 +23,7 @@ from rayelastic.graph.spec.operator_spec import (
 )
 from rayelastic.graph.spec.ports import OutputPort, check_port
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["REST", "Split", "split", "split_operator"]
 
@@ -94,6 +95,7 @@ def split_operator(up: Upstream, name: str, body: Split, names: tuple[str, ...],
 
 def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, location: str) -> CompiledFunction:
     check_function(by, OperatorKind.MAP, None)
+    check_object(by)
     request = FunctionRequest(
         name, OperatorKind.MAP, by, up.schema, Schema.of(int), lane=lane_of(lane), location=location
     )
@@ -114,6 +116,7 @@ def _chooser(predicates: Mapping[str, Callable[..., Any]]) -> Callable[[Any], in
     names = list(predicates)
     for port in names:
         check_function(predicates[port], OperatorKind.FILTER, None)
+        check_object(predicates[port])
     chosen = _last(predicates[names[-1]], len(names) - 1, len(names))
     for number in range(len(names) - 2, -1, -1):
         chosen = _before(predicates[names[number]], number, chosen)

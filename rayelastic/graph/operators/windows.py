@@ -22,6 +22,7 @@ from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["BOUNDS", "CORRECTED", "Window", "WindowKind", "Windowing", "output_time", "session", "window", "windowed"]
 
@@ -178,6 +179,7 @@ def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: in
         raise GraphError("slide is for windows of seconds", way_out="The function says where windows begin and end")
     if not callable(assign) or not binds(assign, (None,)):
         raise GraphError(f"assign={shown(assign)} can't be called as assign(t)", way_out="Give a function of a tuple")
+    check_object(assign)
     return Window(WindowKind.ASSIGNED, 0, 0, time, assign=assign, lateness=lateness)
 
 
@@ -198,6 +200,7 @@ def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds], lateness: Sec
         if callable(gap):
             if not binds(gap, (None,)):
                 raise GraphError(f"gap={shown(gap)} can't be called as gap(t)", way_out="Give a function of a tuple")
+            check_object(gap)
             return Window(WindowKind.SESSION, 0, 0, time, gap=gap, lateness=late)
         ticks = (time or CLOCK).ticks(gap, "gap")
         return Window(WindowKind.SESSION, ticks, ticks, time, lateness=late)

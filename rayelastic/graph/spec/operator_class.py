@@ -18,6 +18,7 @@ from rayelastic.graph.spec.declaration import LaneChoice, binds, check_state, la
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, Demand, DemandKind, check_port
+from rayelastic.graph.spec.user_objects import FLUSHED, LIFE, check_names
 
 __all__ = ["OperatorDefinition", "Wanted", "at_least", "definition_of", "exactly", "operator"]
 
@@ -306,6 +307,7 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
                 f"{name} is called as {name}({shown_arguments}), but takes {inspect.signature(method)}",
                 way_out="Change its parameters",
             )
+    check_names(cls, LIFE, others=FLUSHED)
     if hasattr(cls, "snapshot") != hasattr(cls, "restore"):
         there, lacks = ("snapshot", "restore") if hasattr(cls, "snapshot") else ("restore", "snapshot")
         raise GraphError(f"it has {there}, but no {lacks}", way_out="Write both: what one returns the other takes")

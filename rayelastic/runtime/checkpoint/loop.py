@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import RayelasticError, StateError
 from rayelastic.runtime.checkpoint.saving import Taken
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import CheckpointCounters, State
@@ -106,14 +106,14 @@ class CheckpointLoop:
         with self._taking:
             yield
 
-    def take(self) -> None:
-        """Takes one now, if the job runs, after the one that is being taken."""
+    def take(self) -> Exception | None:
+        """Take one now, if the job runs, after the one that is being taken; return why it couldn't be."""
         with self._taking:
-            self._take_next()
+            return self._take_next()
 
-    def _take_next(self) -> None:
+    def _take_next(self) -> Exception | None:
         if self._state() is not State.RUNNING:
-            return
+            return StateError("the job doesn't run")
         with self._changed:
             self._begun += 1
             begun = self._begun
@@ -122,7 +122,7 @@ class CheckpointLoop:
             taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
             if self._stopped or self._state() is not State.RUNNING:
-                return  # it ends, or goes back: that is told elsewhere
+                return error  # it ends, or goes back: that is told elsewhere
             self._failed += 1
             now, reason = self._age(), str(error)
             given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=reason))
@@ -130,7 +130,7 @@ class CheckpointLoop:
             self._counters(replace(given_up, abandoned=counted.abandoned + 1, abandoned_seconds=spent, problem=reason))
             seconds = round(now - since, 3)
             tell("checkpoint abandoned", job=self._job, level=logging.WARNING, seconds=seconds, reason=reason)
-            return
+            return error
         self._failed = 0
         self._counters(
             replace(
@@ -145,6 +145,7 @@ class CheckpointLoop:
         with self._changed:
             self._complete = begun
             self._changed.notify_all()
+        return None
 
     def wait_before_next(self, *, asked: bool = False) -> float:
         """Seconds until the next one is due.

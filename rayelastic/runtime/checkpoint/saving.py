@@ -117,7 +117,12 @@ def check_savable(job: JobSpec, state: State) -> None:
 
 
 def save_job(
-    job: JobSpec, plan: ExecPlan, running: Mapping[str, PEHandle], snapshot: Snapshot, journal: ChangeJournal
+    job: JobSpec,
+    plan: ExecPlan,
+    running: Mapping[str, PEHandle],
+    snapshot: Snapshot,
+    epoch: int,
+    journal: ChangeJournal,
 ) -> None:
     """Holds a job, saves it and has its sources end where they are; it goes on if it can't be saved.
 
@@ -126,6 +131,7 @@ def save_job(
         plan: in force.
         running: its elements.
         snapshot: where to.
+        epoch: a number that no checkpoint has.
         journal: of the job, so that another coordinator ends what this one has begun.
 
     Raises:
@@ -138,7 +144,7 @@ def save_job(
     noting = False
     try:
         held.begin()
-        parts = list(held.each(lambda element: element.save(snapshot), SAVE_TIMEOUT).values())
+        parts = list(held.each(lambda element: element.save(snapshot, epoch, False, True), SAVE_TIMEOUT).values())
         folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
         read_back(folder, parts)
         noting = True

@@ -113,7 +113,7 @@ class ElementApi(Protocol):
         ...
 
     def results(self) -> dict[str, SinkResult]:
-        """What its sinks left, once it has finished, by operator."""
+        """Complete its sinks, once it has finished, and return what they leave, by operator; safe to repeat."""
         ...
 
     # --- sources that are fed from outside ------------------------------------------------------------------------
@@ -191,10 +191,10 @@ class ElementApi(Protocol):
         """{link: (records and marks that were put into it here, those that were given on from it here)}."""
         ...
 
-    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False, /) -> Part:
-        """Writes the state of its operators, which are all held, for a checkpoint or (0) for the end of the job.
+    def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False, /) -> Part:
+        """Writes the state of its operators, which are all held, for a checkpoint.
 
-        With `alone` nothing of it counts on other checkpoints.
+        With `alone` nothing of it counts on other checkpoints; with `stops` the job ends there.
         """
         ...
 

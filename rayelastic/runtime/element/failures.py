@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
-from rayelastic.errors import SinkLostError
+from rayelastic.errors import JobFailedError, SinkError, SinkLostError, SinkTakenError
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
@@ -49,6 +50,22 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         cause = Cause(explanation.exception) if explanation.exception is not None else None
         return Failure(explanation.message, name, shown, explanation.traceback, cause=cause)
     return Failure(native.message or "it failed without saying why", name, shown)
+
+
+def sink_failure(error: SinkError) -> Failure:
+    """Explain why a sink couldn't prepare: the job recovers, unless another job has taken the sink."""
+    return Failure(str(error), error.operator, outside=not isinstance(error, SinkTakenError), cause=Cause(error))
+
+
+def completion_failure(error: Exception) -> Failure:
+    """Explain why what a sink has written couldn't be completed, or a user's object not be shut down."""
+    if isinstance(error, JobFailedError):
+        return Failure(
+            error.reason, error.operator, traceback=error.traceback_text, outside=True, cause=Cause(error.__cause__)
+        )
+    if isinstance(error, SinkError):
+        return replace(sink_failure(error), reason=f"a sink could not be completed: {error}")
+    return Failure(f"a sink could not be completed: {error}", outside=True, cause=Cause(error))
 
 
 def _function_of(body: object) -> object:

@@ -7,10 +7,12 @@ Ray actor. The coordinator can't tell the difference.
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.element.processing_element import ProcessingElement
+from rayelastic.runtime.operators.user_objects import with_copy
 from rayelastic.runtime.watch.machine_load import available_cpus
 
 if TYPE_CHECKING:
@@ -127,7 +129,13 @@ class InProcessHost:
         return False
 
     def start_pe(self, spec: PESpec) -> InProcessHandle:
-        """Makes a processing element in this process."""
+        """Make a processing element in this process; of a job that takes checkpoints with objects of its own.
+
+        Raises:
+            StateError: a user's object can't be copied; names the operator.
+        """
+        if spec.by_epoch:  # another start must not find what this one has left in them
+            spec = replace(spec, operators=tuple(map(with_copy, spec.operators)))
         self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
         return self._made[spec.pe]
 

@@ -5,8 +5,9 @@ Knows one operator at a time; how they are connected, and what runs them, is not
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
@@ -16,7 +17,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
-from rayelastic.runtime.operators.classes import class_operator, set_up
+from rayelastic.runtime.operators.classes import class_operator
 from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
 from rayelastic.runtime.operators.processes import process_operator
@@ -24,12 +25,13 @@ from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
 from rayelastic.runtime.operators.sinks import sink_operator
 from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
+from rayelastic.runtime.operators.user_objects import UserObjects
 from rayelastic.runtime.private_streams import private_streams, with_private_streams
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.files.inputs import Input
@@ -58,6 +60,7 @@ class HostedOperators:
         self.natives: dict[str, _native.Operator] = {}
         self._loop = EventLoop(f"event-loop-{spec.pe}")
         self._calls: dict[str, Calls] = {}
+        self._objects = UserObjects(spec.job, spec.pe, self._loop)
         self._makers: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
             **TIMED_OPERATORS,
             OperatorKind.SOURCE: lambda operator: self.sources[operator.name].native.with_time_marks(MARK_PERIOD),
@@ -90,9 +93,10 @@ class HostedOperators:
         past = Past(outputs, store, by_epoch, keep, own=self._spec.manifest is not None, run=self._spec.job_id)
         for number, operator in enumerate(self._operators):
             if operator.kind is OperatorKind.SOURCE:
-                self.sources[operator.name] = source_operator(operator)
+                self.sources[operator.name] = source_operator(self._objects.initialized(operator))
             elif operator.kind is OperatorKind.SINK:
-                self.sinks[operator.name] = sink_operator(operator, past, f"{self._spec.pe}-{number:04}")
+                own = self._objects.initialized(operator)
+                self.sinks[operator.name] = sink_operator(own, past, f"{self._spec.pe}-{number:04}")
 
     @property
     def is_fed(self) -> bool:
@@ -161,10 +165,25 @@ class HostedOperators:
 
     def prepare_sink(self, name: str, epoch: int, store: BlobStore) -> Output:
         """The same of one sink, which is held, or has ended."""
-        try:
+        with self._naming(name):
             return self.sinks[name].prepare(epoch, store)
-        except SinkError as error:
-            raise error.at(name, self.by_name[name].location) from error.__cause__
+
+    def stop(self, epoch: int, taken: Mapping[str, int]) -> dict[str, Output]:
+        """Do the same for a job that ends where its operators are held.
+
+        Args:
+            epoch: a number that no checkpoint has.
+            taken: {sink: rows that it has taken in this run}.
+
+        Returns:
+            {sink: what it will have written once it is completed}, where a later run meets that.
+        """
+        written = {}
+        for name, sink in self.sinks.items():
+            with self._naming(name):
+                if (output := sink.stop(epoch, taken[name])) is not None:
+                    written[name] = output
+        return written
 
     def commit(self, epoch: int) -> None:
         """Shows what was prepared for an epoch, whose checkpoint is complete, and those before.
@@ -173,10 +192,16 @@ class HostedOperators:
         goes on from the checkpoint.
 
         Raises:
-            SinkError: a file can't be shown.
+            SinkError: a sink can't show it, after the others have; names it.
         """
-        for sink in self.sinks.values():
-            sink.commit(epoch)
+        failures: list[SinkError] = []
+        for name, sink in self.sinks.items():
+            try:
+                sink.commit(epoch)
+            except SinkError as error:
+                failures.append(error.at(name, self.by_name[name].location))
+        if failures:
+            raise failures[0]
 
     def wakes(self, poke: Callable[[int], None], ids: Mapping[str, int]) -> None:
         """Has operators that wait for calls poked when one is done.
@@ -188,10 +213,22 @@ class HostedOperators:
         for name, calls in self._calls.items():
             calls.wakes(functools.partial(poke, ids[name]))
 
-    def complete(self) -> None:
-        """Completes what the sinks have written."""
-        for sink in self.sinks.values():
-            sink.close()
+    def complete(self) -> dict[str, Any]:
+        """Complete what the sinks have written, and shut the user's objects down; safe to repeat.
+
+        Returns:
+            {sink: what it leaves}.
+
+        Raises:
+            SinkError: a sink can't be completed; names it.
+            JobFailedError: a user's object can't be shut down; names the operator.
+        """
+        left = {}
+        for name, sink in self.sinks.items():
+            with self._naming(name):
+                left[name] = sink.close()
+        self._objects.shut_down()
+        return left
 
     def close(self, left_behind: Collection[str] = ()) -> None:
         """Frees what sources, sinks and classes hold; safe to repeat. What sinks have hidden stays hidden.
@@ -201,7 +238,6 @@ class HostedOperators:
         """
         for calls in self._calls.values():
             calls.close()
-        self._loop.close()
         for name, function in self._classes.items():
             if name not in left_behind:
                 function.close()
@@ -210,16 +246,25 @@ class HostedOperators:
         for name, source in self.sources.items():
             source.close()
             source.tell_left_out(name, self._spec.job, self._spec.pe)
+        self._objects.close(left_behind)
+        self._loop.close()
+
+    @contextlib.contextmanager
+    def _naming(self, sink: str) -> Iterator[None]:
+        try:
+            yield
+        except SinkError as error:
+            raise error.at(sink, self.by_name[sink].location) from error.__cause__
 
     def _made(self, spec: OperatorSpec) -> _native.Operator:
         if isinstance(spec.body, PortsCode):
             return self._class(spec, spec.body)
         if isinstance(spec.body, Channels):
             return self._channels(spec, spec.body)
-        if isinstance(spec.body, OperatorCode):
-            how, spec = spec.body.concurrent, set_up(spec, self._spec.job)
-            if how is not None:
-                return self._concurrent(spec, how)
+        if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
+            return self._concurrent(self._objects.initialized(spec), spec.body.concurrent)
+        if spec.kind not in (OperatorKind.SOURCE, OperatorKind.SINK):  # theirs are, since they were opened
+            spec = self._objects.initialized(spec)
         return self._makers.get(spec.kind, function_operator)(spec)
 
     def _concurrent(self, spec: OperatorSpec, how: Concurrency) -> _native.Operator:

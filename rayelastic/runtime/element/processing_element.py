@@ -13,8 +13,8 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import SinkError, SinkLostError, StateError
-from rayelastic.runtime.element.failures import explain_failure
+from rayelastic.errors import SinkError, StateError
+from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife
 from rayelastic.runtime.element.reach.dialling import Dialler
@@ -29,7 +29,7 @@ from rayelastic.runtime.ingest.addressing import ingest_address
 from rayelastic.runtime.port.secure_socket import encryption_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
-from rayelastic.runtime.values.failure import Cause, Failure
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PESample, PEStatus, SinkResult
 from rayelastic.runtime.watch.machine_load import resident_bytes
@@ -65,6 +65,7 @@ class ProcessingElement:
         takers = self._hosted.arrives, self._state_arrives, self._routing.arrives, self._links.arrives
         self._entrance = Entrance(spec, host, takers)
         self._running: Running | None = None  # once it has been started
+        self._given_up = False  # whether it was closed
 
     def open(self) -> PortAddress | None:
         """Makes sources and sinks, and opens the data port if anybody has to reach this PE.
@@ -146,10 +147,19 @@ class ProcessingElement:
         return self._running.adaptations(number) if self._running is not None else ()
 
     def results(self) -> dict[str, SinkResult]:
-        """What the sinks of a finished PE left, by operator."""
+        """Complete the sinks of a PE whose streams have ended, and return what they leave, by operator.
+
+        Raises:
+            SinkError: a sink can't be completed; names it.
+            JobFailedError: a user's object can't be shut down; names the operator.
+        """
         taken = {operator.name: operator.tuples_in for operator in self.sample().operators}
-        sinks = self._hosted.sinks.items()
-        return {name: SinkResult(name, sink.before + taken[name], sink.close()) for name, sink in sinks}
+        before = {name: sink.before for name, sink in self._hosted.sinks.items()}
+        with self._life.ending:
+            if self._given_up and self.spec.by_epoch:  # another element shows what this one has hidden
+                raise StateError(f"{self.spec.pe} was given up before its sinks were completed")
+            left = self._hosted.complete()
+        return {name: SinkResult(name, before[name] + taken[name], value) for name, value in left.items()}
 
     def ingest_address(self, source: str) -> IngestAddress:
         """Where the rows of a source that is fed from outside are to be pushed to."""
@@ -246,10 +256,10 @@ class ProcessingElement:
         links = {name: link.flow for name, link in self._all_links().items()}
         return links | self._routing.flow()
 
-    def save(self, snapshot: Snapshot, epoch: int = 0, alone: bool = False) -> Part:
+    def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False) -> Part:
         """Writes the state of its operators, which are all held. See Holding.save."""
         with self._failing_with_sinks():
-            return self._held().save(snapshot, epoch, alone)
+            return self._held().save(snapshot, epoch, alone, stops)
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
         """Saves its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
@@ -299,6 +309,7 @@ class ProcessingElement:
     def close(self) -> None:
         """Ends everything that this PE holds; safe to repeat."""
         with self._life.ending:
+            self._given_up = True
             if self._running is not None:
                 self._running.end_loops()
             self._entrance.close()
@@ -349,16 +360,18 @@ class ProcessingElement:
         except SinkError as error:
             with self._life.ending:
                 if not self._life.state.is_final:
-                    self._life.ends(Failure(str(error), error.operator, outside=True, cause=Cause(error)))
+                    self._life.ends(sink_failure(error))
             if self._life.failure is not None:
                 with contextlib.suppress(Exception):
                     self.close()
             raise
 
     def _completed(self) -> Failure | None:
+        """Completes what its sinks have written; in a job that takes checkpoints that comes once all have ended."""
+        if self.spec.by_epoch:
+            return None
         try:
             self._hosted.complete()
         except Exception as error:
-            outside = isinstance(error, SinkLostError)
-            return Failure(f"a sink could not be completed: {error}", outside=outside, cause=Cause(error))
+            return completion_failure(error)
         return None

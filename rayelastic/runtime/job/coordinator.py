@@ -96,8 +96,8 @@ class Coordinator:
         self._epochs = Epochs(job, settings, self._journal)
         self._safety = None
         if settings is not None:
-            parts = (job, settings, self._cluster, host, self._journal, self._life, self._plan)
-            recovery = Recovery(*parts, self._telemetry, self._rescaling, clock)
+            parts = (job, settings, host, self._journal, self._cluster, self._life, self._plan, self._telemetry)
+            recovery = Recovery(*parts, self._rescaling, clock)
             self._safety = Safety(*parts, self._rescaling, recovery, self._epochs)
         self._fed = FedSources(
             job.operators.values(),
@@ -222,7 +222,7 @@ class Coordinator:
         """
         check_savable(self._job, self._life.state)
         with self._rescaling.standing_still(), self._fed.saved():
-            save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._journal)
+            save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._epochs.next(), self._journal)
         return self.status()
 
     def snapshot(self, snapshot: Snapshot) -> JobStatus:
@@ -388,13 +388,14 @@ class Coordinator:
         reason, operator = (failure.reason, failure.operator) if failure is not None else ("", None)
         level = logging.INFO if failure is None else logging.ERROR
         try:
-            kept = self._journal.outlives and state is State.FINISHED
-            left = encoded(self._telemetry.results()) if kept else {}
+            left = encoded(self._telemetry.results()) if self._journal.outlives and state is State.FINISHED else {}
             self._journal.ends_job(state.value, reason, left)
         except JobExistsError:  # the elements are another coordinator's now
             return
         except Exception as error:  # the job ends, whether that can be noted or not
             tell("end not noted", job=self._job.name, level=logging.WARNING, reason=str(error))
         tell("job ended", job=self._job.name, level=level, state=state.value, reason=reason, operator=operator)
+        if self._safety is not None:
+            self._safety.discard()
         self._cluster.kill()
         self._host.close()

@@ -59,7 +59,7 @@ class JobCluster:
         job: what they run.
         host: makes them.
         started: called with the handle of each one that has been started.
-        by_epoch: whether the job takes checkpoints.
+        by_epoch: whether the job takes checkpoints: its sinks are completed when all elements have ended.
         secret: that they prove to each other to know; empty: the job's first one.
     """
 
@@ -76,7 +76,7 @@ class JobCluster:
         self._job = job
         self._host = host
         self._started = started
-        self._by_epoch = by_epoch
+        self.by_epoch = by_epoch
         self._lock = threading.Lock()
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
@@ -244,10 +244,10 @@ class JobCluster:
 
     def _remove(self, handle: PEHandle, *, at_once: bool) -> None:
         self.ends(handle.pe)
+        with self._lock:  # first: what it fails by as it ends is nothing that the job fails by
+            self._handles.pop(handle.pe, None)
         with contextlib.suppress(PELostError):
             handle.kill(at_once=at_once)
-        with self._lock:
-            self._handles.pop(handle.pe, None)
         self._sweep(self._addresses.pop(handle.pe, None))
 
     def hold_levels(self, held: bool) -> None:
@@ -261,7 +261,9 @@ class JobCluster:
 
     def give_up_all(self) -> None:
         """Ends every element, sound or not, all at the same time: others take their places, in their processes."""
-        handles = self.handles
+        with self._lock:  # first: what they fail by as they end is nothing that the job fails by
+            handles, self._handles = self._handles, {}
+            self._ended.update(handles)
 
         def end(handle: PEHandle) -> None:
             with contextlib.suppress(PELostError):
@@ -269,9 +271,6 @@ class JobCluster:
 
         in_threads(end, handles.values())
         for handle in handles.values():
-            self.ends(handle.pe)
-            with self._lock:
-                self._handles.pop(handle.pe, None)
             self._sweep(self._addresses.pop(handle.pe, None))
 
     def kill(self) -> None:
@@ -300,9 +299,11 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
-            by_epoch=self._by_epoch,
+            by_epoch=self.by_epoch,
             node=plan.nodes.get(pe, ""),
-            waiting=tuple(one for one in sources_that_wait(job.operators) if {one.source, one.join} <= set(plan.pes[pe])),
+            waiting=tuple(
+                one for one in sources_that_wait(job.operators) if {one.source, one.join} <= set(plan.pes[pe])
+            ),
         )
 
     @staticmethod

@@ -52,6 +52,7 @@ class JobLife:
         self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
         self._started_at = clock()
         self.checkpoints = CheckpointCounters()  # whoever takes them writes here
+        self.completes: Callable[[], None] | None = None  # whoever completes a job that takes checkpoints writes here
         self.paused = False  # whoever pauses its elasticity writes here
 
     # --- what it tells ------------------------------------------------------------------------------------------
@@ -75,6 +76,14 @@ class JobLife:
     def is_recovering(self) -> bool:
         """Whether its elements have been given up for new ones, which don't run yet."""
         return self._state is State.RECOVERING
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the streams of all elements have ended, and the job isn't over."""
+        with self._changed:
+            finished = [status.state is State.FINISHED for status in self._elements.values()]
+            live = not self._state.is_final and self._state is not State.RECOVERING
+            return live and bool(finished) and all(finished)
 
     @property
     def seconds(self) -> float:
@@ -170,10 +179,16 @@ class JobLife:
             self._over = True
 
     def end_if_finished(self) -> None:
-        """Ends the job if all of its elements have finished."""
+        """End the job if all of its elements have finished; one that takes checkpoints is completed before."""
+        if self.completes is None:
+            self.finish()
+        elif self._state is State.RUNNING and self.has_finished:
+            self.completes()
+
+    def finish(self) -> None:
+        """End the job if all of its elements have finished and are completed."""
         with self._changed:  # at once: a loss that came between would leave no element, and so none that hasn't
-            finished = [status.state is State.FINISHED for status in self._elements.values()]
-            if self._state is State.RECOVERING or not finished or not all(finished):
+            if not self.has_finished:
                 return
             state = State.CANCELLED if self._cancelling else State.FINISHED
             over = self._becomes(state, None)

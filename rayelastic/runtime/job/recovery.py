@@ -55,9 +55,9 @@ class Recovery:
     Args:
         job: what runs.
         settings: how often it may go back, and the key of what is saved.
-        cluster: its elements.
         host: says which nodes there are.
         journal: knows the checkpoints.
+        cluster: its elements.
         life: of the job.
         plan: in force.
         telemetry: of elements that are given up.
@@ -69,9 +69,9 @@ class Recovery:
         self,
         job: JobSpec,
         settings: Checkpoint,
-        cluster: JobCluster,
         host: PEHost,
         journal: ChangeJournal,
+        cluster: JobCluster,
         life: JobLife,
         plan: PlanInForce,
         telemetry: JobTelemetry,

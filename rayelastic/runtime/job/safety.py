@@ -15,6 +15,7 @@ from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
 from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
+from rayelastic.runtime.job.completion import Completion
 from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
 from rayelastic.runtime.rescale.carrying import carry
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.job.rescaling import Rescaling
+    from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.specs import JobSpec
@@ -44,11 +46,12 @@ class Safety:
     Args:
         job: what runs.
         settings: of its checkpoints.
-        cluster: its elements.
         host: keeps a process ready for one that is lost.
         journal: where complete checkpoints are noted.
+        cluster: its elements.
         life: of the job.
         plan: in force.
+        telemetry: keeps what elements leave.
         rescaling: keeps the plan while one is taken.
         recovery: goes back to one.
         epochs: numbers them.
@@ -58,11 +61,12 @@ class Safety:
         self,
         job: JobSpec,
         settings: Checkpoint,
-        cluster: JobCluster,
         host: PEHost,
         journal: ChangeJournal,
+        cluster: JobCluster,
         life: JobLife,
         plan: PlanInForce,
+        telemetry: JobTelemetry,
         rescaling: Rescaling,
         recovery: Recovery,
         epochs: Epochs,
@@ -82,13 +86,16 @@ class Safety:
         self._loop = CheckpointLoop(
             job.name, settings.every, self._take, lambda: life.state, self._counters, age=lambda: life.seconds
         )
+        end = Completion(job, cluster, life, plan, telemetry, rescaling, journal, self._loop.take, self.lose)
+        life.completes = end.begin
 
     def start(self) -> None:
-        """Begins to take checkpoints; tells if all sources stand still for one, and why."""
+        """Begin to take checkpoints; log if all sources stand still for one, and why."""
         if reason := why_standstill(self._job):
             self._life.checkpoints = replace(self._life.checkpoints, standstill=reason)
             tell("checkpoints stand still", job=self._job.name, reason=reason)
         self._loop.start()
+        self._life.end_if_finished()  # a short job's elements may have
 
     def ask(self, timeout: float) -> bool:
         """Has a checkpoint be taken as soon as may be, and waits for it; see CheckpointLoop.ask."""
@@ -129,9 +136,12 @@ class Safety:
             carry(self._job, saved, self._plan.now, wanted, self._cluster.handles, self._host)
 
     def halt(self) -> None:
-        """Has no checkpoint and no attempt follow: the job is over. Removes those that no other job can go back to."""
+        """Has no checkpoint and no attempt follow: the job is over."""
         self._loop.halt()
         self._recovery.close()
+
+    def discard(self) -> None:
+        """Remove the checkpoints that no other job can be restored from: the end of the job is noted."""
         if self._settings.location is None:
             in_threads(_discard, self._cluster.handles.values())
             discard_local(self._job.job_id)

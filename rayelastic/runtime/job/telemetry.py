@@ -36,10 +36,11 @@ class Legacy:
     results: Mapping[str, SinkResult]
 
     @staticmethod
-    def of(handle: PEHandle) -> Legacy:
-        """Asks an element that has finished for it."""
+    def of(handle: PEHandle, *, complete: bool) -> Legacy:
+        """Ask an element whose streams have ended for it; its sinks leave nothing until they are completed."""
         element = handle.within(CALL_TIMEOUT)
-        return Legacy(element.sample(), element.adaptations(), handle.within(RESULT_TIMEOUT).results())
+        results = handle.within(RESULT_TIMEOUT).results() if complete else {}
+        return Legacy(element.sample(), element.adaptations(), results)
 
 
 class JobTelemetry:

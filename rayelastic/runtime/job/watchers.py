@@ -90,7 +90,8 @@ class Watchers:
         while True:
             try:
                 status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
-                legacy = Legacy.of(handle) if status.state is State.FINISHED else None
+                ended = status.state is State.FINISHED
+                legacy = Legacy.of(handle, complete=not self._cluster.by_epoch) if ended else None
             except TimeoutError:  # it is busy, or its library holds the GIL; links notice what nobody hears of any more
                 if not handle.is_alive():
                     self.lose(handle, f"processing element {handle.pe} stopped answering")
@@ -112,7 +113,21 @@ class Watchers:
                 self._telemetry.keep(handle.pe, legacy)
             self._life.progresses(status)
             if self._ends_job(handle, status) or status.state.is_final:
+                if legacy is not None and self._cluster.by_epoch:
+                    self._stay_until_completed(handle)
                 return
+
+    def _stay_until_completed(self, handle: PEHandle) -> None:
+        """Watches an element whose streams have ended: what its sinks have hidden is shown when the job is over."""
+        while not self._life.wait(WATCH_PERIOD) and self._cluster.handles.get(handle.pe) is handle:
+            try:
+                handle.within(CALL_TIMEOUT).status()
+            except TimeoutError:
+                if handle.is_alive():
+                    continue
+                self.lose(handle, f"processing element {handle.pe} stopped answering")
+            except Exception as error:
+                self.lose(handle, f"processing element {handle.pe} was lost: {error}")
 
     def _ends_job(self, handle: PEHandle, status: PEStatus) -> bool:
         """Ends the job, or has it go back, if the state of one of its elements says so; tells whether it has."""

@@ -35,6 +35,11 @@ class EventLoop:
         loop = self._loop if self._loop is not None else self._started()
         loop.call_soon_threadsafe(self._spawn, make)
 
+    def wait_for(self, coroutine: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
+        """Run a coroutine on the loop, and return what it returns; TimeoutError after so many seconds."""
+        loop = self._loop if self._loop is not None else self._started()
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(timeout)
+
     def close(self) -> None:
         """Cancels what runs on it, and ends it; safe to repeat."""
         loop, thread = self._loop, self._thread

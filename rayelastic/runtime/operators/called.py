@@ -1,61 +1,91 @@
-"""A sink that calls what the user gave: a function of each tuple, or an object that also takes part in checkpoints."""
+"""A sink that calls what the user gave: a function of each tuple, or an object that also takes part in checkpoints.
+
+The calls of such an object, and what it has to do in each, are the table of docs/sinks_of_your_own.md. A number is
+prepared once: checkpoints count upwards over all restarts, and nothing is prepared behind the end of the stream.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from rayelastic.compile.lanes.python_lane import call_each, marked, position
-from rayelastic.graph.edges.sinks import CallSink, Committing
+from rayelastic.graph.edges.sinks import CallSink, Committing, commits
+from rayelastic.graph.spec.user_objects import FLUSH, method_of
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
 __all__ = ["Called"]
 
 
 class Called:
-    """Calls it, and counts.
+    """Calls the user's function or object with each tuple, and counts.
 
     Args:
         body: the description of the sink.
-        before: what it had taken up to the checkpoint that it goes on from, if there is one.
+        before: what it had taken up to the checkpoint that it is restored from, if there is one.
     """
 
     def __init__(self, body: CallSink, before: Output | None) -> None:
         self._rows, self._epoch = (0, 0) if before is None else (before.rows, before.epoch)
-        self._committing = body.function if isinstance(body.function, Committing) else None
+        function: Any = body.function
+        self._committing: Committing | None = function if commits(function) else None
+        self._flush = method_of(body.function, FLUSH)
         self._call: Callable[[Sequence[Any]], None] = (
             self._numbered(body.function) if body.numbered else call_each(body.function)
         )
+        self._is_prepared = False  # whether nothing came since the last number
+        self._closed = False
+        self._committed = threading.Lock()  # guards what follows: commits come from another thread
+        self._due = 0  # the last number that is prepared and not committed
         if self._committing is not None:
             if self._epoch:
                 self._committing.commit(self._epoch)
             self._committing.abort()
 
     def run(self, tuples: Sequence[Any]) -> None:
-        """Calls it with each of some tuples."""
+        """Call it with each of some tuples."""
+        self._is_prepared = False
         self._call(tuples)
         self._rows += len(tuples)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the object has a place of its own)
-        """Has an object make what it got outlive the process."""
-        if self._committing is not None:
-            self._committing.prepare(epoch)
-        self._epoch = epoch
+        """Have it write what it keeps; an object that commits makes that outlive the process."""
+        return self.stop(epoch)
+
+    def stop(self, epoch: int) -> Output:
+        """Do the same at the end of a job that is stopped into a snapshot."""
+        if not self._closed:
+            self._prepare(epoch)
         return Output("", self._rows, epoch=epoch)
 
     def commit(self, epoch: int) -> None:
-        """Tells an object that a checkpoint is complete."""
+        """Tell an object that a checkpoint is complete."""
         if self._committing is not None:
             self._committing.commit(epoch)
+            with self._committed:
+                self._due = 0 if self._due <= epoch else self._due
 
     def close(self) -> None:
-        """Has an object show the rest: the stream is at its end."""
-        if self._committing is not None:
-            self._committing.prepare(self._epoch + 1)
-            self._committing.commit(self._epoch + 1)
+        """Have it write the rest, and show what isn't shown yet: the stream is at its end."""
+        if not self._is_prepared:  # the job takes no checkpoints, so no other number is given from here on
+            self._prepare(self._epoch + 1)
+        if self._due:
+            self.commit(self._due)
+        self._closed = True
 
     def output(self, rows: int) -> None:
-        """Leaves nothing that a later run meets here."""
+        """Do nothing: `stop` has its output."""
+
+    def _prepare(self, epoch: int) -> None:
+        if self._flush is not None:
+            self._flush()
+        if self._committing is not None:
+            self._committing.prepare(epoch)
+            with self._committed:
+                self._due = epoch
+        self._epoch = epoch
+        self._is_prepared = True
 
     def _numbered(self, function: Callable[..., Any]) -> Callable[[Sequence[Any]], None]:
         def run(tuples: Sequence[Any]) -> None:

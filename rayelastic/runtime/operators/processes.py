@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,13 +22,13 @@ __all__ = ["process_operator"]
 
 
 def process_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator of a user's class, with a copy of the instance."""
+    """Makes the operator of a user's class."""
     body = spec.body
     assert isinstance(body, KeyedProcess)
     if body.code is not None:
         return _compiled(spec, body)
     source = native_schema(body.input_schema)
-    function = ProcessFunction(replace(body, instance=copy.deepcopy(body.instance)), time.time)
+    function = ProcessFunction(body, time.time)
     function.keys = keys = _native.KeyedState.objects(source, list(body.keys), function.new, told=True)
     flags = Flags.ON_FINISH if body.time is None else Flags.ON_FINISH | Flags.ON_WATERMARK
     return _native.Operator.python_ports(

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rayelastic.errors import SinkError, StateError
+from rayelastic.compile.lanes.python_lane import error_text
+from rayelastic.errors import SinkError, SinkLostError, StateError
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
 if TYPE_CHECKING:
     from rayelastic import _native
 
 __all__ = ["Counted", "Past", "SinkOperator", "Writer"]
+
+CHECK = "Check rights, space and connection"  # what a user can do about a sink that can't write
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,11 @@ class Writer(Protocol):
         ...
 
     def close(self) -> Any:
-        """Ends, and gives what the sink leaves."""
+        """Shows what isn't shown yet, and returns what the sink leaves.
+
+        A job that takes checkpoints prepares and commits all rows before. `prepare` may follow, and repeats what is
+        there.
+        """
         ...
 
     def output(self, rows: int) -> Output | None:
@@ -75,14 +82,21 @@ class SinkOperator:
         writer: what it gives its rows to.
         before: rows that it had taken up to the checkpoint that it goes on from.
         abandon: ends what the writer does by itself.
+        stops: prepares under the number at which a job is stopped; None: `output` says what it will leave.
     """
 
     def __init__(
-        self, native: _native.Operator, writer: Writer, before: int, abandon: Callable[[], None] = lambda: None
+        self,
+        native: _native.Operator,
+        writer: Writer,
+        before: int,
+        abandon: Callable[[], None] = lambda: None,
+        stops: Callable[[int], Output] | None = None,
     ) -> None:
         self.native = native
         self.before = before
         self.abandon = abandon
+        self._stops = stops
         self._writer = writer
         self._lock = threading.Lock()
         self._closed = False
@@ -90,7 +104,7 @@ class SinkOperator:
         self._failure: Exception | None = None
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Makes all that it has taken outlive the process, while it is held.
+        """Make all that it has taken outlive the process, while it is held, or at its end.
 
         Args:
             epoch: of the checkpoint; each is larger than the one before.
@@ -101,35 +115,68 @@ class SinkOperator:
                 gets past it.
             StateError: the checkpoint can't be written.
         """
+        return self._written(lambda: self._writer.prepare(epoch, store))
+
+    def stop(self, epoch: int, rows: int) -> Output | None:
+        """Return what it will have written once it is closed, when it has taken so many rows in this run.
+
+        Args:
+            epoch: a number that no checkpoint has.
+            rows: that it has taken.
+
+        Raises:
+            SinkError: as `prepare` does.
+        """
+        stops = self._stops
+        return self._writer.output(rows) if stops is None else self._written(lambda: stops(epoch))
+
+    def commit(self, epoch: int) -> None:
+        """Show what was prepared for an epoch, whose checkpoint is complete, and those before; safe to repeat.
+
+        Raises:
+            SinkError: it can't be shown now; the next commit shows it, too.
+        """
+        try:
+            self._writer.commit(epoch)
+        except SinkError:
+            raise
+        except Exception as error:
+            raise SinkError(f"it can't show what it has written: {error_text(error)}", way_out=CHECK) from error
+
+    def close(self) -> Any:
+        """End the sink, once, and return what it leaves.
+
+        Raises:
+            SinkError: it can't be written or shown.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if not self._closed:
+                try:
+                    self._value = self._writer.close()
+                except SinkError:
+                    raise
+                except Exception as error:
+                    raise SinkError(f"it can't be completed: {error_text(error)}", way_out=CHECK) from error
+                self._closed = True
+            return self._value
+
+    def _written(self, write: Callable[[], Output]) -> Output:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
             try:
                 self.native.flush()
-                return self._writer.prepare(epoch, store)
+                return write()
             except StateError:
                 raise
+            except SinkLostError as error:
+                self._failure = error
+                raise
             except Exception as error:
-                self._failure = SinkError(f"it can't be written: {error}", way_out="Check rights, space and connection")
+                self._failure = SinkError(f"it can't be written: {error_text(error)}", way_out=CHECK)
                 raise self._failure from error
-
-    def commit(self, epoch: int) -> None:
-        """Shows what was prepared for an epoch, whose checkpoint is complete, and those before; safe to repeat."""
-        self._writer.commit(epoch)
-
-    def output(self, rows: int) -> Output | None:
-        """What it will have written once it is closed, when it has taken so many rows in this run."""
-        return self._writer.output(rows)
-
-    def close(self) -> Any:
-        """Ends the sink, once, and gives what it leaves."""
-        with self._lock:
-            if self._failure is not None:
-                raise self._failure
-            if not self._closed:
-                self._closed = True
-                self._value = self._writer.close()
-            return self._value
 
 
 class Counted:

@@ -95,13 +95,13 @@ def _called(spec: OperatorSpec, body: CallSink, past: Past) -> SinkOperator:
         called = Called(body, past.kept(spec.name))
     except Exception as error:  # whatever the user's object raises
         raise SinkError(
-            f"it can't be brought to where it was: {error_text(error)}",
-            way_out="Look at what its methods commit and abort do",
+            f"it can't be restored to the checkpoint: {error_text(error)}",
+            way_out="Check its methods commit and abort",
         ) from error
     flags = Flags.SINK | Flags.NEEDS_TOKEN
     schema, shown = native_schema(spec.input_schema), spec.input_schema.tuple_type
     native = _native.Operator.python(spec.name, called.run, schema, None, shown, flags=flags)
-    return SinkOperator(native, called, past.taken(spec.name))
+    return SinkOperator(native, called, past.taken(spec.name), stops=called.stop)
 
 
 def _filed(spec: OperatorSpec, path: str, form: FileFormat, past: Past) -> SinkOperator:

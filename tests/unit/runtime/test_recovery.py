@@ -104,7 +104,7 @@ class Job:
         self.changes = changes = Rescaling(spec, cluster, host, run.journal, self.life, plan, {}, lambda: 0.0)
         settings = rel.Checkpoint(restarts=RESTARTS)
         self.recovery = Recovery(
-            spec, settings, cluster, host, run.journal, self.life, plan, telemetry, changes, lambda: 0.0
+            spec, settings, host, run.journal, cluster, self.life, plan, telemetry, changes, lambda: 0.0
         )
 
     @property

@@ -55,6 +55,7 @@ class Element:
 class Cluster:
     handles: dict[str, Element]
     ended: list[str] = field(default_factory=list)
+    by_epoch: bool = False
 
     def ends(self, pe: str) -> None:
         self.ended.append(pe)

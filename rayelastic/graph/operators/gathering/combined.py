@@ -35,6 +35,7 @@ from rayelastic.graph.spec.operator_spec import (
 )
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["combine", "window_combine"]
 
@@ -192,6 +193,7 @@ def _is_record(value: object) -> bool:
 
 def _request(up: Upstream, name: str, own: object, schema: object, location: str) -> AggregateRequest:
     instance: Any = instance_of(own)
+    check_object(instance)
     for called, takes in _METHODS.items():
         method = getattr(instance, called, None)
         if method is None and called in _OPTIONAL:

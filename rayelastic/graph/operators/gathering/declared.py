@@ -26,6 +26,7 @@ from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = [
     "When",
@@ -62,6 +63,7 @@ def window_process(up: Upstream, window: Window, name: str, fn: object, schema: 
                 f"process calls fn(key, window, tuples), and got {shown(fn)}",
                 way_out="Give a plain function of these three",
             )
+        check_object(fn)
         gathered = Collected(fn, up.schema)
         return declared(up, window, name, location, gathered, early, Schema.of(schema), bounded=False)
 

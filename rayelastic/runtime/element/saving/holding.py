@@ -105,36 +105,37 @@ class Holding:
             sources = {self.ids[name] for name in self.hosted.sources}
             self.scheduler.let_go([number for number in self._numbers() if number not in sources])
 
-    def save(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
+    def save(self, snapshot: Snapshot, epoch: int, alone: bool, stops: bool) -> Part:
         """Writes the state of the operators, which are all held; at a checkpoint they go on then.
 
         Args:
             snapshot: where to.
-            epoch: of the checkpoint; 0: the job is to end here.
+            epoch: of the checkpoint, or a number that no checkpoint has.
             alone: whether it is a savepoint, which counts on no checkpoint.
+            stops: whether the job ends here.
 
         Raises:
             StateError: it can't be saved; names the operator.
+            SinkError: a sink can't write; names it.
         """
         with self._lock:
             if not self._all_held:
                 raise StateError(f"{self.spec.pe} was released before it was saved: its coordinator has been replaced")
-            return self._saved(snapshot, epoch, alone)
+            return self._saved(snapshot, epoch, alone, stops)
 
-    def _saved(self, snapshot: Snapshot, epoch: int, alone: bool) -> Part:
+    def _saved(self, snapshot: Snapshot, epoch: int, alone: bool, stops: bool) -> Part:
         final = frozenset(name for name in self.ids if self.is_final(name))
         folder, natives = SnapshotFolder(snapshot), self.hosted.natives
         folder.enter(own=is_local(folder.location, self.spec.job_id))
         places = {name: self.where(name) for name in self.hosted.sources}
         files, costs = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
-        if epoch:
+        if stops:
+            taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
+            written = self.hosted.stop(epoch, taken)
+        else:
             store = rows_folder(snapshot, alone=alone)
             store.prepare()
             written = self.hosted.prepare(epoch, store)
-        else:
-            taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
-            left = {name: sink.output(taken[name]) for name, sink in self.hosted.sinks.items()}
-            written = {name: output for name, output in left.items() if output is not None}
         return Part(
             {name: at.rows for name, at in places.items()},
             files,

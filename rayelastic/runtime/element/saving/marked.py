@@ -60,6 +60,7 @@ class MarkedSaving:
         }
         self._abandoned = 0
         self._saving = threading.Lock()
+        self._held_at_mark = threading.RLock()  # while an operator is saved there: nobody lets it go meanwhile
 
     def save(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
         """Has the sources send the mark of an epoch, and saves every operator where that has come to it.
@@ -98,7 +99,8 @@ class MarkedSaving:
         self._abandoned = max(self._abandoned, epoch)
         for gather in self._gathers:
             gather.abandon_epochs(epoch)
-        self._scheduler.abandon_epochs(epoch)
+        with self._held_at_mark:  # a sink that went on while it is prepared would write into what is being ended
+            self._scheduler.abandon_epochs(epoch)
 
     def _save(self, snapshot: Snapshot, epoch: int, until: float) -> tuple[Part, float]:
         folder, store = SnapshotFolder(snapshot), rows_folder(snapshot)
@@ -131,11 +133,13 @@ class MarkedSaving:
                             copying.append(beside.submit(write, name, copy))
                         continue
                     since = time.monotonic()
-                    note(name, self._holding.save_operator(name, snapshot))
-                    if name in files:
-                        stood[name] = time.monotonic() - since
-                    if name in self._hosted.sinks:
-                        outputs[name] = self._hosted.prepare_sink(name, epoch, store)
+                    with self._held_at_mark:
+                        self._check_wanted(epoch)
+                        note(name, self._holding.save_operator(name, snapshot))
+                        if name in files:
+                            stood[name] = time.monotonic() - since
+                        if name in self._hosted.sinks:
+                            outputs[name] = self._hosted.prepare_sink(name, epoch, store)
                     self._scheduler.let_go([number])
                 for one in copying:
                     one.result()

@@ -1,0 +1,144 @@
+"""The methods of a user's object that the runtime calls beside the one that takes tuples.
+
+`initialize()` comes before the first tuple, `shutdown()` after the last one, and `flush()` of a sink at each checkpoint
+and at the end. Other systems have other names for them: an object that has such a method is rejected, since nothing
+would call it, and what it was to open or to write would be missing without a word.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.graph.spec.declaration import binds
+
+__all__ = [
+    "FLUSH",
+    "FLUSHED",
+    "INITIALIZE",
+    "LIFE",
+    "SHUTDOWN",
+    "check_names",
+    "check_object",
+    "has_method",
+    "is_object",
+    "method_of",
+]
+
+INITIALIZE, SHUTDOWN, FLUSH = "initialize", "shutdown", "flush"
+LIFE = (INITIALIZE, SHUTDOWN)
+_INSTEAD = {  # {what others call it: what it is called here}
+    "open": INITIALIZE,
+    "setup": INITIALIZE,
+    "set_up": INITIALIZE,
+    "__enter__": INITIALIZE,
+    "__aenter__": INITIALIZE,
+    "close": SHUTDOWN,
+    "teardown": SHUTDOWN,
+    "tear_down": SHUTDOWN,
+    "__exit__": SHUTDOWN,
+    "__aexit__": SHUTDOWN,
+}
+FLUSHED = {**_INSTEAD, FLUSH: SHUTDOWN}  # of a class whose attributes are saved: only the end has to write the rest
+_WHEN = {INITIALIZE: "before the first tuple", SHUTDOWN: "after the last tuple"}
+_WHERE = "map, flat_map, process, rel.call or a class of @rel.operator"
+
+
+def is_object(given: object) -> bool:
+    """Tell whether it is an object with attributes of its own, rather than a function, a method or a class.
+
+    >>> is_object(len), is_object(lambda t: t), is_object([].append), is_object(Exception())
+    (False, False, False, True)
+    """
+    return not inspect.isroutine(given) and not isinstance(given, type | functools.partial)
+
+
+def has_method(given: object, name: str) -> bool:
+    """Tell whether the class of an object defines a method; what makes up its attributes, as a mock, defines none."""
+    return is_object(given) and _defines(type(given), name)
+
+
+def _defines(cls: type, name: str) -> bool:
+    found = inspect.getattr_static(cls, name, None)
+    return callable(found) or isinstance(found, staticmethod | classmethod)
+
+
+def method_of(given: object, name: str) -> Callable[[], Any] | None:
+    """Return the method of that name; None: it has none."""
+    return getattr(given, name) if has_method(given, name) else None
+
+
+def check_object(
+    given: object,
+    called: Collection[str] = (),
+    *,
+    known: Collection[str] = (),
+    awaited: bool = False,
+    error: type[DeclarationError] = GraphError,
+) -> None:
+    """Reject an object with a method that its author expects to be called, and that nothing calls.
+
+    Args:
+        given: the user's object; functions, methods and classes have no life.
+        called: which of `initialize`, `shutdown` and `flush` are called.
+        known: further methods that are called, for other reasons.
+        awaited: whether they may be `async def`.
+        error: what is raised.
+    """
+    if not is_object(given):
+        return
+    for name in (*LIFE, FLUSH):
+        if has_method(given, name):
+            _check_called(given, name, called, awaited=awaited, error=error)
+    check_names(type(given), called, known=known, error=error)
+
+
+def check_names(
+    cls: type,
+    called: Collection[str] = (),
+    *,
+    known: Collection[str] = (),
+    error: type[DeclarationError] = GraphError,
+    others: Mapping[str, str] = _INSTEAD,
+) -> None:
+    """Reject a class with a method of another system's name, unless it has the one of this system as well.
+
+    Args:
+        cls: the user's.
+        called: the methods that are called.
+        known: others that are.
+        error: what is raised.
+        others: {another name: what it is called here}.
+    """
+    for name, instead in others.items():
+        if name in known or not _defines(cls, name) or _defines(cls, instead):
+            continue
+        if instead in called:
+            hint = f"Call it {instead}(), which comes {_WHEN[instead]}; or pass a function that calls the object"
+        else:
+            hint = f"Use {_WHERE}, which have initialize() and shutdown()"
+        raise error(f"its class {cls.__name__} has {name}(), which is never called", way_out=hint)
+
+
+def _check_called(
+    given: object, name: str, called: Collection[str], *, awaited: bool, error: type[DeclarationError]
+) -> None:
+    cls, method = type(given).__name__, getattr(given, name)
+    if name not in called:
+        where = "rel.call" if name == FLUSH else _WHERE
+        raise error(f"its class {cls} has {name}(), which is never called here", way_out=f"Use {where}, or rename it")
+    if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+        raise error(f"{name} of {cls} yields, and nothing takes that", way_out="Make it a plain method")
+    if inspect.iscoroutinefunction(method) and not (awaited and name != FLUSH):
+        raise error(
+            f"{name} of {cls} is async, and so isn't awaited here",
+            way_out=f"Write def {name}(self); it may be async where __call__ is",
+        )
+    if not binds(method, ()):
+        raise error(
+            f"{name} of {cls} is called without arguments, but takes {inspect.signature(method)}",
+            way_out=f"Write def {name}(self)",
+        )

@@ -1,0 +1,144 @@
+"""Completes a job that takes checkpoints, once all of its streams have ended: with a last checkpoint, then its sinks.
+
+So the last rows are as safe as all others: they are prepared, the checkpoint that has them is noted, and only then are
+they shown. Whatever fails on the way, the job recovers from the last complete checkpoint, as after any other loss.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rayelastic.errors import PELostError, SinkError
+from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, ListSink, commits
+from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.runtime.element.failures import completion_failure, sink_failure
+from rayelastic.runtime.job.telemetry import Legacy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.runtime.element.host import PEHandle
+    from rayelastic.runtime.job.job_cluster import JobCluster
+    from rayelastic.runtime.job.life import JobLife
+    from rayelastic.runtime.job.plan_in_force import PlanInForce
+    from rayelastic.runtime.job.rescaling import Rescaling
+    from rayelastic.runtime.job.telemetry import JobTelemetry
+    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.specs import JobSpec
+    from rayelastic.runtime.values.status import Failure
+
+__all__ = ["Completion", "shows_rows"]
+
+MOST_CALLS = 16  # at once
+
+
+class Completion:
+    """The end of one job.
+
+    Args:
+        job: what runs.
+        cluster: its elements.
+        life: of the job; ends when all is complete.
+        plan: says which elements it needs.
+        telemetry: keeps what they leave.
+        rescaling: keeps the plan meanwhile, and a recovery waiting.
+        journal: says whether the job was stopped into a snapshot, which is its last checkpoint.
+        take: takes a checkpoint; returns why it couldn't.
+        lost: has the job recover.
+    """
+
+    def __init__(
+        self,
+        job: JobSpec,
+        cluster: JobCluster,
+        life: JobLife,
+        plan: PlanInForce,
+        telemetry: JobTelemetry,
+        rescaling: Rescaling,
+        journal: ChangeJournal,
+        take: Callable[[], Exception | None],
+        lost: Callable[[Failure], None],
+    ) -> None:
+        self._cluster = cluster
+        self._life = life
+        self._plan = plan
+        self._telemetry = telemetry
+        self._rescaling = rescaling
+        self._journal = journal
+        self._take = take
+        self._lost = lost
+        self._name = job.name
+        self._needs_last = any(map(shows_rows, job.operators.values()))
+        self._lock = threading.Lock()
+        self._underway = False
+
+    def begin(self) -> None:
+        """Complete the job in a thread of its own, unless that is under way; returns at once."""
+        with self._lock:
+            if self._underway:
+                return
+            self._underway = True
+        threading.Thread(target=self._run, name=f"complete-{self._name}", daemon=True).start()
+
+    def _run(self) -> None:
+        stop = self._journal.open_stop
+        stopped = stop is not None and stop.saved
+        failure = self._last_checkpoint() if self._needs_last and not stopped else None
+        with self._rescaling.standing_still():  # a recovery gives up the elements before it, or after it
+            current = self._life.has_finished
+            if current and failure is None:
+                failure = self._completed()
+            if current and failure is not None:
+                if stopped or not failure.outside:
+                    self._life.fail(failure)
+                else:
+                    self._lost(failure)
+            with self._lock:
+                self._underway = False
+        if not current:  # the job has recovered meanwhile, and other elements may have finished
+            self._life.end_if_finished()
+        elif failure is None:
+            self._life.finish()
+
+    def _last_checkpoint(self) -> Failure | None:
+        error = self._take()
+        if error is None:
+            return None
+        if isinstance(error, SinkError):
+            return sink_failure(error)
+        return self._lost_with(f"the last checkpoint couldn't be taken: {error}")
+
+    def _completed(self) -> Failure | None:
+        handles = [handle for pe, handle in self._cluster.handles.items() if not self._plan.is_dispensable(pe)]
+        with ThreadPoolExecutor(MOST_CALLS, f"complete-{self._name}") as calls:
+            failures = list(calls.map(self._complete, handles))
+        return next((failure for failure in failures if failure is not None), None)
+
+    def _complete(self, handle: PEHandle) -> Failure | None:
+        while True:
+            try:
+                legacy = Legacy.of(handle, complete=True)
+            except TimeoutError:  # a large file takes its time
+                if handle.is_alive():
+                    continue
+                return self._lost_with(f"processing element {handle.pe} stopped answering", handle.pe)
+            except PELostError as error:
+                return self._lost_with(f"processing element {handle.pe} was lost: {error}", handle.pe)
+            except Exception as error:  # of a sink, or of a user's object
+                return completion_failure(error)
+            self._telemetry.keep(handle.pe, legacy)
+            return None
+
+    def _lost_with(self, reason: str, pe: str = "") -> Failure:
+        return replace(self._plan.loss(reason, pe), outside=True)
+
+
+def shows_rows(spec: OperatorSpec) -> bool:
+    """Tell whether an operator shows rows outside of the job when a checkpoint is complete."""
+    if spec.kind is not OperatorKind.SINK or isinstance(spec.body, CountSink | ListSink | ArrowSink):
+        return False
+    return not isinstance(spec.body, CallSink) or commits(spec.body.function)

@@ -1,0 +1,140 @@
+"""Objects of users: methods that nothing would call are rejected at the declaration, with the name to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
+from rayelastic.graph.edges import sinks, sources
+from rayelastic.graph.edges.polled import polled
+from rayelastic.graph.fluent.topology import Topology
+from rayelastic.graph.spec.operator_class import operator
+from rayelastic.graph.spec.user_objects import has_method
+from tests.unit.graph.fakes import FakeCompiler
+
+pytestmark = pytest.mark.edges
+
+ROWS = sources.rows([("a", 1)], {"k": str, "n": int})
+
+
+def nothing(_self: Any, *_: Any) -> None:
+    """Any method."""
+
+
+async def async_nothing(_self: Any) -> None:
+    """Any async method."""
+
+
+def yielding(_self: Any) -> Any:
+    yield 1
+
+
+def object_with(base: dict[str, Any] | None = None, **methods: Any) -> Any:
+    return type("Mine", (), {"__call__": lambda _self, t: t.n, **(base or {}), **methods})()
+
+
+def declared(own: Any, where: str) -> None:
+    topology = Topology("t", compiler=FakeCompiler())
+    stream = topology.source("s", ROWS)
+    cases: dict[str, Callable[[], Any]] = {
+        "map": lambda: stream.map("o", own, schema={"n": int}),
+        "filter": lambda: stream.filter("o", own),
+        "flat_map": lambda: stream.flat_map("o", own, schema={"n": int}),
+        "call": lambda: stream.sink("o", sinks.call(own)),
+        "generate": lambda: topology.source("o", sources.generate(own, 1, {"n": int})),
+        "callable": lambda: topology.source("o", sources.callable(own, {"n": int})),
+        "polled": lambda: topology.source("o", polled(own, {"n": int})),
+        "split": lambda: stream.split("o", 2, by=own),
+    }
+    cases[where]()
+
+
+CALLING = ("map", "filter", "flat_map", "call", "generate", "callable")
+
+
+@pytest.mark.parametrize("where", CALLING)
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("open", "initialize"),
+        ("setup", "initialize"),
+        ("__enter__", "initialize"),
+        ("close", "shutdown"),
+        ("teardown", "shutdown"),
+        ("__exit__", "shutdown"),
+    ],
+)
+def test_a6_names_of_other_systems_are_rejected_with_ours(where: str, name: str, instead: str) -> None:
+    own = object_with({name: nothing})
+    with pytest.raises(DeclarationError, match=rf"Mine has {name}\(\), which is never called.*Call it {instead}\(\)"):
+        declared(own, where)
+    declared(object_with({name: nothing}, **{instead: lambda _self: None}), where)
+
+
+def test_a6_a_polled_source_opens_its_partitions_and_its_other_names_are_rejected() -> None:
+    polls: dict[str, Any] = {"partitions": nothing, "open": nothing}
+    declared(object_with(polls), "polled")
+    with pytest.raises(SourceError, match=r"Call it shutdown\(\)"):
+        declared(object_with(polls, close=nothing), "polled")
+
+
+@pytest.mark.parametrize("where", ["map", "filter", "flat_map", "generate"])
+def test_a6_flush_is_for_sinks(where: str) -> None:
+    with pytest.raises(DeclarationError, match=r"flush\(\), which is never called here. Use rel.call"):
+        declared(object_with(flush=lambda _self: None), where)
+    declared(object_with(flush=lambda _self: None), "call")
+
+
+def test_a6_where_nothing_is_called_a_life_is_rejected() -> None:
+    with pytest.raises(GraphError, match=r"initialize\(\), which is never called here"):
+        declared(object_with(initialize=lambda _self: None), "split")
+
+
+@pytest.mark.parametrize("there", [("prepare",), ("commit",), ("prepare", "commit"), ("commit", "abort")])
+def test_a_part_of_the_protocol_is_rejected(there: tuple[str, ...]) -> None:
+    with pytest.raises(SinkError, match=rf"has {there[0]}\(\), but no "):
+        declared(object_with(dict.fromkeys(there, nothing)), "call")
+
+
+@pytest.mark.parametrize("function", [async_nothing, yielding, object_with({"__call__": async_nothing})])
+def test_a_sink_that_nothing_would_run_is_rejected(function: Any) -> None:
+    with pytest.raises(SinkError, match="rel.call got a function that"):
+        declared(function, "call")
+
+
+def test_b7_async_methods_are_for_objects_that_are_async() -> None:
+    with pytest.raises(GraphError, match="initialize of Mine is async, and so isn't awaited here"):
+        declared(object_with(initialize=async_nothing), "map")
+    with pytest.raises(SinkError, match="flush of Mine is async"):
+        declared(object_with(flush=async_nothing), "call")
+    with pytest.raises(GraphError, match="shutdown of Mine yields"):
+        declared(object_with(shutdown=yielding), "map")
+
+    async def waits(_self: Any, t: Any) -> int:
+        return int(t.n)
+
+    declared(object_with({"__call__": waits}, initialize=async_nothing, shutdown=async_nothing), "map")
+
+
+def test_arguments_that_nobody_gives_are_rejected() -> None:
+    with pytest.raises(GraphError, match="initialize of Mine is called without arguments"):
+        declared(object_with(initialize=lambda _self, path: None), "map")
+
+
+def test_a_class_of_rel_operator_has_the_same_names() -> None:
+    with pytest.raises(GraphError, match=r"has close\(\), which is never called. Call it shutdown\(\)"):
+        operator(inputs={"n": int}, outputs={})(type("Closes", (), {"invoke": lambda _self, t: None, "close": nothing}))
+    with pytest.raises(GraphError, match=r"has flush\(\), which is never called"):
+        operator(inputs={"n": int}, outputs={})(type("Keeps", (), {"invoke": lambda _self, t: None, "flush": nothing}))
+
+
+def test_what_makes_up_its_attributes_defines_no_method() -> None:
+    assert not has_method(mock.MagicMock(), "close")
+    assert not has_method(mock.MagicMock(), "__enter__")
+    declared(mock.Mock(), "call")
+    declared([].append, "call")
+    declared(print, "call")
