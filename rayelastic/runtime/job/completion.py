@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.rescaling import Rescaling
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.specs import JobSpec
-    from rayelastic.runtime.values.status import Failure
 
 __all__ = ["Completion", "shows_rows"]
 
