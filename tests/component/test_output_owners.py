@@ -45,7 +45,8 @@ def test_a_second_job_on_an_output_is_rejected_before_it_starts(kind: Kind, tmp_
     first = Held(kind.sink(target), [300], "first", config=CHECKPOINTS)
     first.wait()
     with pytest.raises(
-        SinkTakenError, match=rf"operator 'out'.*'{target}' belongs to job 'first' \(sink 'out', run .*End that job first"
+        SinkTakenError,
+        match=rf"operator 'out'.*'{target}' belongs to job 'first' \(sink 'out', run .*End that job first",
     ):
         rel.run(writes(kind.sink(target), name="second"))
     first.end()

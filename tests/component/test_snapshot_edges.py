@@ -114,7 +114,9 @@ def test_a_run_that_goes_on_from_nothing_is_not_mixed_with_parts_of_one_that_did
     rel.run(counted(rel.rows(ROWS, schema=Row), rel.parquet(target)))  # takes the place of the first, as ever
     stopped(rel.parquet(target), saved, 400)
     rel.run(counted(rel.rows(ROWS, schema=Row), rel.parquet(target)), restore=saved)
-    with pytest.raises(SinkError, match=r"operator 'out'.*2 part files of an earlier run of this job.*remove the files"):
+    with pytest.raises(
+        SinkError, match=r"operator 'out'.*2 part files of an earlier run of this job.*remove the files"
+    ):
         rel.run(counted(rel.rows(ROWS, schema=Row), rel.parquet(target)))
     assert len(of_parquet(target)) == 1000
 

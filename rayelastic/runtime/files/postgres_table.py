@@ -104,9 +104,12 @@ class PostgresTable:
             StateError: what is there isn't what the earlier run left.
         """
         with self._raising():
-            self._make()
+            with self._moving.transaction():  # all of it or nothing: where it fails, whoever writes there goes on
+                self._make()
+                self._take_up()
+            self._is_owner = True
             self._staging = self._connected(autocommit=False)
-            self._take_up()
+            self._move(self._before.end, self._before.epoch)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Stages a batch, in the transaction of its part.
@@ -174,6 +177,7 @@ class PostgresTable:
     def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
         """End the part: the job is stopped, and moves the rest when it is closed."""
         self._end_part()
+        self._prepared[0] = self._part
         return self._output(0)
 
     # -- how it is done -------------------------------------------------------------------------------------------
@@ -245,46 +249,41 @@ class PostgresTable:
             sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(column_type(field)))
             for field in self._schema.fields
         )
-        with self._moving.transaction():
-            self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
-            self._moving.execute(LEDGER)
-            if self._goes_back:
-                self._check_not_taken()
-            self._end_others()
-            self._do(
-                "INSERT INTO rayelastic_sinks VALUES (%s, %s, %s, %s) ON CONFLICT (sink) DO UPDATE "
-                "SET writer = EXCLUDED.writer, job = EXCLUDED.job, "
-                "parts = greatest(rayelastic_sinks.parts, EXCLUDED.parts)",
-                (self._identity, self._writer, self._job, self._before.end),
-            )
-            self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
-            self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
-            self._do(
-                "ALTER TABLE {staged} ADD COLUMN IF NOT EXISTS rayelastic_part bigint, "
-                "ADD COLUMN IF NOT EXISTS rayelastic_number bigserial"
-            )
-            self._part = self._sum("SELECT parts FROM rayelastic_sinks WHERE sink = %s", (self._identity,))
-        self._is_owner = True
+        self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
+        self._moving.execute(LEDGER)
+        if self._goes_back:
+            self._check_not_taken()
+        self._end_others()
+        self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
+        self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
+        self._do(
+            "ALTER TABLE {staged} ADD COLUMN IF NOT EXISTS rayelastic_part bigint, "
+            "ADD COLUMN IF NOT EXISTS rayelastic_number bigserial"
+        )
+        self._part = self._sum(
+            "INSERT INTO rayelastic_sinks VALUES (%s, %s, %s, %s) ON CONFLICT (sink) DO UPDATE "
+            "SET writer = EXCLUDED.writer, job = EXCLUDED.job, "
+            "parts = greatest(rayelastic_sinks.parts, EXCLUDED.parts) RETURNING parts",
+            (self._identity, self._writer, self._job, self._before.end),
+        )
 
     def _take_up(self) -> None:
         """Brings the table to where it was at a checkpoint, or when the job was stopped."""
         before = self._before
-        with self._moving.transaction():
-            behind = self._do(
-                "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
-                (self._identity, before.end),
-            ).fetchall()
-            for transaction, rows in behind:
-                taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", (transaction,)).rowcount
-                if taken != rows:
-                    raise StateError(
-                        f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
-                        f"which {taken} are there as they were",
-                        way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
-                    )
-            self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
-            self._check()  # the run before has ended since the first look
-        self._move(before.end, before.epoch)
+        behind = self._do(
+            "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
+            (self._identity, before.end),
+        ).fetchall()
+        for transaction, rows in behind:
+            taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", (transaction,)).rowcount
+            if taken != rows:
+                raise StateError(
+                    f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
+                    f"which {taken} are there as they were",
+                    way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
+                )
+        self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
+        self._check()  # the run before has ended since the first look
 
     def _moved(self) -> int:
         """How many parts are in the table."""
@@ -292,10 +291,10 @@ class PostgresTable:
         return int(found[0]) if found and found[0] is not None else 0
 
     def _move_prepared(self, epochs: Sequence[int]) -> None:
-        """Moves what was prepared for some epochs, each by itself: any of them may be the one that is gone back to."""
+        """Moves what was prepared for some epochs, each by itself: any of them may be the one that is restored."""
         if self._moving.closed:  # the server went, and may be back
             self._moving = self._connected(autocommit=True)
-        for epoch in sorted(epochs):
+        for epoch in sorted(epochs, key=self._prepared.__getitem__):
             self._move(self._prepared[epoch], epoch)
             del self._prepared[epoch]
 
