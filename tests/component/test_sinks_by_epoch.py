@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayelastic.errors import SinkError, StateError
+from rayelastic.errors import StateError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.files.file_formats import CsvFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder

@@ -234,8 +234,7 @@ class PartFolder:
                 return
         whose = "an earlier run of this job" if same_job else "another job or program"
         raise SinkError(
-            f"{self._folder.shown!r} has {counted(len(unknown), 'part file')} of {whose}, such as {unknown[0]!r}, whose "
-            "rows would be mixed with those of this run",
-            way_out="Restore the checkpoint or snapshot of that run to go on from it, remove the files, or name another "
-            "folder",
+            f"{self._folder.shown!r} has {counted(len(unknown), 'part file')} of {whose}, such as {unknown[0]!r}: "
+            "its rows would be mixed with those of this run",
+            way_out="Restore the checkpoint or snapshot of that run, remove the files, or name another folder",
         )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rayelastic.errors import SinkError
@@ -193,7 +193,7 @@ class OutputFolder:
         """Removes an empty folder in it; one that isn't empty stays."""
         if self.is_local and not self.sizes(below):
             try:
-                os.rmdir(self._at(below))
+                Path(self._at(below)).rmdir()
             except OSError:  # somebody has written there, or removed it
                 return
 
@@ -222,7 +222,7 @@ class OutputFolder:
                 file.flush()
                 os.fsync(file.fileno())
             if not new:
-                os.replace(path, self._at(name))
+                Path(path).replace(self._at(name))
         except FileExistsError:
             return False
         except OSError as error:

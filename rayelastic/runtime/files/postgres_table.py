@@ -230,8 +230,8 @@ class PostgresTable:
             raise StateError(
                 f"what is restored counts on {counted(before.rows, 'row')} of it in {self._sink.table!r}, of which "
                 f"{held} are there",
-                way_out="Restore into the database that it wrote to; if a run that was restored from an earlier savepoint "
-                "has taken rows back, restore a later one of that run",
+                way_out="Restore into the database that it wrote to; if a run that was restored from an earlier "
+                "savepoint has taken rows back, restore a later one of that run",
             )
 
     def _exists(self, table: str) -> bool:

@@ -1,7 +1,7 @@
 """One file that the batches of a sink go to. It appears at the end; until then each epoch has a hidden file.
 
-When it is shown, the record of its owner has its digest, and those of the hidden files that it was put together from. So
-a run that goes on from an earlier moment knows whether the file begins with its own rows.
+When it is shown, the record of its owner has its digest, and those of the hidden files that it was put together from.
+So a run that goes on from an earlier moment knows whether the file begins with its own rows.
 """
 
 from __future__ import annotations
