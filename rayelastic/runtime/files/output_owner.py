@@ -49,7 +49,7 @@ class OwnerRecord:
         lineage: id of the first run of those that went on from each other.
         process: that writes; None: it has ended.
         replaces: files of an earlier run of the same job, to be removed when the first one of this run is shown.
-        whole: of a single file, what was shown at its end; None: nothing.
+        whole: of a single file, the one that readers see, by whichever run; None: it isn't known.
         parts: of that, the digests of the parts that it was put together from.
     """
 
@@ -170,8 +170,9 @@ class OutputOwner:
                 self._check_free(before, name)
             context = self._context
             record = OwnerRecord(number + 1, context.job, context.sink, context.run, lineage, ProcessId.here())
-            if before is not None and before.lineage == lineage:
-                record = replace(record, replaces=before.replaces, whole=before.whole, parts=before.parts)
+            if before is not None:
+                replaces = before.replaces if before.lineage == lineage else ()
+                record = replace(record, replaces=replaces, whole=before.whole, parts=before.parts)
             if self._put(record):
                 for name, earlier in sorted(claims.items(), key=lambda claim: claim[1]):
                     if earlier < record.number:
