@@ -218,7 +218,7 @@ class History:
 
     def _lose(self, run: Run) -> None:
         safety = run.job._control._coordinator._safety
-        if safety is None:
+        if safety is None or not run.gates:
             return
         self.told.append("lose an element")
         restarts = run.job.status.checkpoints.restarts
