@@ -38,6 +38,7 @@ class Element:
         self.before = position
         self.hosted = HostedOperators(spec)
         self.hosted.open(outputs, blobs, by_epoch=True)
+        self.hosted.begin()
         self.hosted.build()
         self.scheduler = _native.Scheduler()
         self.ids = {
@@ -129,7 +130,7 @@ def results(element: Element, folder: Path) -> dict[str, list[int]]:
 
 
 def _number(part: Path) -> int:
-    return int(part.stem.removeprefix("part-"))
+    return int(part.stem.split("-")[1])
 
 
 @pytest.mark.parametrize("lost", ["held", "prepared", "complete", "told", "later"])

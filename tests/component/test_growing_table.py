@@ -15,6 +15,7 @@ from rayelastic.errors import SinkError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.job import start
 from rayelastic.runtime.files.growing_table import GrowingTable
+from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.spark import sink_stream
 
 PERIOD = 0.05  # seconds
@@ -50,18 +51,18 @@ def test_rows_appear_while_the_job_runs_and_once(tmp_path: Path) -> None:
         go_on.set()
         assert job.wait(60)["out"] == str(folder)
         assert rows_in(folder) == list(range(2000)) * repeat
-        assert not list(folder.glob(".*"))
+        assert not list(folder.glob(".*.partial"))
 
 
 def test_a_full_part_is_written_at_once_and_an_empty_table_has_its_columns(tmp_path: Path) -> None:
     schema = Schema.of({"n": int})
-    table = GrowingTable(str(tmp_path / "full"), schema, period=3600, part_rows=10)
+    table = GrowingTable(str(tmp_path / "full"), schema, 3600, SinkContext(run="full"), part_rows=10)
     for first in range(0, 25, 5):
         table.write(pa.RecordBatch.from_pydict({"n": list(range(first, first + 5))}, schema=schema.to_arrow()))
     assert rows_in(tmp_path / "full") == list(range(20))
     table.close()
     assert rows_in(tmp_path / "full") == list(range(25))
-    GrowingTable(str(tmp_path / "empty"), schema, period=3600).close()
+    GrowingTable(str(tmp_path / "empty"), schema, 3600, SinkContext(run="empty")).close()
     assert dataset.dataset(tmp_path / "empty", format="parquet").to_table().column_names == ["n"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rayelastic.errors import SinkError
-from rayelastic.runtime.files.output_folder import OutputFolder
+from rayelastic.runtime.files.output_folder import OutputFolder, hidden_name
 
 
 def test_a_file_is_hidden_until_it_is_shown(tmp_path: Path) -> None:
@@ -15,10 +15,10 @@ def test_a_file_is_hidden_until_it_is_shown(tmp_path: Path) -> None:
     file = folder.open("part")
     file.write(b"rows")
     folder.close(file, "part")
-    hidden = tmp_path / "out" / folder.hidden_name("part")
+    hidden = tmp_path / "out" / hidden_name("part")
     assert hidden.read_bytes() == b"rows"
     for _ in range(2):
-        folder.show(folder.hidden_name("part"), "part")
+        folder.show("part", "part")
     assert not hidden.exists()
     assert (tmp_path / "out" / "part").read_bytes() == b"rows"
 
@@ -27,6 +27,6 @@ def test_a_file_whose_end_cant_be_written_is_told(tmp_path: Path) -> None:
     folder = OutputFolder(str(tmp_path / "out"))
     file = folder.open("part")
     file.write(b"rows")
-    (tmp_path / "out" / folder.hidden_name("part")).unlink()
+    (tmp_path / "out" / hidden_name("part")).unlink()
     with pytest.raises(SinkError, match="part"):
         folder.close(file, "part")

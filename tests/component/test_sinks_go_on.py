@@ -62,4 +62,6 @@ def test_what_a_job_wrote_until_its_last_checkpoint_is_gone_on_with(tmp_path: Pa
         table = dataset.dataset(tmp_path / name, format=kind).to_table()
         assert sorted(table["n"].to_pylist()) == expected, name
     assert len(list((tmp_path / "parquet").glob("part-*"))) >= 2, "a part for each epoch that had rows"
-    assert not [file for name in (".", "parquet", "csv", "jsonl", "growing") for file in (tmp_path / name).glob(".*")]
+    assert not [
+        file for name in (".", "parquet", "csv", "jsonl", "growing") for file in (tmp_path / name).glob(".*.partial")
+    ]

@@ -145,7 +145,9 @@ def save_job(
     try:
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot, epoch, False, True), SAVE_TIMEOUT).values())
-        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
+        folder.write_manifest(
+            job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
+        )
         read_back(folder, parts)
         noting = True
         journal.saved()

@@ -90,13 +90,26 @@ class HostedOperators:
         """
         settings = self._spec.config.checkpoint
         keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
-        past = Past(outputs, store, by_epoch, keep, own=self._spec.manifest is not None, run=self._spec.job_id)
+        own, run, job = self._spec.manifest is not None, self._spec.job_id, self._spec.job
+        past = Past(outputs, store, by_epoch, keep, own, run, job)
         for number, operator in enumerate(self._operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(self._objects.initialized(operator))
             elif operator.kind is OperatorKind.SINK:
                 own = self._objects.initialized(operator)
                 self.sinks[operator.name] = sink_operator(own, past, f"{self._spec.pe}-{number:04}")
+
+    def begin(self) -> None:
+        """Has the sinks bring their outputs to where they were: all of the job have looked at them. Before they run.
+
+        Raises:
+            SinkError: an output can't be written; names the sink.
+        """
+        for name, sink in self.sinks.items():
+            try:
+                sink.begin()
+            except (SinkError, StateError) as error:
+                raise error.at(name, self.by_name[name].location) from error.__cause__
 
     @property
     def is_fed(self) -> bool:
@@ -168,12 +181,13 @@ class HostedOperators:
         with self._naming(name):
             return self.sinks[name].prepare(epoch, store)
 
-    def stop(self, epoch: int, taken: Mapping[str, int]) -> dict[str, Output]:
+    def stop(self, epoch: int, taken: Mapping[str, int], store: BlobStore) -> dict[str, Output]:
         """Do the same for a job that ends where its operators are held.
 
         Args:
             epoch: a number that no checkpoint has.
             taken: {sink: rows that it has taken in this run}.
+            store: takes what isn't written anywhere else.
 
         Returns:
             {sink: what it will have written once it is completed}, where a later run meets that.
@@ -181,7 +195,7 @@ class HostedOperators:
         written = {}
         for name, sink in self.sinks.items():
             with self._naming(name):
-                if (output := sink.stop(epoch, taken[name])) is not None:
+                if (output := sink.stop(epoch, taken[name], store)) is not None:
                     written[name] = output
         return written
 

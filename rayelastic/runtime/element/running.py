@@ -60,6 +60,7 @@ class Running:
         links: that enter and leave it, by name.
 
     Raises:
+        SinkError: what a sink is to write can't be brought to where it was; names the sink.
         StateError: the snapshot that it goes on from is damaged or doesn't fit.
     """
 
@@ -112,6 +113,7 @@ class Running:
         for name, source in hosted.sources.items():
             source.watch(functools.partial(self.given, name))
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
+        hosted.begin()
         # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()
         self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})

@@ -1,4 +1,4 @@
-"""How rows become a Parquet or CSV file, how many one has, and how the rows of one are put into another."""
+"""How rows become a Parquet or CSV file, and how the rows of one are put into another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CsvFormat", "FileFormat", "ParquetFormat"]
 
-_RUN = b"rayelastic.run"  # in the metadata of a file
 COPY_BYTES = 1 << 20  # of a file that is copied, at once
 
 
@@ -24,10 +23,6 @@ class FileFormat(Protocol):
         """Returns pyarrow's writer, with `write_batch` and `close`, on a file that was just opened."""
         ...
 
-    def rows(self, file: Any) -> int:
-        """Counts the rows of a file that is there."""
-        ...
-
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:
         """Puts the first rows of another file behind what a writer on a file has written."""
         ...
@@ -38,36 +33,18 @@ class ParquetFormat:
 
     Args:
         schema: of the rows.
-        run: who writes; noted in each file. Empty: nobody asks.
     """
 
     suffix = ".parquet"
 
-    def __init__(self, schema: Schema, run: str = "") -> None:
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema.to_arrow()
-        self._run = run.encode()
 
     def begin(self, file: Any) -> Any:
         """Returns a writer."""
         from pyarrow.parquet import ParquetWriter
 
-        noted = self._schema.with_metadata({_RUN: self._run}) if self._run else self._schema
-        return ParquetWriter(file, noted)
-
-    def is_of_this_run(self, file: Any) -> bool:
-        """Whether the same run has written a file that is there."""
-        from pyarrow.parquet import ParquetFile
-
-        noted = ParquetFile(file).metadata.metadata or {}
-        return bool(self._run) and noted.get(_RUN) == self._run
-
-    def rows(self, file: Any) -> int:
-        """Reads the number of rows in the footer."""
-        from pyarrow.parquet import ParquetFile
-
-        metadata = ParquetFile(file).metadata
-        count: int = metadata.num_rows
-        return count
+        return ParquetWriter(file, self._schema)
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (the writer has the file)
         """Copies row group by row group; of the last one as many rows as are asked for."""
@@ -99,29 +76,25 @@ class CsvFormat:
 
         return CSVWriter(file, self._schema)
 
-    def rows(self, file: Any) -> int:
-        """Counts line ends that aren't inside a text."""
-        return _end_of(file, None)[1]
-
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
         """Copies bytes, without the header."""
-        start, _ = _end_of(before, 0)
+        start = _end_of(before, 0)
         before.seek(0)
-        end, _ = _end_of(before, rows)
+        end = _end_of(before, rows)
         before.seek(start)
         while start < end and (piece := before.read(min(COPY_BYTES, end - start))):
             file.write(piece)
             start += len(piece)
 
 
-def _end_of(file: Any, rows: int | None) -> tuple[int, int]:
-    """Where the header and so many rows of CSV end, all if none are given; in bytes, and how many rows these are."""
-    at, seen, quotes, last = 0, -1, 0, b"\n"
+def _end_of(file: Any, rows: int) -> int:
+    """Where the header and so many rows of CSV end, in bytes; at the end if there are fewer."""
+    at, seen, quotes = 0, -1, 0
     while piece := file.read(COPY_BYTES):
         codes = np.frombuffer(piece, np.uint8)
         before = quotes + np.cumsum(codes == ord('"'))
         ends = np.flatnonzero((codes == ord("\n")) & (before % 2 == 0))
-        if rows is not None and seen + len(ends) >= rows:
-            return at + int(ends[rows - seen - 1]) + 1, rows
-        at, seen, quotes, last = at + len(piece), seen + len(ends), int(before[-1]), piece[-1:]
-    return at, max(seen + (last != b"\n"), 0)  # the last row may lack its line end
+        if seen + len(ends) >= rows:
+            return at + int(ends[rows - seen - 1]) + 1
+        at, seen, quotes = at + len(piece), seen + len(ends), int(before[-1])
+    return at

@@ -1,55 +1,33 @@
-"""Where the batches of a sink go: a folder of part files, or a single file; epoch by epoch, if there are checkpoints.
+"""A folder of part files that the batches of a sink go to; epoch by epoch, if there are checkpoints.
 
-A file is hidden until what it has is final: at the end of the stream, or when a checkpoint is complete that counts on
+A part is hidden until what it has is final: at the end of the stream, or when a checkpoint is complete that counts on
 it. So a job that goes on from a snapshot or checkpoint leaves what one run would have left, whenever that ended.
+
+The name of a part has its number, its lineage (the runs that went on from each other) and the claim under which it was
+written: no two writers ever make the same name. At a restore, parts that the ledger names have to be whole. Other parts
+of the lineage are taken back, and parts of other lineages are never touched.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rayelastic.errors import SinkError, StateError
-from rayelastic.graph.edges.locations import shown_location
-from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.outputs import MOVED, BlobStore, HiddenFile, Output, check_left, rows_of
+from rayelastic.errors import DamagedError, SinkError
+from rayelastic.plan.plan_text import counted
+from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
+from rayelastic.runtime.files.output_owner import OutputOwner
+from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
+from rayelastic.runtime.files.part_files import HiddenPart, check_whole, lineage_tag, of_line, part_ledger, to_line
+from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from rayelastic.runtime.files.file_formats import FileFormat
 
-__all__ = ["PartFolder", "SingleFile"]
-
-
-class _HiddenPart:
-    """A file that is being written, and its rows so far."""
-
-    def __init__(self, folder: OutputFolder, name: str, form: FileFormat) -> None:
-        self._folder = folder
-        self._name = name
-        self._file = folder.open(name)
-        self.writer = form.begin(self._file)
-        self.rows = 0
-        self._form = form
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.writer.write_batch(batch)
-        self.rows += batch.num_rows
-
-    def copy(self, name: str, rows: int) -> None:
-        """Puts in the first rows of a file that is there."""
-        with self._folder.read(name) as before:
-            self._form.copy(before, rows, self.writer, self._file)
-        self.rows += rows
-
-    def end(self, shown: str) -> HiddenFile:
-        self.writer.close()
-        self._folder.close(self._file, self._name)
-        return HiddenFile(self._folder.hidden_name(self._name), shown, self.rows)
+__all__ = ["PartFolder"]
 
 
 class PartFolder:
@@ -60,51 +38,72 @@ class PartFolder:
     Args:
         location: a path or URI of the folder.
         form: how rows become a file.
-        before: what an earlier run wrote there, if this one goes on from it.
+        context: who writes, and what it goes on from.
         digits: of the numbers, at least.
-        behind: parts of other jobs stay, and numbers go on behind them; tells whether a file is of this very run, which
-            begins anew after a loss: the last ones that are go. None: one first part is replaced.
+        appends: whether parts of other lineages stay, and numbers go on behind them. Otherwise one part of an earlier
+            run of the same job is replaced, and any other one is an error.
 
     Raises:
-        SinkError: the folder has parts of other runs, whose rows would be mixed with these.
+        SinkTakenError: another run writes there.
+        SinkError: the folder has parts of others, whose rows would be mixed with these.
         StateError: what is there isn't what the earlier run left.
     """
 
     def __init__(
-        self,
-        location: str,
-        form: FileFormat,
-        before: Output | None = None,
-        *,
-        digits: int = 1,
-        behind: Callable[[Any], bool] | None = None,
+        self, location: str, form: FileFormat, context: SinkContext, *, digits: int = 1, appends: bool = False
     ) -> None:
         self._location = location
         self._folder = OutputFolder(location)
         self._form = form
-        self._pattern = re.compile(rf"part-(\d{{{digits},}}){re.escape(form.suffix)}")
+        self._context = context
         self._digits = digits
-        self._lock = threading.Lock()  # guards _hidden
-        self._hidden: list[tuple[int, HiddenFile]] = []  # by the epoch that they were prepared for; 0: for none yet
-        self._part: _HiddenPart | None = None
-        parts = self._parts()
-        if before is None:
-            self._next = 0 if behind is None else self._behind(parts, behind)
-            if behind is None and max(parts, default=-1) > 0:
-                raise SinkError(
-                    f"{shown_location(location)!r} has part files up to {max(parts)} of an earlier job, which went on "
-                    "from a snapshot or took checkpoints; its rows would be mixed with those of this one",
-                    way_out="Remove them, or name another folder",
-                )
-            self._first, self._rows_before = self._next, 0
-        else:
-            self._first, self._rows_before = before.first, before.rows
-            self._next = self._taken_up(before, parts) if before.epoch else self._checked(before, parts)
-        self._rows = self._rows_before
-        self._folder.discard_hidden(self._pattern)
+        self._appends = appends
+        self._pattern = re.compile(rf"part-(\d+)-([0-9a-f]{{8}})-\d+{re.escape(form.suffix)}")
+        before = Output.at(self._folder.shown, context.outputs)
+        self._lineage = context.run if before is None else before.lineage
+        self._tag = lineage_tag(self._lineage)
+        self._part: HiddenPart | None = None
+        self._has_effect = before is not None
+        self._lock = threading.Lock()  # guards _waiting, and what is shown
+        self._waiting: list[tuple[int, WrittenFile]] = []  # hidden, by the epoch they are prepared for; 0: none yet
+        self._owner = OutputOwner(self._folder, context, self._lineage)
+        try:
+            self._ledger = part_ledger(context, before)
+            files = [of_line(line) for line in self._ledger.items]
+            self._rows = self._rows_before = sum(file.rows for file in files)
+            try:
+                self._to_show, self._to_take_back = self._checked(files)
+            except DamagedError:  # a writer that was given up may have shown a part meanwhile, its last one
+                self._to_show, self._to_take_back = self._checked(files)
+        except BaseException:
+            self._owner.release(changed=False)
+            raise
+
+    def begin(self) -> None:
+        """Bring the folder to where it was at the checkpoint: all of its parts shown, and no later ones of its lineage.
+
+        Raises:
+            SinkError: a file can't be shown or removed.
+        """
+        self._owner.check()
+        for file in self._to_show:
+            self._folder.show(file.name, file.name)
+        for name in self._to_take_back:
+            self._has_effect = True
+            self._folder.delete(name)
+        if self._to_take_back:
+            parts = len(self._to_take_back)
+            tell(
+                "rows taken back",
+                job=self._context.job,
+                operator=self._context.sink,
+                parts=parts,
+                at=self._folder.shown,
+            )
+        self._folder.discard_hidden(lambda name: self._tag_of(name) == self._tag)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch.
+        """Take a batch.
 
         Raises:
             SinkError: it can't be written.
@@ -115,183 +114,127 @@ class PartFolder:
         self._rows += batch.num_rows
 
     def end_part(self) -> None:
-        """Ends the file that is being written, if there is one; it stays hidden."""
+        """End the file that is being written, if there is one; it stays hidden."""
         if self._part is not None:
-            ended = self._part.end(self._name())
+            ended = self._part.end()
+            self._ledger.items.append(to_line(ended))
             with self._lock:
-                self._hidden.append((0, ended))
+                self._waiting.append((0, ended))
             self._part = None
             self._next += 1
 
-    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are in files of their own)
-        """Ends the file that is being written, to be shown when the checkpoint of an epoch is complete."""
+    def prepare(self, epoch: int, store: BlobStore) -> Output:
+        """End the file that is being written, to be shown when the checkpoint of an epoch is complete.
+
+        Raises:
+            SinkTakenError: another run has taken the folder over.
+        """
+        self._owner.check()
         self.end_part()
         with self._lock:
-            self._hidden = [(prepared or epoch, file) for prepared, file in self._hidden]
-            waiting = tuple(file for _, file in self._hidden)
-        return Output(shown_location(self._location), self._rows, self._first, epoch, self._next, hidden=waiting)
+            self._waiting = [(prepared or epoch, file) for prepared, file in self._waiting]
+            self._has_effect = True
+        return Output(self._folder.shown, self._rows, epoch, self._lineage, blobs=self._ledger.prepare(epoch, store))
 
     def commit(self, epoch: int) -> None:
-        """Shows what was prepared for an epoch and those before; safe to repeat, from any thread."""
+        """Show what was prepared for an epoch and those before; safe to repeat, from any thread.
+
+        Raises:
+            SinkTakenError: another run has taken the folder over.
+        """
         with self._lock:
-            for prepared, file in list(self._hidden):
-                if 0 < prepared <= epoch:
-                    self._folder.show(file.hidden, file.name)
-                    self._hidden.remove((prepared, file))
+            due = [(prepared, file) for prepared, file in self._waiting if 0 < prepared <= epoch]
+            self._show(due)
+        self._ledger.commit(epoch)
 
     def show(self) -> None:
-        """Ends the file that is being written, and shows all there are."""
+        """End the file that is being written, and show all there are."""
         self.end_part()
         with self._lock:
-            while self._hidden:
-                _, file = self._hidden[0]
-                self._folder.show(file.hidden, file.name)
-                del self._hidden[0]
+            self._show(list(self._waiting))
 
     def close(self) -> str:
-        """Shows what there is; gives the folder. If that is no file at all, an empty one, which has the columns."""
+        """Show what there is; return the folder. If that is no file at all, an empty one, which has the columns."""
         if self._part is None and self._next == 0:
             self._part = self._begun()
         self.show()
         return self._location
 
-    def output(self, rows: int) -> Output:
-        """What is written when this run has taken so many rows and is closed."""
-        return Output(shown_location(self._location), rows + self._rows_before, self._first)
+    def abandon(self) -> None:
+        """Let others have the folder: what isn't shown stays hidden."""
+        self._owner.release(changed=self._has_effect)
 
-    def _begun(self) -> _HiddenPart:
-        return _HiddenPart(self._folder, self._name(), self._form)
+    def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (what was taken is what was written)
+        """End the file that is being written: the job is stopped, and shows the rest when it is closed."""
+        self._owner.check()
+        self.end_part()
+        self._has_effect = True
+        return Output(self._folder.shown, self._rows, 0, self._lineage, blobs=self._ledger.write_all(store))
+
+    # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _show(self, files: list[tuple[int, WrittenFile]]) -> None:
+        for number, (prepared, file) in enumerate(files):
+            if number == 0:
+                self._owner.check()
+            if self._owner.record.replaces:
+                for name in self._owner.record.replaces:
+                    self._folder.delete(name)
+                self._owner.note(replaces=())
+            self._folder.show(file.name, file.name)
+            self._has_effect = True
+            self._waiting.remove((prepared, file))
+        if files:
+            self._discard_of_earlier_runs()
+
+    def _discard_of_earlier_runs(self) -> None:
+        """Remove what runs of the same job hid here that ended badly: what they would show has been replaced."""
+        before, context = self._owner.before, self._context
+        if before is None or (before.job, before.sink) != (context.job, context.sink):
+            return
+        tags = {lineage_tag(before.lineage)} - {self._tag}
+        self._folder.discard_hidden(lambda name: self._tag_of(name) in tags)
+
+    def _begun(self) -> HiddenPart:
+        return HiddenPart(self._folder, self._name(), self._form)
 
     def _name(self) -> str:
-        return f"part-{self._next:0{self._digits}}{self._form.suffix}"
+        return f"part-{self._next:0{self._digits}}-{self._tag}-{self._owner.record.number}{self._form.suffix}"
 
-    def _parts(self) -> dict[int, str]:
-        return {int(found[1]): name for name in self._folder.names() if (found := self._pattern.fullmatch(name))}
+    def _tag_of(self, name: str) -> str:
+        found = self._pattern.fullmatch(name)
+        return found[2] if found is not None else ""
 
-    def _behind(self, parts: dict[int, str], is_ours: Callable[[Any], bool]) -> int:
-        """Removes what this run wrote before it was lost; gives the number behind what others did."""
-        for number in sorted(parts, reverse=True):
-            with self._folder.read(parts[number]) as file:
-                if not is_ours(file):
-                    return number + 1
-            self._folder.delete(parts[number])
-        return 0
+    def _checked(self, files: list[WrittenFile]) -> tuple[list[WrittenFile], list[str]]:
+        """Look at what is there; return the files to be shown, and the names of those to be taken back."""
+        there = self._folder.sizes()
+        hidden = [file for file in files if file.name not in there and hidden_name(file.name) in there]
+        check_whole(self._folder, [file for file in files if file not in hidden], hidden)
+        ours = {file.name for file in files}
+        parts = [name for name in there if name.startswith("part-") and name.endswith(self._form.suffix)]
+        others = [name for name in parts if self._tag_of(name) != self._tag]
+        if not self._appends:
+            self._check_others(others)
+            others = []
+        numbers = [int(found[1]) for name in (*ours, *others) if (found := self._pattern.fullmatch(name))]
+        self._next = max(numbers, default=-1) + 1
+        return hidden, [name for name in parts if self._tag_of(name) == self._tag and name not in ours]
 
-    def _checked(self, before: Output, parts: dict[int, str]) -> int:
-        """The next number behind what a job left that was stopped."""
-        ours = [name for number, name in parts.items() if number >= before.first]
-        check_left(before, rows_of(self._folder, ours, self._form.rows))
-        return max(parts, default=-1) + 1
-
-    def _taken_up(self, before: Output, parts: dict[int, str]) -> int:
-        """Brings the folder to where it was at a checkpoint; gives the next number."""
-        there = set(self._folder.names())
-        for file in before.hidden:
-            if file.hidden in there:
-                self._folder.show(file.hidden, file.name)
-        left = sorted(number for number in self._parts() if before.first <= number < before.end)
-        if left != list(range(before.first, before.end)):
-            raise StateError(
-                f"up to the checkpoint {before.end - before.first} part files were written to {before.location!r}, "
-                f"of which {len(left)} are there",
-                way_out=MOVED,
-            )
-        for number, name in parts.items():
-            if number >= before.end:  # by the run that was lost, behind this checkpoint
-                self._folder.delete(name)
-        return before.end
-
-
-class SingleFile:
-    """One file, which appears at the end. Until then each epoch has a hidden file of its own.
-
-    Its methods but `commit` are called by one thread at a time.
-
-    Args:
-        location: a path or URI of the file.
-        form: how rows become a file.
-        before: what an earlier run wrote there, if this one goes on from it.
-
-    Raises:
-        StateError: what is there isn't what the earlier run left.
-    """
-
-    def __init__(self, location: str, form: FileFormat, before: Output | None = None) -> None:
-        self._location = location
-        self._folder = OutputFolder(location, is_file=True)
-        self._form = form
-        self._part: _HiddenPart | None = None
-        self._base = 0  # rows of the visible file, which come first
-        self._hidden: list[HiddenFile] = []  # what comes then
-        self._rows = self._rows_before = 0 if before is None else before.rows
-        if before is not None:
-            self._take_up(before)
-        ours = re.compile(rf"{re.escape(self._folder.file)}(\.part-\d+)?")
-        self._folder.discard_hidden(ours, {file.hidden for file in self._hidden})
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch.
-
-        Raises:
-            SinkError: it can't be written.
-        """
-        if self._part is None:
-            self._part = self._begun()
-        self._part.write(batch)
-        self._rows += batch.num_rows
-
-    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are in files of their own)
-        """Ends the hidden file that is being written, for a checkpoint."""
-        self._end_part()
-        where, waiting = shown_location(self._location), tuple(self._hidden)
-        return Output(where, self._rows, epoch=epoch, base=self._base, hidden=waiting)
-
-    def commit(self, epoch: int) -> None:
-        """Does nothing: the file appears at the end."""
-
-    def close(self) -> str:
-        """Shows the file; gives its location."""
-        self._end_part()
-        if not self._hidden:  # an empty stream leaves a file with columns and no rows
-            self._hidden = [self._begun().end(self._folder.file)]
-        if self._base or len(self._hidden) > 1:
-            whole = _HiddenPart(self._folder, self._folder.file, self._form)
-            if self._base:
-                whole.copy(self._folder.file, self._base)
-            for file in self._hidden:
-                whole.copy(file.hidden, file.rows)
-            joined = whole.end(self._folder.file)
-        else:
-            joined = self._hidden[0]
-        self._folder.show(joined.hidden, joined.name)
-        for file in self._hidden:
-            self._folder.delete(file.hidden)
-        return self._location
-
-    def output(self, rows: int) -> Output:
-        """What is written when this run has taken so many rows and is closed."""
-        return Output(shown_location(self._location), rows + self._rows_before)
-
-    def _begun(self) -> _HiddenPart:
-        return _HiddenPart(self._folder, f"{self._folder.file}.part-{len(self._hidden)}", self._form)
-
-    def _end_part(self) -> None:
-        if self._part is not None:
-            self._hidden.append(self._part.end(self._folder.file))
-            self._part = None
-
-    def _take_up(self, before: Output) -> None:
-        name, there = [self._folder.file], set(self._folder.names())
-        if before.epoch == 0:
-            check_left(before, rows_of(self._folder, name, self._form.rows))
-            self._base = before.rows
-        elif all(file.hidden in there for file in before.hidden) and (not before.base or name[0] in there):
-            self._base, self._hidden = before.base, list(before.hidden)
-        elif sum(rows_of(self._folder, name, self._form.rows)) >= before.rows:
-            self._base = before.rows  # the lost run came to its end, and what it left begins with these
-        else:
-            raise StateError(
-                f"up to the checkpoint {before.rows} rows were written to hidden files beside {before.location!r}, "
-                "which aren't all there",
-                way_out=MOVED,
-            )
+    def _check_others(self, others: list[str]) -> None:
+        """Raise SinkError unless there is one part at most, of an earlier run of this job: that is replaced."""
+        before, context, record = self._owner.before, self._context, self._owner.record
+        unknown = [name for name in others if name not in record.replaces]
+        if not unknown:
+            return
+        same_job = before is not None and (before.job, before.sink) == (context.job, context.sink)
+        if before is not None and same_job and not record.replaces and not self._ledger.items and len(unknown) == 1:
+            tag = lineage_tag(before.lineage)
+            if unknown[0] in before.replaces or self._tag_of(unknown[0]) == tag:
+                self._owner.note(replaces=(unknown[0],))
+                return
+        whose = "an earlier run of this job" if same_job else "another job or program"
+        raise SinkError(
+            f"{self._folder.shown!r} has {counted(len(unknown), 'part file')} of {whose}, such as {unknown[0]!r}: "
+            "its rows would be mixed with those of this run",
+            way_out="Restore the checkpoint or snapshot of that run, remove the files, or name another folder",
+        )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.graph.records.schema import Schema
-    from rayelastic.runtime.files.outputs import BlobStore, Output
+    from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
 
 PART_ROWS = 1_000_000  # rows after which a file is written at once: what waits stays in memory
 JOIN_TIMEOUT = 5.0  # seconds for a file that is being written
@@ -30,12 +30,12 @@ class GrowingTable:
         location: path or URI of its folder, which is made if missing.
         schema: of the rows.
         period: seconds after which rows that wait are written.
-        before: what an earlier run wrote there, if this one goes on from it.
-        run: names the sink and its run, so that whoever begins anew after a loss takes back what was there before it.
+        context: who writes, and what it goes on from.
         part_rows: rows after which they are written at once.
         by_epoch: whether files stay hidden until a checkpoint is complete.
 
     Raises:
+        SinkTakenError: another run writes there.
         StateError: what is there isn't what the earlier run left.
     """
 
@@ -44,14 +44,12 @@ class GrowingTable:
         location: str,
         schema: Schema,
         period: float,
-        before: Output | None = None,
-        run: str = "",
+        context: SinkContext,
         part_rows: int = PART_ROWS,
         *,
         by_epoch: bool = False,
     ) -> None:
-        form = ParquetFormat(schema, run)
-        self._parts = PartFolder(location, form, before, digits=DIGITS, behind=form.is_of_this_run)
+        self._parts = PartFolder(location, ParquetFormat(schema), context, digits=DIGITS, appends=True)
         self._period = period
         self._part_rows = part_rows
         self._by_epoch = by_epoch
@@ -63,6 +61,10 @@ class GrowingTable:
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="growing-table", daemon=True)
         self._thread.start()
+
+    def begin(self) -> None:
+        """Bring the folder to where it was at the checkpoint; see PartFolder.begin."""
+        self._parts.begin()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes a batch.
@@ -112,10 +114,13 @@ class GrowingTable:
         """Begins no more files: somebody else goes on from the last checkpoint, or nobody does."""
         self._closed.set()
         self._thread.join(JOIN_TIMEOUT)
+        self._parts.abandon()
 
-    def output(self, rows: int) -> Output:
-        """What is written when this table has taken so many rows and is closed."""
-        return self._parts.output(rows)
+    def output(self, rows: int, store: BlobStore) -> Output:
+        """Writes what still waits: the job is stopped, and shows the rest when it is closed."""
+        self._write_part()
+        with self._writing:
+            return self._parts.output(rows, store)
 
     def _run(self) -> None:
         while not self._closed.wait(self._period):

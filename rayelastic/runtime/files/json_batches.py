@@ -64,13 +64,9 @@ class JsonFormat:
         """Returns a writer."""
         return JsonWriter(file, self._forms)
 
-    def rows(self, file: Any) -> int:
-        """Counts the lines."""
-        return _lines(file, None)[1]
-
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
         """Copies bytes."""
-        left, _ = _lines(before, rows)
+        left = _lines(before, rows)
         before.seek(0)
         while left > 0 and (piece := before.read(min(COPY_BYTES, left))):
             file.write(piece)
@@ -133,17 +129,17 @@ def _text(value: Any) -> Any:
     raise TypeError(f"{value!r} can't be written as JSON")
 
 
-def _lines(file: Any, lines: int | None) -> tuple[int, int]:
-    """Where so many lines end, all if none are given; in bytes, and how many these are."""
+def _lines(file: Any, lines: int) -> int:
+    """Where so many lines end, in bytes; at the end if there are fewer."""
     at, seen = 0, 0
     if lines == 0:
-        return 0, 0
+        return 0
     while piece := file.read(COPY_BYTES):
         ends = piece.count(b"\n")
-        if lines is not None and seen + ends >= lines:
+        if seen + ends >= lines:
             inside = -1
             for _ in range(lines - seen):
                 inside = piece.index(b"\n", inside + 1)
-            return at + inside + 1, lines
+            return at + inside + 1
         at, seen = at + len(piece), seen + ends
-    return at, seen
+    return at

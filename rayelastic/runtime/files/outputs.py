@@ -1,24 +1,16 @@
 """What a sink has written, as a snapshot or checkpoint says it: so that another run goes on with it, each row once.
 
-Two moments differ. A job that is *stopped* has completed its files: what is there has to be what it left. A
-*checkpoint* (of an epoch, 1 and up) is written while the job runs on: rows up to it are in files that nobody sees yet,
-or in blobs of the checkpoint itself, and whatever is there beyond them is of a run that was lost.
+Rows up to a checkpoint are in files that a ledger names with size and SHA-256, shown or still hidden, or in files of
+the checkpoint itself. What is there beyond them, of the same lineage, is of a run that was lost or went on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from rayelastic.errors import StateError
-from rayelastic.graph.edges.locations import shown_location
-from rayelastic.plan.plan_text import counted
-
-if TYPE_CHECKING:
-    from rayelastic.runtime.files.output_folder import OutputFolder
-
-MOVED = "Put back what the first run left, or give the sink another path"
+__all__ = ["Blob", "BlobStore", "Output", "SinkContext"]
 
 
 class BlobStore(Protocol):
@@ -43,28 +35,13 @@ class BlobStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenFile:
-    """A complete file that readers don't see yet.
-
-    Args:
-        hidden: its name, with a dot in front.
-        name: what it is called once it is shown.
-        rows: in it.
-    """
-
-    hidden: str
-    name: str
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Blob:
-    """Rows in a file of a checkpoint, one Arrow IPC stream.
+    """Rows in a file of a checkpoint.
 
     Args:
         name: of the file.
         digest: its SHA-256 in hex.
-        rows: in it.
+        rows: in it; of a ledger the parts that it names.
     """
 
     name: str
@@ -77,62 +54,52 @@ class Output:
     """What a sink has written when its job is stopped, or up to a checkpoint. Goes through JSON by `asdict`.
 
     Args:
-        location: the file or folder, without what is secret in a URI; empty if the rows stay in memory.
+        location: the file or folder, one name for all of its paths, without what is secret in a URI; empty if the rows
+            stay in memory.
         rows: in it, of this job and of those that it went on from.
-        first: the number of the first part file that is theirs; 0 of a single file.
         epoch: of the checkpoint; 0: the job was stopped.
-        end: with an epoch, the number behind the last part file that is theirs.
-        base: with an epoch, rows in front that the visible single file has.
-        hidden: with an epoch, files that may still have to be shown, or of a single file put together.
-        blobs: rows that are in the checkpoint, in their order.
+        lineage: id of the first run of those that went on from each other; empty: nothing outlives the job.
+        end: of a table of PostgreSQL, the number behind its last part.
+        blobs: rows that are in the checkpoint, in their order; of files the ledger of the parts.
     """
 
     location: str
     rows: int
-    first: int = 0
     epoch: int = 0
+    lineage: str = ""
     end: int = 0
-    base: int = 0
-    hidden: tuple[HiddenFile, ...] = ()
     blobs: tuple[Blob, ...] = ()
 
     def __post_init__(self) -> None:
-        hidden: Sequence[Any] = self.hidden  # as JSON has them, perhaps
-        blobs: Sequence[Any] = self.blobs
-        object.__setattr__(self, "hidden", tuple(HiddenFile(**one) if isinstance(one, dict) else one for one in hidden))
+        blobs: Sequence[Any] = self.blobs  # as JSON has them, perhaps
         object.__setattr__(self, "blobs", tuple(Blob(**one) if isinstance(one, dict) else one for one in blobs))
 
     @staticmethod
     def at(location: str, outputs: Mapping[str, Output]) -> Output | None:
-        """Returns what was written to a location, by whichever sink."""
-        shown = shown_location(location)
-        return next((output for output in outputs.values() if output.location == shown), None)
+        """Return what was written to a location, by whichever sink."""
+        return next((output for output in outputs.values() if output.location == location), None)
 
 
-def rows_of(folder: OutputFolder, names: Sequence[str], count: Callable[[Any], int]) -> Iterator[int]:
-    """Counts the rows of files; none of one that isn't there."""
-    there = set(folder.names())
-    for name in names:
-        if name in there:
-            with folder.read(name) as file:
-                yield count(file)
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """Who a sink writes for, and what it goes on from.
 
+    Args:
+        job: the name of the job.
+        sink: the name of the sink.
+        run: id of the run of the job, the same whatever is lost of it.
+        outputs: what the run to go on from has written, by sink.
+        store: the files of the checkpoint to go on from.
+        keep: how many complete checkpoints may be restored.
+        own: whether the run to go on from is this one.
+        blobs: prefix of the names of its files in checkpoints.
+    """
 
-def check_left(before: Output, left: Iterator[int]) -> None:
-    """Raises StateError unless what is there is what an earlier run left."""
-    try:
-        files = list(left)
-    except (OSError, ValueError) as error:  # pyarrow's own are of these
-        raise StateError(
-            f"what the first run wrote to {before.location!r} can't be read: {error}", way_out=MOVED
-        ) from None
-    if not files:
-        raise StateError(
-            f"the first run wrote {counted(before.rows, 'row')} to {before.location!r}, which isn't there",
-            way_out=MOVED,
-        )
-    if sum(files) != before.rows:
-        raise StateError(
-            f"the first run left {counted(before.rows, 'row')} in {before.location!r}, where {sum(files)} are now",
-            way_out=f"{MOVED}; a later run's files have to go before the same snapshot is restored again",
-        )
+    job: str = ""
+    sink: str = ""
+    run: str = ""
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    store: BlobStore | None = None
+    keep: int = 1
+    own: bool = False
+    blobs: str = ""

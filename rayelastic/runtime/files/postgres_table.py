@@ -16,17 +16,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError
-from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.forms import plain_form
 from rayelastic.plan.plan_text import counted
-from rayelastic.runtime.files.outputs import BlobStore, Output
+from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
+from rayelastic.runtime.files.postgres_types import column_type
 
 if TYPE_CHECKING:
     import psycopg
     import pyarrow as pa
 
     from rayelastic.graph.edges.postgres import PostgresSink
-    from rayelastic.graph.records.schema import Field, Schema
+    from rayelastic.graph.records.schema import Schema
 
 __all__ = ["PostgresTable"]
 
@@ -34,32 +33,10 @@ LOCATION = "postgres:"  # in front of the identity, where an output tells its pl
 CONNECT_TIMEOUT = 10  # seconds
 LEDGER_LOCK = 0x72656C  # of those who make the tables, which mustn't meet
 
-_TYPES = {
-    DataType.BOOL: "boolean",
-    DataType.INT8: "smallint",
-    DataType.INT16: "smallint",
-    DataType.INT32: "integer",
-    DataType.INT64: "bigint",
-    DataType.UINT8: "smallint",
-    DataType.UINT16: "integer",
-    DataType.UINT32: "bigint",
-    DataType.UINT64: "numeric(20)",
-    DataType.FLOAT16: "real",
-    DataType.FLOAT32: "real",
-    DataType.FLOAT64: "double precision",
-    DataType.DATE32: "date",
-    DataType.DATE64: "date",
-    DataType.TIME32: "time",
-    DataType.TIME64: "time",
-    DataType.DURATION: "interval",
-    DataType.STRING: "text",
-    DataType.BINARY: "bytea",
-    DataType.UUID: "uuid",
-    DataType.JSON: "jsonb",
-}
-
 LEDGER = """
-CREATE TABLE IF NOT EXISTS rayelastic_sinks (sink text PRIMARY KEY, writer text NOT NULL);
+CREATE TABLE IF NOT EXISTS rayelastic_sinks (
+    sink text PRIMARY KEY, writer text NOT NULL, job text NOT NULL, parts bigint NOT NULL
+);
 CREATE TABLE IF NOT EXISTS rayelastic_moves (
     sink text, parts bigint, epoch bigint NOT NULL, rows bigint NOT NULL, transaction xid NOT NULL,
     PRIMARY KEY (sink, parts)
@@ -75,43 +52,64 @@ class PostgresTable:
     Args:
         sink: where.
         schema: of the rows.
-        before: what an earlier run wrote there, if this one goes on from it.
-        run: names the sink and its run, so that whoever begins anew after a loss takes back what was there before it.
-        own: whether the run to go on from is this one.
+        context: who writes, and what it goes on from.
 
     Raises:
-        SinkError: the table hasn't the columns.
         SinkLostError: the server can't be reached.
         SinkTakenError: this run goes back, and another one has gone on from it.
         StateError: what is there isn't what the earlier run left.
     """
 
-    def __init__(
-        self, sink: PostgresSink, schema: Schema, before: Output | None, run: str, *, own: bool = False
-    ) -> None:
+    def __init__(self, sink: PostgresSink, schema: Schema, context: SinkContext) -> None:
         from psycopg import sql
 
+        before = context.outputs.get(context.sink)
+        if before is not None and not before.location.startswith(LOCATION):
+            before = None  # the sink of that name wrote elsewhere
         self._sink = sink
-        self._run = hashlib.sha256(run.encode()).hexdigest()[:16]
-        self._goes_back = own or before is None
-        before = before or Output(LOCATION + self._run, 0)
+        self._schema = schema
+        self._job = context.job
+        self._run = hashlib.sha256(f"{context.run}/{context.sink}".encode()).hexdigest()[:16]
+        self._goes_back = context.own or before is None
+        self._before = before = before or Output(LOCATION + self._run, 0, lineage=context.run)
+        self._lineage = before.lineage
         self._identity = before.location.removeprefix(LOCATION)
         self._writer = f"{self._run}-{secrets.token_hex(8)}"
         self._table = sql.Identifier(*sink.table.split("."))
         self._staged = sql.Identifier(f"rayelastic_staged_{self._identity}")
         self._columns = sql.SQL(", ").join(map(sql.Identifier, schema.names))
-        self._rows = self._rows_before = before.rows
+        self._rows = before.rows
         self._part = before.end
         self._copy: contextlib.ExitStack | None = None
         self._lines: Any = None
         self._lock = threading.Lock()  # guards what follows
         self._prepared: dict[int, int] = {}  # {epoch: parts}
         self._closed = self._complete = False
+        self._is_owner = False  # since it has taken the identity
+        self._staging: psycopg.Connection[Any] | None = None
         with self._raising():
             self._moving = self._connected(autocommit=True)
-            self._make(schema)
+            try:
+                self._check()
+            except BaseException:
+                self._moving.close()
+                raise
+
+    def begin(self) -> None:
+        """Take the identity and bring the table to where it was at the checkpoint.
+
+        Raises:
+            SinkError: the table hasn't the columns.
+            SinkTakenError: this run goes back, and another one has gone on from it.
+            StateError: what is there isn't what the earlier run left.
+        """
+        with self._raising():
+            with self._moving.transaction():  # all of it or nothing: where it fails, whoever writes there goes on
+                self._make()
+                self._take_up()
+            self._is_owner = True
             self._staging = self._connected(autocommit=False)
-            self._take_up(before)
+            self._move(self._before.end, self._before.epoch)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Stages a batch, in the transaction of its part.
@@ -120,6 +118,7 @@ class PostgresTable:
             SinkError: the server refuses a row.
             SinkLostError: it is gone.
         """
+        assert self._staging is not None
         with self._raising():
             if self._copy is None:
                 from psycopg import sql
@@ -143,7 +142,7 @@ class PostgresTable:
             self._end_part()
             with self._lock:
                 self._prepared[epoch] = self._part
-        return Output(LOCATION + self._identity, self._rows, epoch=epoch, end=self._part)
+        return self._output(epoch)
 
     def commit(self, epoch: int) -> None:
         """Moves what was prepared for an epoch and those before into the table; safe to repeat, from any thread.
@@ -175,11 +174,16 @@ class PostgresTable:
         with self._lock:
             self._disconnect()
 
-    def output(self, rows: int) -> Output:
-        """What is in the table when this run has taken so many rows and is closed."""
-        return Output(LOCATION + self._identity, rows + self._rows_before, end=self._part + 1)
+    def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
+        """End the part: the job is stopped, and moves the rest when it is closed."""
+        self._end_part()
+        self._prepared[0] = self._part
+        return self._output(0)
 
     # -- how it is done -------------------------------------------------------------------------------------------
+
+    def _output(self, epoch: int) -> Output:
+        return Output(LOCATION + self._identity, self._rows, epoch, self._lineage, self._part)
 
     def _connected(self, *, autocommit: bool) -> psycopg.Connection[Any]:
         import psycopg
@@ -194,7 +198,8 @@ class PostgresTable:
     def _disconnect(self) -> None:
         self._closed = True
         for connection in (self._staging, self._moving):
-            connection.close()
+            if connection is not None:
+                connection.close()
 
     def _do(self, statement: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         from psycopg import sql
@@ -210,54 +215,75 @@ class PostgresTable:
             (f"rayelastic-{self._identity}-", f"rayelastic-{self._identity}-{self._writer}"),
         )
 
-    def _make(self, schema: Schema) -> None:
+    def _check(self) -> None:
+        """Raise StateError unless all rows up to the checkpoint are there, and no others in their place."""
+        if self._goes_back:
+            self._check_not_taken()
+        before, held = self._before, 0
+        if self._exists("rayelastic_moves"):
+            held += self._sum(
+                "SELECT sum(rows) FROM rayelastic_moves WHERE sink = %s AND parts <= %s", (self._identity, before.end)
+            )
+        if self._exists(f"rayelastic_staged_{self._identity}"):
+            held += self._sum("SELECT count(*) FROM {staged} WHERE rayelastic_part < %s", (before.end,))
+        if held != before.rows:
+            raise StateError(
+                f"what is restored counts on {counted(before.rows, 'row')} of it in {self._sink.table!r}, of which "
+                f"{held} are there",
+                way_out="Restore into the database that it wrote to; if a run that was restored from an earlier "
+                "savepoint has taken rows back, restore a later one of that run",
+            )
+
+    def _exists(self, table: str) -> bool:
+        return self._sum("SELECT count(to_regclass(%s))", (table,)) > 0
+
+    def _sum(self, statement: str, values: Sequence[object]) -> int:
+        found = self._do(statement, values).fetchone()
+        return int(found[0]) if found is not None and found[0] is not None else 0
+
+    def _make(self) -> None:
         """Makes the tables that aren't there, and takes the identity: no other writer stages from now on."""
         from psycopg import sql
 
         columns = sql.SQL(", ").join(
-            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(_type_of(field))) for field in schema.fields
+            sql.SQL("{} {}").format(sql.Identifier(field.name), sql.SQL(column_type(field)))
+            for field in self._schema.fields
         )
-        with self._moving.transaction():
-            self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
-            self._moving.execute(LEDGER)
-            if self._goes_back:
-                self._check_not_taken()
-            self._end_others()
-            self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
-            self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
-            self._do(
-                "ALTER TABLE {staged} ADD COLUMN IF NOT EXISTS rayelastic_part bigint, "
-                "ADD COLUMN IF NOT EXISTS rayelastic_number bigserial"
-            )
-            self._do(
-                "INSERT INTO rayelastic_sinks VALUES (%s, %s) "
-                "ON CONFLICT (sink) DO UPDATE SET writer = EXCLUDED.writer",
-                (self._identity, self._writer),
-            )
+        self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
+        self._moving.execute(LEDGER)
+        if self._goes_back:
+            self._check_not_taken()
+        self._end_others()
+        self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
+        self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
+        self._do(
+            "ALTER TABLE {staged} ADD COLUMN IF NOT EXISTS rayelastic_part bigint, "
+            "ADD COLUMN IF NOT EXISTS rayelastic_number bigserial"
+        )
+        self._part = self._sum(
+            "INSERT INTO rayelastic_sinks VALUES (%s, %s, %s, %s) ON CONFLICT (sink) DO UPDATE "
+            "SET writer = EXCLUDED.writer, job = EXCLUDED.job, "
+            "parts = greatest(rayelastic_sinks.parts, EXCLUDED.parts) RETURNING parts",
+            (self._identity, self._writer, self._job, self._before.end),
+        )
 
-    def _take_up(self, before: Output) -> None:
+    def _take_up(self) -> None:
         """Brings the table to where it was at a checkpoint, or when the job was stopped."""
-        with self._moving.transaction():
-            behind = self._do(
-                "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
-                (self._identity, before.end),
-            ).fetchall()
-            for transaction, rows in behind:
-                taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", (transaction,)).rowcount
-                if taken != rows:
-                    raise StateError(
-                        f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
-                        f"which {taken} are there as they were",
-                        way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
-                    )
-            self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
-            if before.epoch == 0 and self._moved() != before.end:
+        before = self._before
+        behind = self._do(
+            "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
+            (self._identity, before.end),
+        ).fetchall()
+        for transaction, rows in behind:
+            taken = self._do("DELETE FROM {table} WHERE xmin = %s::xid", (transaction,)).rowcount
+            if taken != rows:
                 raise StateError(
-                    f"the first run left {counted(before.rows, 'row')} in {self._sink.table!r}, which aren't all there",
-                    way_out="Restore into the database that it wrote to",
+                    f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
+                    f"which {taken} are there as they were",
+                    way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
                 )
-        if before.epoch:
-            self._move(before.end, before.epoch)
+        self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
+        self._check()  # the run before has ended since the first look
 
     def _moved(self) -> int:
         """How many parts are in the table."""
@@ -265,10 +291,10 @@ class PostgresTable:
         return int(found[0]) if found and found[0] is not None else 0
 
     def _move_prepared(self, epochs: Sequence[int]) -> None:
-        """Moves what was prepared for some epochs, each by itself: any of them may be the one that is gone back to."""
+        """Moves what was prepared for some epochs, each by itself: any of them may be the one that is restored."""
         if self._moving.closed:  # the server went, and may be back
             self._moving = self._connected(autocommit=True)
-        for epoch in sorted(epochs):
+        for epoch in sorted(epochs, key=self._prepared.__getitem__):
             self._move(self._prepared[epoch], epoch)
             del self._prepared[epoch]
 
@@ -294,31 +320,53 @@ class PostgresTable:
             if self._copy is not None:
                 copy, self._copy, self._lines = self._copy, None, None
                 copy.close()
+            assert self._staging is not None
             with self._staging.transaction():
                 self._hold_identity(self._staging)
+                self._part += 1
+                self._staging.execute(  # no later writer gives this number to another part
+                    "UPDATE rayelastic_sinks SET parts = %s WHERE sink = %s", (self._part, self._identity)
+                )
             self._staging.commit()
-            self._part += 1
 
     def _hold_identity(self, connection: psycopg.Connection[Any]) -> None:
         """Has nobody else take the identity until the transaction ends; raises SinkTakenError if somebody has."""
         found = connection.execute(
-            "SELECT writer FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
+            "SELECT writer, job FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
         ).fetchone()
         if found is None or found[0] != self._writer:
-            raise self._taken()
+            raise self._taken("another process" if found is None else f"job {found[1]!r}")
 
     def _check_not_taken(self) -> None:
         """Raises SinkTakenError if another run has the identity: two that took it from each other would never end."""
-        found = self._do("SELECT writer FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()
-        run = found[0].partition("-")[0] if found is not None and "-" in found[0] else self._run
-        if run != self._run:
-            raise self._taken()
+        if not self._exists("rayelastic_sinks"):
+            return
+        found = self._do("SELECT writer, job FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()
+        if found is not None and found[0].partition("-")[0] != self._run:
+            raise self._taken(f"job {found[1]!r}")
 
-    def _taken(self) -> SinkTakenError:
+    def _taken(self, by: str) -> SinkTakenError:
         return SinkTakenError(
-            f"another process writes to {self._sink.table!r} in the place of this one",
-            way_out="Give each job that goes on from a snapshot a table of its own",
+            f"{by} writes to {self._sink.table!r} in the place of this run: it was restored from what this one saved",
+            way_out="This run shows nothing more; give a job that is to run beside another one a table of its own",
         )
+
+    def _taken_by_another(self) -> SinkTakenError | None:
+        """The error to raise where a connection was lost because another writer has ended it; None: it hasn't."""
+        import psycopg
+
+        if not self._is_owner:
+            return None
+        with contextlib.suppress(psycopg.Error), self._connected(autocommit=True) as fresh:
+            try:
+                with fresh.transaction():
+                    fresh.execute(
+                        "SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,)
+                    )  # whoever takes it has it meanwhile
+                    self._hold_identity(fresh)
+            except SinkTakenError as taken:
+                return taken
+        return None
 
     @contextlib.contextmanager
     def _raising(self) -> Iterator[None]:
@@ -328,19 +376,9 @@ class PostgresTable:
             yield
         except psycopg.Error as error:
             lost = isinstance(error, psycopg.OperationalError)
+            if lost and (taken := self._taken_by_another()) is not None:
+                raise taken from error
             raise (SinkLostError if lost else SinkError)(
                 f"table {self._sink.table!r} of PostgreSQL can't be written: {str(error).strip()}",
                 way_out="Check server, rights and columns",
             ) from error
-
-
-def _type_of(field: Field) -> str:
-    if field.type is DataType.TIMESTAMP:
-        made = "timestamptz" if field.format.partition(":")[2] else "timestamp"
-    elif field.type is DataType.DECIMAL:
-        made = f"numeric({field.format[2:]})"
-    elif field.type is DataType.ENUM:
-        made = "text" if str(plain_form(field.format).arrow) == "string" else "bigint"
-    else:
-        made = _TYPES[field.type]
-    return made if field.nullable else f"{made} NOT NULL"

@@ -74,7 +74,7 @@ class Called:
             self.commit(self._due)
         self._closed = True
 
-    def output(self, rows: int) -> None:
+    def output(self, rows: int, store: BlobStore) -> None:
         """Do nothing: `stop` has its output."""
 
     def _prepare(self, epoch: int) -> None:

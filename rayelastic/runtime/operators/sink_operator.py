@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.errors import SinkError, SinkLostError, StateError
+from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
 if TYPE_CHECKING:
     from rayelastic import _native
 
-__all__ = ["Counted", "Past", "SinkOperator", "Writer"]
+__all__ = ["Counted", "OwnedWriter", "Past", "SinkOperator", "Writer"]
 
+T = TypeVar("T")
 CHECK = "Check rights, space and connection"  # what a user can do about a sink that can't write
 
 
@@ -30,6 +31,7 @@ class Past:
         keep: how many complete checkpoints may be gone back to.
         own: whether that run was of this very job, which was lost.
         run: names this run of the job, whatever is lost of it.
+        job: the name of the job.
     """
 
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -38,6 +40,7 @@ class Past:
     keep: int = 1
     own: bool = False
     run: str = ""
+    job: str = ""
 
     def kept(self, sink: str) -> Output | None:
         """What a sink had taken up to the checkpoint that keeps its rows in memory."""
@@ -69,8 +72,20 @@ class Writer(Protocol):
         """
         ...
 
-    def output(self, rows: int) -> Output | None:
+    def output(self, rows: int, store: BlobStore) -> Output | None:
         """What is written when this run has taken so many rows and is closed; None: nothing that a later run meets."""
+        ...
+
+
+class OwnedWriter(Writer, Protocol):
+    """A writer to a place that one run has at a time. It looks when it is made, and changes nothing before `begin`."""
+
+    def begin(self) -> None:
+        """Brings what is there to where it was at the checkpoint that it goes on from."""
+        ...
+
+    def abandon(self) -> None:
+        """Lets others have the place; what isn't shown stays hidden. Safe to repeat."""
         ...
 
 
@@ -83,6 +98,7 @@ class SinkOperator:
         before: rows that it had taken up to the checkpoint that it goes on from.
         abandon: ends what the writer does by itself.
         stops: prepares under the number at which a job is stopped; None: `output` says what it will leave.
+        begin: has the writer change what is there for the first time; every sink of the job has looked at it then.
     """
 
     def __init__(
@@ -92,11 +108,13 @@ class SinkOperator:
         before: int,
         abandon: Callable[[], None] = lambda: None,
         stops: Callable[[int], Output] | None = None,
+        begin: Callable[[], None] = lambda: None,
     ) -> None:
         self.native = native
         self.before = before
         self.abandon = abandon
         self._stops = stops
+        self.begin = begin
         self._writer = writer
         self._lock = threading.Lock()
         self._closed = False
@@ -117,18 +135,19 @@ class SinkOperator:
         """
         return self._written(lambda: self._writer.prepare(epoch, store))
 
-    def stop(self, epoch: int, rows: int) -> Output | None:
+    def stop(self, epoch: int, rows: int, store: BlobStore) -> Output | None:
         """Return what it will have written once it is closed, when it has taken so many rows in this run.
 
         Args:
             epoch: a number that no checkpoint has.
             rows: that it has taken.
+            store: takes what isn't written anywhere else.
 
         Raises:
             SinkError: as `prepare` does.
         """
         stops = self._stops
-        return self._writer.output(rows) if stops is None else self._written(lambda: stops(epoch))
+        return self._written(lambda: self._writer.output(rows, store) if stops is None else stops(epoch))
 
     def commit(self, epoch: int) -> None:
         """Show what was prepared for an epoch, whose checkpoint is complete, and those before; safe to repeat.
@@ -162,7 +181,7 @@ class SinkOperator:
                 self._closed = True
             return self._value
 
-    def _written(self, write: Callable[[], Output]) -> Output:
+    def _written(self, write: Callable[[], T]) -> T:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -171,7 +190,7 @@ class SinkOperator:
                 return write()
             except StateError:
                 raise
-            except SinkLostError as error:
+            except (SinkLostError, SinkTakenError) as error:
                 self._failure = error
                 raise
             except Exception as error:
@@ -201,5 +220,5 @@ class Counted:
     def close(self) -> None:
         """Leaves nothing."""
 
-    def output(self, rows: int) -> None:
+    def output(self, rows: int, store: BlobStore) -> None:
         """Leaves nothing that a later run meets."""

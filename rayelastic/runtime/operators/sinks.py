@@ -21,16 +21,17 @@ from rayelastic.graph.edges.sinks import (
     ParquetSink,
 )
 from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
-from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
+from rayelastic.runtime.files.file_writer import PartFolder
 from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.json_batches import JsonFormat
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.outputs import Output
+from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.runtime.files.postgres_table import PostgresTable
+from rayelastic.runtime.files.single_file import SingleFile
 from rayelastic.runtime.operators.called import Called
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.operators.sink_operator import Counted, Past, SinkOperator
+from rayelastic.runtime.operators.sink_operator import Counted, OwnedWriter, Past, SinkOperator
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,6 +63,7 @@ def sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
 def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
     assert spec.input_schema is not None
     name, body, schema = spec.name, spec.body, spec.input_schema
+    context = SinkContext(past.job, name, past.run, past.outputs, past.store, past.keep, past.own, blobs)
     match body:
         case CountSink():
             native = _native.Operator.count_sink(name, native_schema(schema))
@@ -72,18 +74,17 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             rows = KeptRows(schema, blobs, past.kept(name), past.store, past.keep, own=past.own)
             return SinkOperator(_batches(name, schema, rows.write), rows, past.taken(name))
         case GrowingSink():
-            before = Output.at(body.path, past.outputs)
-            table = GrowingTable(body.path, schema, body.period, before, f"{past.run}/{name}", by_epoch=past.by_epoch)
-            return SinkOperator(_viewed(name, schema, table.write), table, past.taken(name), table.abandon)
+            table = GrowingTable(body.path, schema, body.period, context, by_epoch=past.by_epoch)
+            return _owned(_viewed(name, schema, table.write), table, past.taken(name))
         case ParquetSink():
-            return _filed(spec, body.path, ParquetFormat(schema), past)
+            return _filed(spec, body.path, ParquetFormat(schema), context, past.taken(name))
         case PostgresSink():
-            to_server = PostgresTable(body, schema, past.outputs.get(name), f"{past.run}/{name}", own=past.own)
-            return SinkOperator(_batches(name, schema, to_server.write), to_server, past.taken(name), to_server.abandon)
+            to_server = PostgresTable(body, schema, context)
+            return _owned(_batches(name, schema, to_server.write), to_server, past.taken(name))
         case CsvSink():
-            return _filed(spec, body.path, CsvFormat(schema), past)
+            return _filed(spec, body.path, CsvFormat(schema), context, past.taken(name))
         case JsonSink():
-            return _filed(spec, body.path, JsonFormat(schema), past)
+            return _filed(spec, body.path, JsonFormat(schema), context, past.taken(name))
     raise SinkError(
         f"{type(body).__name__} can't be written here", operator=name, way_out="Use one of the sinks of rayelastic"
     )
@@ -104,13 +105,16 @@ def _called(spec: OperatorSpec, body: CallSink, past: Past) -> SinkOperator:
     return SinkOperator(native, called, past.taken(spec.name), stops=called.stop)
 
 
-def _filed(spec: OperatorSpec, path: str, form: FileFormat, past: Past) -> SinkOperator:
+def _filed(spec: OperatorSpec, path: str, form: FileFormat, context: SinkContext, taken: int) -> SinkOperator:
     assert spec.input_schema is not None
-    before = Output.at(path, past.outputs)
     is_file = bool(OutputFolder(path, is_file=True).file)
-    writer = SingleFile(path, form, before) if is_file else PartFolder(path, form, before)
+    writer = SingleFile(path, form, context) if is_file else PartFolder(path, form, context)
     native = (_viewed if spec.lane.needs_python else _batches)(spec.name, spec.input_schema, writer.write)
-    return SinkOperator(native, writer, past.taken(spec.name))
+    return _owned(native, writer, taken)
+
+
+def _owned(native: _native.Operator, writer: OwnedWriter, taken: int) -> SinkOperator:
+    return SinkOperator(native, writer, taken, writer.abandon, begin=writer.begin)
 
 
 def _batches(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:

@@ -131,7 +131,7 @@ class Holding:
         files, costs = save(self.spec.pe, folder, snapshot.key, self.spec.operators, natives, final)
         if stops:
             taken = {name: self._counted(self.ids[name]).tuples_in for name in self.hosted.sinks}
-            written = self.hosted.stop(epoch, taken)
+            written = self.hosted.stop(epoch, taken, folder)
         else:
             store = rows_folder(snapshot, alone=alone)
             store.prepare()

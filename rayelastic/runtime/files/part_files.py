@@ -1,0 +1,164 @@
+"""The parts of an output: written hidden, known by size and SHA-256, and listed in a ledger that checkpoints keep."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import DamagedError
+from rayelastic.runtime.files.blob_log import BlobLog, ItemCodec
+from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from rayelastic.runtime.files.file_formats import FileFormat
+    from rayelastic.runtime.files.outputs import Output, SinkContext
+
+__all__ = ["HiddenPart", "check_whole", "lineage_tag", "part_ledger"]
+
+MOST_READ = 16 << 30  # bytes of shown parts that are read at a restore, the newest ones; of others sizes are compared
+
+
+def lineage_tag(lineage: str) -> str:
+    """Return what the names of all parts of a lineage have."""
+    return hashlib.sha256(lineage.encode()).hexdigest()[:8]
+
+
+def part_ledger(context: SinkContext, before: Output | None) -> BlobLog[str]:
+    """Return the list of the parts of an output, as far as a run goes on from it; one JSON array a part.
+
+    Raises:
+        StateError: it is damaged, or missing.
+    """
+    codec = ItemCodec(lambda lines: "\n".join(lines).encode(), lambda data: data.decode().split("\n"), lambda _: 1)
+    return BlobLog(codec, context.blobs, before, context.store, context.keep, own=context.own)
+
+
+def to_line(file: WrittenFile) -> str:
+    """Return a file as the ledger has it."""
+    return json.dumps(astuple(file))
+
+
+def of_line(line: str) -> WrittenFile:
+    """Return a file of the ledger."""
+    return WrittenFile(*json.loads(line))
+
+
+def check_whole(folder: OutputFolder, shown: Sequence[WrittenFile], hidden: Sequence[WrittenFile]) -> None:
+    """Raise DamagedError unless files are there as they were written.
+
+    Args:
+        folder: where.
+        shown: those that readers see, in their order.
+        hidden: those that they don't see yet.
+    """
+    sizes = folder.sizes()
+    files = {file.name: file for file in shown} | {hidden_name(file.name): file for file in hidden}
+    for name, file in files.items():
+        if name not in sizes:
+            raise _damaged(folder, name, "isn't there")
+        if sizes[name] != file.size:
+            raise _damaged(folder, name, f"has {sizes[name]} bytes, not {file.size}")
+    read, names = 0, [hidden_name(file.name) for file in hidden]
+    for file in reversed(shown):
+        if (read := read + file.size) > MOST_READ:
+            break
+        names.append(file.name)
+    digests = folder.digests(names)
+    for name in names:
+        if digests.get(name) != files[name].digest:
+            raise _damaged(folder, name, "isn't what was written")
+
+
+def _damaged(folder: OutputFolder, name: str, what: str) -> DamagedError:
+    return DamagedError(
+        f"{name!r} in {folder.shown!r} {what}, and what is restored counts on its rows",
+        way_out="Put it back or restore an earlier checkpoint; if a run that was restored from an earlier one "
+        "has taken these rows back, restore a later checkpoint of that run",
+    )
+
+
+class HiddenPart:
+    """A file that is being written, and its rows so far.
+
+    Args:
+        folder: where.
+        name: what it is called once it is shown.
+        form: how rows become a file.
+    """
+
+    def __init__(self, folder: OutputFolder, name: str, form: FileFormat) -> None:
+        self._folder = folder
+        self._name = name
+        self._form = form
+        self._file = _Digested(folder.open(name))
+        self._writer = form.begin(self._file)
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        self._writer.write_batch(batch)
+        self._rows += batch.num_rows
+
+    def copy(self, name: str, rows: int) -> None:
+        """Put in the first rows of a file that is there."""
+        with self._folder.read(name) as before:
+            self._form.copy(before, rows, self._writer, self._file)
+        self._rows += rows
+
+    def end(self) -> WrittenFile:
+        """End the file; it stays hidden."""
+        self._writer.close()
+        self._folder.close(self._file, self._name)
+        return WrittenFile(self._name, self._rows, self._file.size, self._file.sha.hexdigest())
+
+
+class _Digested:
+    """A file that is written, and the SHA-256 of what was."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.sha = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return bool(self._file.closed)
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        view = memoryview(data)
+        self._file.write(data)
+        self.sha.update(view)
+        self.size += view.nbytes
+        return view.nbytes
+
+    def flush(self) -> None:
+        """Have the file system know what was written."""
+        self._file.flush()
+
+    def tell(self) -> int:
+        """Return the bytes so far."""
+        return self.size
+
+    def writable(self) -> bool:
+        """Tell pyarrow what it is for."""
+        return True
+
+    def readable(self) -> bool:
+        """Tell pyarrow what it isn't for."""
+        return False
+
+    def seekable(self) -> bool:
+        """Tell pyarrow what it isn't for."""
+        return False
+
+    def close(self) -> None:
+        """End it."""
+        self._file.close()

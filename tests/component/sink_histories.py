@@ -1,0 +1,325 @@
+"""Random histories of one output: jobs that start, end, crash, recover and are restored, one beside the other or not.
+
+An oracle reads the output as an outsider does. Whatever happens, each row of a stream is there at most once, none in
+front of it is missing, streams are mixed only where the sink appends, and who is rejected has touched nothing.
+
+    python -m tests.component.sink_histories --histories 200 --seed 1 --sink csv-folder
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
+from rayelastic.runtime.files.output_owner import OutputOwner
+from rayelastic.runtime.values.status import Failure, State
+from tests.component.outputs import KINDS, SCHEMA, Kind
+
+PATIENCE = 60.0
+ROWS = 50  # of a stream
+CUTS = (10, 20, 30, 40)  # where its source waits
+STREAM = 1000  # numbers of a stream begin at a multiple of it
+STEPS = 9  # of a history
+
+
+@dataclass
+class Place:
+    """A savepoint, a snapshot or the newest checkpoint of a run.
+
+    Args:
+        path: where.
+        stream: whose rows.
+        position: how many of them.
+        valid: whether the output has had these rows ever since, so that a restore has to succeed.
+    """
+
+    path: Path
+    stream: int
+    position: int
+    valid: bool = True
+
+
+@dataclass
+class Run:
+    """A job that stands at a cut of its stream."""
+
+    job: Any
+    stream: int
+    position: int
+    gates: list[tuple[int, testing.Gate]]
+    checkpoints: Path
+    fenced: bool = False
+    saved: int = 0
+
+    def open_all(self) -> None:
+        for _, gate in self.gates:
+            gate.open()
+
+
+@dataclass
+class History:
+    """What happens to one output.
+
+    Args:
+        kind: the sink.
+        folder: where it and all that is saved is.
+        seed: of what happens.
+        read: the numbers that an outsider sees.
+        takes_over: whether who is restored beside a running job takes its place, as in PostgreSQL.
+    """
+
+    kind: Kind
+    folder: Path
+    seed: object
+    read: Callable[[], list[int]]
+    takes_over: bool = False
+    told: list[str] = field(default_factory=list)
+    accepted: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(f"{self.kind.name}:{self.seed}")
+        self.runs: list[Run] = []
+        self.places: list[Place] = []
+        self.streams = 0
+        self.complete: set[int] = set()
+
+    def play(self) -> None:
+        """Plays it; an AssertionError tells all that happened."""
+        try:
+            for _ in range(STEPS):
+                self._step()
+                self._look()
+            while self.runs:
+                self._finish(self.runs[0])
+                self._look()
+        except BaseException as error:
+            error.add_note(f"{self.kind.name}, seed {self.seed}: {'; '.join(self.told)}; there is {self.read()}")
+            raise
+        finally:
+            for run in self.runs:
+                run.open_all()
+                run.job.close()
+
+    def _step(self) -> None:
+        alive = [run for run in self.runs if not run.fenced]
+        if not alive or self.random.random() < 0.3:
+            if self.places and self.random.random() < 0.65:
+                self._restore(self.random.choice(self.places))
+            else:
+                self._start()
+            return
+        run = alive[-1]
+        steps = [self._go_on, self._go_on, self._savepoint, self._checkpoint, self._lose]
+        self.random.choice([*steps, self._finish, self._cancel, self._crash, self._stop])(run)
+
+    # -- what happens ---------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        stream, before = self.streams, self.read()
+        self.streams += 1
+        self.told.append(f"start stream {stream}")
+        beside = any(not run.fenced for run in self.runs)
+        run = self._run(stream, None)
+        if not isinstance(run, Run):
+            assert self.read() == before, "who is rejected has touched something"
+            assert beside or not (self.kind.appends or self.kind.is_file), f"nobody else writes there: {run}"
+            return
+        assert not beside or self.takes_over, "two jobs on one output"
+        self.runs.append(run)
+
+    def _restore(self, place: Place) -> None:
+        self.told.append(f"restore {place.path.name} (stream {place.stream} at {place.position})")
+        beside = [run for run in self.runs if not run.fenced]
+        if self.takes_over:
+            beside = [run for run in beside if run.stream == place.stream]
+        before = self.read()
+        run = self._run(place.stream, place)
+        if not isinstance(run, Run):
+            assert self.read() == before, "who is rejected has touched something"
+            assert not place.valid or (beside and not self.takes_over), f"it has all that it counts on: {run}"
+            return
+        assert self.takes_over or not beside, "two jobs on one output"
+        for other in beside:
+            other.fenced = True
+        for other_place in self.places:
+            if other_place.stream == place.stream and other_place.position > place.position:
+                other_place.valid = False
+        self.complete.discard(place.stream)
+        self.runs.append(run)
+
+    def _run(self, stream: int, place: Place | None) -> Run | RayelasticError:
+        """Starts a job, which comes to its first cut; returns the error of one that is rejected."""
+        position = 0 if place is None else place.position
+        gates = [(cut, testing.Gate()) for cut in CUTS if cut > position]
+        steps: list[Any] = [(stream * STREAM + n,) for n in range(ROWS)]
+        for cut, gate in reversed(gates):
+            steps.insert(cut, gate)
+        topology = rel.Topology("history")
+        source = topology.source("numbers", testing.script(steps, SCHEMA))
+        source.sink("out", self.kind.sink(str(self.folder / self.kind.name)))
+        checkpoints = self.folder / f"checkpoints-{len(list(self.folder.glob('checkpoints-*')))}"
+        checkpoints.mkdir(mode=0o700)
+        by_epoch = self.random.random() < 0.7
+        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=600.0) if by_epoch else False)
+        try:
+            job = rel.start(topology, config, restore=None if place is None else place.path)
+        except (SinkError, StateError) as error:
+            for _, gate in gates:
+                gate.open()
+            self.told[-1] += f", rejected: {type(error).__name__}"
+            return error
+        self.accepted += 1
+        run = Run(job, stream, position, gates, checkpoints)
+        self._reach(run)
+        return run
+
+    def _reach(self, run: Run) -> None:
+        """Waits until a job stands at its next cut, if there is one."""
+        if run.gates:
+            run.position, gate = run.gates[0]
+            assert gate.wait_reached(PATIENCE)
+
+    def _go_on(self, run: Run) -> None:
+        if len(run.gates) > 1:
+            self.told.append("go on")
+            _, gate = run.gates.pop(0)
+            gate.open()
+            self._reach(run)
+
+    def _savepoint(self, run: Run) -> None:
+        if run.gates:
+            path = self.folder / f"save-{len(self.places)}"
+            self.told.append(f"savepoint {path.name} at {run.position}")
+            run.job.snapshot(path)
+            self.places.append(Place(path, run.stream, run.position))
+
+    def _checkpoint(self, run: Run) -> None:
+        safety = run.job._control._coordinator._safety
+        if safety is not None and run.gates:
+            self.told.append(f"checkpoint at {run.position}")
+            taken = run.job.status.checkpoints.taken
+            safety._loop.take()
+            assert run.job.status.checkpoints.taken == taken + 1, run.job.status.checkpoints.problem
+            run.saved = run.position
+            self.places = [place for place in self.places if place.path != run.checkpoints]
+            self.places.append(Place(run.checkpoints, run.stream, run.position))
+
+    def _lose(self, run: Run) -> None:
+        safety = run.job._control._coordinator._safety
+        if safety is None or not run.gates:
+            return
+        self.told.append("lose an element")
+        restarts = run.job.status.checkpoints.restarts
+        safety.lose(Failure("planted"))
+        while run.job.status.checkpoints.restarts == restarts or run.job.status.state is not State.RUNNING:
+            assert not run.job.status.state.is_final, run.job.status
+            run.job.pause(0.01)
+        self._reach(run)
+
+    def _finish(self, run: Run) -> None:
+        self.told.append(f"finish stream {run.stream}" + (", fenced" if run.fenced else ""))
+        self.runs.remove(run)
+        run.open_all()
+        try:
+            if run.fenced:
+                with pytest.raises(JobFailedError, match="in the place of this run"):
+                    run.job.wait(PATIENCE)
+            else:
+                run.job.wait(PATIENCE)
+                self.complete.add(run.stream)
+        finally:
+            run.job.close()
+
+    def _cancel(self, run: Run) -> None:
+        self.told.append("cancel")
+        self.runs.remove(run)
+        run.job.cancel(drain=False)
+        run.open_all()
+        run.job.close()
+
+    def _crash(self, run: Run) -> None:
+        """Ends as by SIGKILL: its claim stays, and its process is gone."""
+        self.told.append("crash")
+        self.runs.remove(run)
+        release = OutputOwner.release
+        OutputOwner.release = lambda *_, **__: None  # type: ignore[method-assign,assignment]
+        try:
+            run.job.cancel(drain=False)
+            run.open_all()
+            run.job.close()
+        finally:
+            OutputOwner.release = release  # type: ignore[method-assign]
+        for record in self.folder.rglob(".rayelastic/*.json"):
+            held = json.loads(record.read_text())
+            if held["process"] is not None:
+                held["process"]["started"] = "long ago"
+            record.write_text(json.dumps(held))
+
+    def _stop(self, run: Run) -> None:
+        if run.gates:
+            path = self.folder / f"stop-{len(self.places)}"
+            self.told.append(f"stop into {path.name} at {run.position}")
+            self.runs.remove(run)
+            try:
+                run.job.stop(path)
+            finally:
+                run.open_all()
+                run.job.close()
+            self.places.append(Place(path, run.stream, run.position))
+
+    # -- the oracle -----------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        rows = self.read()
+        by_stream: dict[int, list[int]] = {}
+        for row in rows:
+            by_stream.setdefault(row // STREAM, []).append(row % STREAM)
+        for stream, seen in by_stream.items():
+            assert seen == list(range(len(seen))), f"stream {stream} has lost, doubled or mixed rows: {seen}"
+        if not self.kind.appends:
+            assert len(by_stream) <= 1, f"streams {sorted(by_stream)} are mixed"
+            gone = {place.stream for place in self.places} - set(by_stream)
+            if by_stream:
+                for place in self.places:
+                    place.valid = place.valid and place.stream not in gone
+                self.complete &= set(by_stream)
+        for stream in self.complete:
+            assert len(by_stream.get(stream, ())) == ROWS, f"stream {stream} is complete, and rows are gone"
+
+
+def play(name: str, seed: object) -> History:
+    """Plays one history of a sink that writes files."""
+    with tempfile.TemporaryDirectory() as folder:
+        kind = KINDS[name]
+        history = History(kind, Path(folder), seed, lambda: kind.rows(Path(folder)))
+        history.play()
+    return history
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--histories", type=int, default=200, help="of each sink (default: 200)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sink", choices=KINDS, action="append", help="this one alone; may come several times")
+    options = parser.parse_args()
+    for name in options.sink or KINDS:
+        accepted = [play(name, f"{options.seed}:{number}").accepted for number in range(options.histories)]
+        sys.stdout.write(f"{name}: {len(accepted)} histories, {sum(accepted)} runs: none mixed, lost or doubled\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
