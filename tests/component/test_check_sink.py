@@ -43,7 +43,7 @@ class CommitsOnce(Ledger):  # type: ignore[misc]
 
 class KeepsWhatItPrepared(Ledger):  # type: ignore[misc]
     def prepare(self, epoch: int) -> None:
-        before = self.amounts
+        before: list[int] = self.amounts
         super().prepare(epoch)
         self.amounts = before
 
@@ -55,7 +55,8 @@ class CommitsEverything(Ledger):  # type: ignore[misc]
 
 class PreparesInMemory(Ledger):  # type: ignore[misc]
     def prepare(self, epoch: int) -> None:
-        self.prepared, self.amounts = self.amounts, []
+        self.prepared: list[int] = self.amounts
+        self.amounts: list[int] = []
 
     def commit(self, epoch: int) -> None:
         super().prepare(epoch)
