@@ -7,8 +7,8 @@
 Prints a row for each victim and step; exits with 1 if a change took over 10 s to be ended or undone, keyed state of an
 element that lived was wrong, a job was lost without need, or its status didn't say what was lost. A job that lives on
 is killed at again. Nodes are hosts of their own, made of network namespaces; that needs root. `--changes` are those in
-which partitions move, operators part, or a node is left, in jobs that take checkpoints (change_kills.py). `--sinks` kills
-elements, the coordinator and PostgreSQL once at each step of each sink's protocol (sink_kills.py).
+which partitions move, operators part, or a node is left, in jobs that take checkpoints (change_kills.py). `--sinks`
+kills elements, the coordinator and PostgreSQL once at each step of each sink's protocol (sink_kills.py).
 """
 
 from __future__ import annotations

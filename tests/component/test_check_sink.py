@@ -42,8 +42,10 @@ class CommitsOnce(Ledger):  # type: ignore[misc]
 
 
 class KeepsWhatItPrepared(Ledger):  # type: ignore[misc]
+    amounts: list[int]
+
     def prepare(self, epoch: int) -> None:
-        before: list[int] = self.amounts
+        before = self.amounts
         super().prepare(epoch)
         self.amounts = before
 
@@ -54,9 +56,10 @@ class CommitsEverything(Ledger):  # type: ignore[misc]
 
 
 class PreparesInMemory(Ledger):  # type: ignore[misc]
+    amounts: list[int]
+
     def prepare(self, epoch: int) -> None:
-        self.prepared: list[int] = self.amounts
-        self.amounts: list[int] = []
+        self.prepared, self.amounts = self.amounts, []
 
     def commit(self, epoch: int) -> None:
         super().prepare(epoch)
