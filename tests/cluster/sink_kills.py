@@ -21,15 +21,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet
+import pytest
 
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
 from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
 from rayelastic.runtime.checkpoint import saving
+from rayelastic.runtime.element import hosted
 from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.completion import Completion
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.operators import sinks as makers
+from rayelastic.runtime.operators.sink_operator import SinkOperator
 from tests.cluster.killing import Row
 from tests.component import ledger
 from tests.postgres import needs_postgres, postgres_server, restart
@@ -42,7 +46,8 @@ MOST_SHOTS = 12  # of a job
 ELEMENT, COORDINATOR, SERVER = "element", "coordinator", "server"
 BEFORE, AFTER = "before", "after"
 RUNNING, ENDING = "running", "ending"  # when: while rows come, or once they have ended
-IN_ELEMENT = {RUNNING: ("prepare", "commit", "begin"), ENDING: ("prepare", "commit", "close")}
+BEGIN = ("begin",) if hasattr(SinkOperator, "begin") else ()
+IN_ELEMENT = {RUNNING: ("prepare", "commit", "make", *BEGIN), ENDING: ("prepare", "commit", "make", *BEGIN, "close")}
 IN_COORDINATOR = {RUNNING: ("save", "note", "commit"), ENDING: ("save", "note", "commit", "complete", "end")}
 
 
@@ -78,8 +83,8 @@ def shots_of(sinks: Sequence[str], phases: Sequence[str] = (RUNNING, ENDING)) ->
             for step in IN_ELEMENT[phase]:
                 yield from (Shot(ELEMENT, sink, step, when, phase) for when in (BEFORE, AFTER))
         if "postgres" in sinks:
-            steps = [step for step in IN_ELEMENT[phase] if step != "begin"]
-            yield from (Shot(SERVER, "postgres", step, when, phase) for step in steps for when in (BEFORE, AFTER))
+            for step in IN_ELEMENT[phase]:
+                yield from (Shot(SERVER, "postgres", step, when, phase) for when in (BEFORE, AFTER))
 
 
 class Number(NamedTuple):
@@ -130,13 +135,19 @@ class MortalElement(ProcessingElement):
     """Dies in the calls of its sinks."""
 
     def open(self) -> Any:
-        address = super().open()
-        for name, sink in self._hosted.sinks.items():
-            for step in ("prepare", "commit", "begin", "close"):
-                if hasattr(sink, step):
-                    passes = partial(passing, folder_of(self.spec.config), (ELEMENT, SERVER), name, step)
-                    setattr(sink, step, around(getattr(sink, step), passes))
-        return address
+        folder, victims, make = folder_of(self.spec.config), (ELEMENT, SERVER), makers.sink_operator
+
+        def made(spec: Any, *arguments: Any, **named: Any) -> SinkOperator:
+            sink: SinkOperator = around(make, partial(passing, folder, victims, spec.name, "make"))(
+                spec, *arguments, **named
+            )
+            for step in ("prepare", "commit", *BEGIN, "close"):
+                setattr(sink, step, around(getattr(sink, step), partial(passing, folder, victims, spec.name, step)))
+            return sink
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hosted, "sink_operator", made)
+            return super().open()
 
 
 class MortalCoordinator(Coordinator):
