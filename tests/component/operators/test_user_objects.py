@@ -95,16 +95,20 @@ class Processes(Lives):
         out.give(t)
 
 
+async def nothing() -> None:
+    """What an async client does as it opens."""
+
+
 class Waits(Lives):
     """Its client belongs to the event loop."""
 
     async def initialize(self) -> None:  # type: ignore[override]
-        await asyncio.sleep(0)
+        await asyncio.wait_for(nothing(), 1)
         self.loop = asyncio.get_running_loop()
         super().initialize()
 
     async def shutdown(self) -> None:  # type: ignore[override]
-        await asyncio.sleep(0)
+        await asyncio.wait_for(nothing(), 1)
         assert asyncio.get_running_loop() is self.loop
         super().shutdown()
 
