@@ -2,11 +2,13 @@
 
     python -m tests.cluster.kills [--times 20] [--victims coordinator new giver source ...] [--steps copy ...]
     python -m tests.cluster.kills --changes shares split leave [--times 20] [--steps copy ...]
+    python -m tests.cluster.kills --sinks [csv ledger postgres ...] [--steps prepare commit ...]
 
 Prints a row for each victim and step; exits with 1 if a change took over 10 s to be ended or undone, keyed state of an
 element that lived was wrong, a job was lost without need, or its status didn't say what was lost. A job that lives on
 is killed at again. Nodes are hosts of their own, made of network namespaces; that needs root. `--changes` are those in
-which partitions move, operators part, or a node is left, in jobs that take checkpoints (change_kills.py).
+which partitions move, operators part, or a node is left, in jobs that take checkpoints (change_kills.py). `--sinks`
+kills elements, the coordinator and PostgreSQL once at each step of each sink's protocol (sink_kills.py).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from rayelastic.errors import RayelasticError
 from rayelastic.job import Job
 from rayelastic.on_ray.cluster import node_count
 from rayelastic.on_ray.connect import ensure_ray
-from tests.cluster import change_kills
+from tests.cluster import change_kills, sink_kills
 from tests.cluster.change_kills import Change
 from tests.cluster.killing import MOVING, PATIENCE, Row, Victim, What, kill, running
 from tests.cluster.mortal import LOOK
@@ -194,6 +196,16 @@ def inside(rows: Iterator[Any]) -> int:
     return 0
 
 
+def sinks_of_jobs(given: argparse.Namespace) -> int:
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        ensure_ray("local", num_cpus=CPUS)
+        for row in sink_kills.of_sinks(given.sinks, given.steps, Path(folder)):
+            tell(f"{row.victim}, {row.step}: {row.longest:.2f} s {row.wrong or ''}")
+            rows.append(row)
+    return told(rows)
+
+
 def changes_of_jobs(given: argparse.Namespace) -> int:
     changes = [Change(name) for name in given.changes]
     rows: list[Row] = []
@@ -206,6 +218,10 @@ def changes_of_jobs(given: argparse.Namespace) -> int:
             ray.shutdown()
         if Change.LEAVE in changes:
             rows += leaving(given.steps, given.times, Path(folder))
+    return told(rows)
+
+
+def told(rows: Sequence[Row]) -> int:
     for row in rows:
         done = ", ".join(f"{count} {what}" for what, count in row.outcomes.items())
         sys.stdout.write(f"{row.victim:<22} {row.step:<14} {done}, {row.longest:.2f} s, {row.wrong or 'right'}\n")
@@ -244,7 +260,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)  # on the hosts; rows go to the output
     parser.add_argument("--changes", nargs="+", default=[], choices=[c.value for c in Change], help="other changes")
+    parser.add_argument("--sinks", nargs="*", metavar="SINK", help="at the steps of these sinks; without names: of all")
     given = parser.parse_args()
+    if given.sinks is not None:
+        return sinks_of_jobs(given)
     if given.changes and given.inside is None:
         return changes_of_jobs(given)
     victims = [Victim(name) for name in given.victims or names]

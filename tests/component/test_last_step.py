@@ -18,11 +18,10 @@ from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.snapshot import MANIFEST
 from rayelastic.runtime.values.status import Failure, State
-from tests.component.ledger import Amount, Ledger, read
+from tests.component.ledger import ROWS, Amount, Ledger, Paced, await_checkpoints, paced, read
 
 pytestmark = pytest.mark.edges
 
-ROWS = 1000
 ALL = list(range(ROWS))
 PATIENCE = 60.0
 NEVER = 600.0  # seconds between two checkpoints: only the first one is taken, after a second, and the last one
@@ -30,7 +29,7 @@ LEAST = 0.2
 KEY = b"0123456789abcdef"
 
 
-class Told(Ledger):  # type: ignore[misc, valid-type]
+class Told(Ledger):  # type: ignore[misc]
     """The ledger of the guide, which notes its calls, and raises in some of them."""
 
     calls: ClassVar[list[str]] = []
@@ -49,35 +48,6 @@ class Told(Ledger):  # type: ignore[misc, valid-type]
     def commit(self, epoch: int) -> None:
         self.note("commit", epoch)
         super().commit(epoch)
-
-
-class Part:
-    """Amounts up to the limit that the test sets."""
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-
-    def poll(self) -> list[tuple[int]] | None:
-        first, self.position = self.position, max(self.position, min(Paced.limit, ROWS))
-        return None if first == ROWS else [(n,) for n in range(first, self.position)]
-
-
-class Paced:
-    """A source that waits for the test, and can be held meanwhile."""
-
-    idle = 0.005
-    limit: ClassVar[int] = 0
-
-    def partitions(self) -> list[str]:
-        return ["amounts"]
-
-    def open(self, _: str, position: int | None) -> Part:
-        return Part(position or 0)
-
-
-def paced() -> Any:
-    Paced.limit = 0
-    return rel.polled(Paced(), {"amount": int})
 
 
 @pytest.fixture(autouse=True)
@@ -106,13 +76,6 @@ def topology_of(sink: Any, *others: tuple[str, Any, Any]) -> rel.Topology:
 def config(folder: Path, every: float = NEVER, restarts: int = 10, **settings: Any) -> rel.JobConfig:
     checkpoint = rel.Checkpoint(folder / "checkpoints", every=every, restarts=restarts, key=KEY)
     return rel.JobConfig(checkpoint=checkpoint, **settings)
-
-
-def await_checkpoints(job: Job, more: int) -> None:
-    before, looked = job.status.checkpoints.taken, threading.Event()
-    while job.status.checkpoints.taken < before + more:
-        assert not job.status.state.is_final, job.status
-        looked.wait(0.01)
 
 
 @pytest.mark.parametrize("elements", [1, 2])
@@ -339,7 +302,7 @@ def test_e7_a_sink_that_prepares_is_not_let_go_when_the_checkpoint_is_abandoned(
 
 
 def test_an_object_that_cannot_be_copied_is_told_before_anything_starts(tmp_path: Path) -> None:
-    class Locked(Ledger):  # type: ignore[misc, valid-type]
+    class Locked(Ledger):  # type: ignore[misc]
         def __init__(self, folder: Path) -> None:
             super().__init__(folder)
             self.lock = threading.Lock()

@@ -1,0 +1,65 @@
+"""A few kills at steps of sinks, running and ending; `./dev kills --sinks` has all sinks, steps and victims."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rayelastic as rel
+from tests.cluster.sink_kills import AFTER, BEFORE, COORDINATOR, ELEMENT, ENDING, LOOK, PATIENCE, RUNNING, Shot, fire
+from tests.component import ledger
+
+pytestmark = [pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]
+
+SINKS = ["parquet", "one.csv", "ledger", "list"]
+SHOTS = {
+    RUNNING: [
+        Shot(ELEMENT, "ledger", "prepare", AFTER, RUNNING),
+        Shot(COORDINATOR, "", "note", AFTER, RUNNING),
+        Shot(ELEMENT, "parquet", "commit", BEFORE, RUNNING),
+    ],
+    ENDING: [
+        Shot(ELEMENT, "ledger", "commit", AFTER, ENDING),
+        Shot(COORDINATOR, "", "complete", BEFORE, ENDING),
+        Shot(ELEMENT, "one.csv", "close", AFTER, ENDING),
+    ],
+}
+
+
+@pytest.mark.parametrize("phase", SHOTS)
+def test_each_row_is_there_once_whoever_dies_at_a_step_of_a_sink(phase: str, tmp_path: Path) -> None:
+    rows = fire(SHOTS[phase], SINKS, tmp_path / phase)
+    assert [row.wrong for row in rows] == [[]] * len(rows)
+    assert [row.kills for row in rows] == [1] * len(rows)
+
+
+def test_e1_a_sink_that_ends_before_its_job_keeps_its_last_epoch(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+
+    def waits() -> Iterator[int]:
+        yield 1
+        while not go.exists():
+            threading.Event().wait(LOOK)
+        yield 2
+
+    made = rel.Topology("early")
+    made.source("amounts", rel.rows([ledger.Amount(n) for n in range(1000)])).sink(
+        "ledger", rel.call(ledger.Ledger(tmp_path / "ledger"))
+    )
+    made.source("others", rel.callable(waits, {"n": int})).sink("out", rel.count())
+    config = rel.JobConfig(pins={"amounts": 0, "others": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=0.3))
+    job = rel.submit(made, config)
+    try:
+        until = time.monotonic() + PATIENCE
+        while job.status.checkpoints.taken < 2:  # both may be behind the end of the first stream
+            assert time.monotonic() < until, job.status
+            job.pause(LOOK)
+        go.touch()
+        assert job.wait(PATIENCE)["ledger"] == 1000
+    finally:
+        job.close()
+    assert sorted(ledger.read(tmp_path / "ledger")) == [*range(1000)]
