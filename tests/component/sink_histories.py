@@ -89,7 +89,7 @@ class History:
     accepted: int = 0
 
     def __post_init__(self) -> None:
-        self.random = random.Random(f"{self.kind.name}:{self.seed}")
+        self.random = random.Random(str(self.seed))
         self.runs: list[Run] = []
         self.places: list[Place] = []
         self.streams = 0
@@ -181,7 +181,7 @@ class History:
             self.told[-1] += f", rejected: {type(error).__name__}"
             return error
         self.accepted += 1
-        run = Run(job, stream, position, gates, checkpoints)
+        run = Run(job, stream, position, gates, checkpoints, saved=position)
         self._reach(run)
         return run
 
@@ -226,6 +226,9 @@ class History:
         while run.job.status.checkpoints.restarts == restarts or run.job.status.state is not State.RUNNING:
             assert not run.job.status.state.is_final, run.job.status
             run.job.pause(0.01)
+        for place in self.places:  # the output is taken back behind these, too
+            if place.stream == run.stream and place.position > run.saved:
+                place.valid = False
         self._reach(run)
 
     def _finish(self, run: Run) -> None:
@@ -303,7 +306,7 @@ def play(name: str, seed: object) -> History:
     """Plays one history of a sink that writes files."""
     with tempfile.TemporaryDirectory() as folder:
         kind = KINDS[name]
-        history = History(kind, Path(folder), seed, lambda: kind.rows(Path(folder)))
+        history = History(kind, Path(folder), f"{name}:{seed}", lambda: kind.rows(Path(folder)))
         history.play()
     return history
 

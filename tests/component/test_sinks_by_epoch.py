@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayelastic.errors import StateError
+from rayelastic.errors import SinkTakenError, StateError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.files.file_formats import CsvFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder
@@ -285,3 +285,31 @@ def test_rows_whose_schema_is_another_now_or_whose_checkpoint_is_missing_are_ref
         KeptRows(Schema.of({"n": float}), "rows", output, blobs)
     with pytest.raises(StateError, match="in a checkpoint, which isn't at hand"):
         KeptRows(SCHEMA, "rows", output)
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("kind", [Folder, Growing, ParquetFile])
+def test_a_writer_that_was_given_up_shows_nothing_and_replaces_nothing(
+    kind: Callable[[Path], Trial], tmp_path: Path
+) -> None:
+    trial = kind(tmp_path)
+    given_up = trial.begun(None)
+    given_up.write(batch(0, 10))
+    output = trial.prepare(given_up, 1)
+    given_up.commit(1)
+    given_up.write(batch(10, 30))
+    trial.prepare(given_up, 2)
+    successor = trial.begun(output)
+    successor.write(batch(10, 20))
+    trial.prepare(successor, 3)
+    successor.commit(3)
+    there = {file: file.read_bytes() for file in tmp_path.rglob("*part-*") if file.is_file()}
+    for late in (lambda: given_up.commit(2), lambda: given_up.prepare(4, trial.blobs), given_up.close):
+        if kind is ParquetFile and late is not given_up.close:
+            continue  # it shows nothing before its end
+        with pytest.raises(SinkTakenError, match="has taken it over"):
+            late()
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*part-*") if file.is_file()} == there
+    successor.write(batch(20, TOTAL))
+    assert trial.left(successor.close()) == [row(n) for n in range(TOTAL)]
+    trial.abandon(given_up)

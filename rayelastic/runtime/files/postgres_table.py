@@ -35,7 +35,7 @@ LEDGER_LOCK = 0x72656C  # of those who make the tables, which mustn't meet
 
 LEDGER = """
 CREATE TABLE IF NOT EXISTS rayelastic_sinks (
-    sink text PRIMARY KEY, writer text NOT NULL, job text NOT NULL, parts bigint NOT NULL
+    sink text PRIMARY KEY, writer text NOT NULL, job text NOT NULL, parts bigint NOT NULL, runs text[] NOT NULL
 );
 CREATE TABLE IF NOT EXISTS rayelastic_moves (
     sink text, parts bigint, epoch bigint NOT NULL, rows bigint NOT NULL, transaction xid NOT NULL,
@@ -70,7 +70,6 @@ class PostgresTable:
         self._schema = schema
         self._job = context.job
         self._run = hashlib.sha256(f"{context.run}/{context.sink}".encode()).hexdigest()[:16]
-        self._goes_back = context.own or before is None
         self._before = before = before or Output(LOCATION + self._run, 0, lineage=context.run)
         self._lineage = before.lineage
         self._identity = before.location.removeprefix(LOCATION)
@@ -185,14 +184,14 @@ class PostgresTable:
     def _output(self, epoch: int) -> Output:
         return Output(LOCATION + self._identity, self._rows, epoch, self._lineage, self._part)
 
-    def _connected(self, *, autocommit: bool) -> psycopg.Connection[Any]:
+    def _connected(self, *, autocommit: bool, writes: bool = True) -> psycopg.Connection[Any]:
         import psycopg
 
         return psycopg.connect(
             self._sink.conninfo,
             connect_timeout=CONNECT_TIMEOUT,
             autocommit=autocommit,
-            application_name=f"rayelastic-{self._identity}-{self._writer}",
+            application_name=f"rayelastic-{self._identity}-{self._writer}" if writes else "rayelastic",
         )
 
     def _disconnect(self) -> None:
@@ -217,8 +216,7 @@ class PostgresTable:
 
     def _check(self) -> None:
         """Raise StateError unless all rows up to the checkpoint are there, and no others in their place."""
-        if self._goes_back:
-            self._check_not_taken()
+        self._check_not_taken()
         before, held = self._before, 0
         if self._exists("rayelastic_moves"):
             held += self._sum(
@@ -251,8 +249,7 @@ class PostgresTable:
         )
         self._do("SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,))
         self._moving.execute(LEDGER)
-        if self._goes_back:
-            self._check_not_taken()
+        self._check_not_taken()
         self._end_others()
         self._moving.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self._table, columns))
         self._do("CREATE TABLE IF NOT EXISTS {staged} AS SELECT {columns} FROM {table} WITH NO DATA")
@@ -261,10 +258,10 @@ class PostgresTable:
             "ADD COLUMN IF NOT EXISTS rayelastic_number bigserial"
         )
         self._part = self._sum(
-            "INSERT INTO rayelastic_sinks VALUES (%s, %s, %s, %s) ON CONFLICT (sink) DO UPDATE "
-            "SET writer = EXCLUDED.writer, job = EXCLUDED.job, "
+            "INSERT INTO rayelastic_sinks VALUES (%s, %s, %s, %s, ARRAY[%s]) ON CONFLICT (sink) DO UPDATE "
+            "SET writer = EXCLUDED.writer, job = EXCLUDED.job, runs = rayelastic_sinks.runs || EXCLUDED.runs, "
             "parts = greatest(rayelastic_sinks.parts, EXCLUDED.parts) RETURNING parts",
-            (self._identity, self._writer, self._job, self._before.end),
+            (self._identity, self._writer, self._job, self._before.end, self._run),
         )
 
     def _take_up(self) -> None:
@@ -338,11 +335,11 @@ class PostgresTable:
             raise self._taken("another process" if found is None else f"job {found[1]!r}")
 
     def _check_not_taken(self) -> None:
-        """Raises SinkTakenError if another run has the identity: two that took it from each other would never end."""
+        """Raises SinkTakenError if another run took the identity from this one: who took it back would never end."""
         if not self._exists("rayelastic_sinks"):
             return
-        found = self._do("SELECT writer, job FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()
-        if found is not None and found[0].partition("-")[0] != self._run:
+        found = self._do("SELECT writer, job, runs FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()
+        if found is not None and found[0].partition("-")[0] != self._run and self._run in found[2]:
             raise self._taken(f"job {found[1]!r}")
 
     def _taken(self, by: str) -> SinkTakenError:
@@ -357,7 +354,7 @@ class PostgresTable:
 
         if not self._is_owner:
             return None
-        with contextlib.suppress(psycopg.Error), self._connected(autocommit=True) as fresh:
+        with contextlib.suppress(psycopg.Error), self._connected(autocommit=True, writes=False) as fresh:
             try:
                 with fresh.transaction():
                     fresh.execute(
