@@ -15,9 +15,14 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
 def outcome(**options: Any) -> dict[str, list[tuple[Any, ...]]]:
-    """What all sinks have in the end; between two streams of an operator there is no order."""
+    """What all sinks have in the end; between two streams of an operator there is no order.
+
+    Pairs without a key are left out: earlier versions joined them.
+    """
     result = rel.run(declare(rel.rows(ROWS, schema=Row)), **options)
-    return {sink: sorted((tuple(t) for t in result[sink]), key=repr) for sink in result}
+    of = {sink: [tuple(t) for t in result[sink]] for sink in result}
+    of["pairs"] = [pair for pair in of["pairs"] if pair[0] is not None]
+    return {sink: sorted(tuples, key=repr) for sink, tuples in of.items()}
 
 
 @pytest.mark.parametrize("number", [2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -98,7 +99,11 @@ PORTION, PAUSE = 100, 0.005  # rows, and seconds behind them: a load that every 
 
 
 def check_moving(
-    declared: Callable[[Any], Any], source: Callable[[], Iterator[Any]], schema: type, inside: list[str]
+    declared: Callable[[Any], Any],
+    source: Callable[[], Iterator[Any]],
+    schema: type,
+    inside: list[str],
+    compared: Callable[[Any], Any] | None = None,
 ) -> None:
     """Some operators get more and fewer replicas while the stream flows; then what came out is compared."""
     enough, made = threading.Event(), list[Any]()
@@ -125,7 +130,8 @@ def check_moving(
         job.close()
     expected = rel.run(topology_of(rel.rows(made, schema=schema), declared), rel.JobConfig(elasticity="off"))["out"]
     assert len(expected) > KEYS
-    assert by_key(rows) == by_key(expected)
+    compared = compared or by_key
+    assert compared(rows) == compared(expected)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -170,6 +176,24 @@ def joins(join: str) -> Callable[[Any], Any]:
         return joined.filter("behind", lambda t: t.key >= 0)
 
     return declared
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("ended", [False, True], ids=["both flow", "one has ended"])
+def test_all_pairs_are_joined_as_if_nothing_had_moved(ended: bool) -> None:
+    """By both sides of one source, or by one source and a table that ends."""
+
+    def declared(events: Any) -> Any:
+        rare = events.filter("rare", lambda t: t.number % 50 == 0).map("quotes", lambda t: Quote(t.key, t.at, t.number))
+        known = events.topology.source("known", rel.rows([Quote(key, 0, key % 3) for key in range(-KEYS, KEYS, 2)]))
+        right = known if ended else rare
+        if ended:
+            rare.sink("rare_count", rel.count())
+        else:
+            known.sink("known_count", rel.count())
+        return events.key_by("key").join("joined", right.key_by("item"), how="full")
+
+    check_moving(declared, events, Event, ["joined"], lambda rows: Counter(tuple(row) for row in rows))
 
 
 def rules(events: Any) -> Any:

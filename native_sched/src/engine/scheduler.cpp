@@ -23,7 +23,6 @@ namespace rayelastic {
 namespace {
 
 constexpr std::chrono::milliseconds kApplyPatience{50};
-constexpr std::size_t kMostPortsWaitedFor = 32;  // OperatorContext has a bit for each
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);  // a wait for ever must not overflow the clock
 
 }  // namespace
@@ -188,18 +187,13 @@ class Scheduler::State {
 
   void let_go(const std::vector<OperatorId>& ids) {
     check(ids, "to let go");
-    for (const OperatorId id : ids) {
-      if (started_) graph_->contexts()[id]->let_go();
-    }
+    if (!started_) return;
+    for (const OperatorId id : ids) graph_->contexts()[id]->let_go();
   }
 
-  void begin_after(OperatorId source, OperatorId id, std::size_t port) {
-    check({source, id}, "to begin after");
+  void begin_after(const Beginning& beginning) {
     if (started_) throw std::logic_error("after what a source of a scheduler begins is said before it starts");
-    if ((specs_[source].flags & REL_SOURCE) == 0 || port >= input_count(specs_[id]) || input_count(specs_[id]) > kMostPortsWaitedFor)
-      throw std::invalid_argument("operator " + std::to_string(source) + " can't begin after port " + std::to_string(port) + " of operator " +
-                                  std::to_string(id));
-    afters_.push_back({source, id, port});
+    check_beginning(specs_, beginnings_.emplace_back(beginning));
   }
 
   void stop_at_epochs(std::vector<OperatorId> ids) {
@@ -278,7 +272,7 @@ class Scheduler::State {
     safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
     epochs_ = std::make_unique<Epochs>(graph_->contexts(), *engine_);
     for (const OperatorId id : stops_) graph_->contexts()[id]->stop_at_epochs();
-    for (const After& after : afters_) graph_->contexts()[after.source]->begin_after(*graph_->contexts()[after.id], after.port);
+    for (const Beginning& one : beginnings_) graph_->contexts()[one.source]->begin_after(*graph_->contexts()[one.id], one.port);
     const Lock guard(over_mutex_);
     for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all
@@ -355,12 +349,7 @@ class Scheduler::State {
   std::unique_ptr<EngineThreads> threads_;
   std::unique_ptr<Errands> errands_;
   std::unique_ptr<Epochs> epochs_;
-  struct After {
-    OperatorId source;
-    OperatorId id;
-    std::size_t port;
-  };
-  std::vector<After> afters_;
+  std::vector<Beginning> beginnings_;
   std::vector<OperatorId> stops_;  // at epochs
   TokenWaits token_waits_;         // the profiler's thread's
   std::atomic<bool> started_{false};
@@ -397,7 +386,7 @@ std::string Scheduler::hold(const std::vector<OperatorId>& ids, bool drain, std:
 std::string Scheduler::take_in_parts(OperatorId id, std::chrono::nanoseconds patience) { return state_->take_in_parts(id, patience); }
 void Scheduler::release(bool finish) { state_->release(finish); }
 void Scheduler::let_go(const std::vector<OperatorId>& ids) { state_->let_go(ids); }
-void Scheduler::begin_after(OperatorId source, OperatorId id, std::size_t port) { state_->begin_after(source, id, port); }
+void Scheduler::begin_after(const Beginning& beginning) { state_->begin_after(beginning); }
 void Scheduler::stop_at_epochs(std::vector<OperatorId> ids) { state_->stop_at_epochs(std::move(ids)); }
 bool Scheduler::send_epoch(const std::vector<OperatorId>& sources, std::int64_t epoch) { return state_->send_epoch(sources, epoch); }
 bool Scheduler::wait_sent(std::chrono::nanoseconds patience) const { return state_->wait_sent(patience); }

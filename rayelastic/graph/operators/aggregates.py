@@ -74,7 +74,8 @@ class AggregateSpec:
     Args:
         function: what is computed.
         field: of what; None: of tuples.
-        weight: field of the weights of a weighted mean.
+        weight: field of the weights of a weighted mean; of a first or last value the event time by which it goes, None: in
+            the order of arrival.
         first: degrees of freedom of a standard deviation; rank of a largest value, from 0; probability of a quantile;
             1 for a first or last value that may be a null.
         second: ranks kept of largest values; relative error of a quantile.
@@ -180,14 +181,15 @@ def mean(field: str) -> AggregateSpec:
 
 
 def first(field: str, *, nulls: bool = False) -> AggregateSpec:
-    """Keep the first value of the key, of the field's type. Nulls as for ``last``."""
+    """Keep the first value of the key, of the field's type. Order and nulls as for ``last``."""
     return AggregateSpec(AggregateFunction.FIRST, field, first=float(nulls))
 
 
 def last(field: str, *, nulls: bool = False) -> AggregateSpec:
     """Keep the latest value of the key, of the field's type.
 
-    Each field is kept by itself, so fields of several tuples may come together in one result.
+    In windows by event time it is that of the latest time, of equal times the one that came last; else the one that
+    came last. Each field is kept by itself, so fields of several tuples may come together in one result.
 
     Args:
         field: of which.

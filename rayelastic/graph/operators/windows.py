@@ -7,12 +7,19 @@ native_sched/include/rayelastic/operators/time/window.hpp.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from rayelastic.errors import GraphError
-from rayelastic.graph.operators.aggregates import AggregateSpec, TopK, aggregated, aggregated_schema, expanded
+from rayelastic.graph.operators.aggregates import (
+    AggregateFunction,
+    AggregateSpec,
+    TopK,
+    aggregated,
+    aggregated_schema,
+    expanded,
+)
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
@@ -211,7 +218,7 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
     with NewOperator(name, up.operators) as location:
         if not window.is_native:
             raise GraphError(f"{window} aren't aggregated natively", way_out="Use .fold, .reduce, .top or .process")
-        wanted = expanded(aggregates)
+        wanted = {output: _by_time(one, window) for output, one in expanded(aggregates).items()}
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(
             name,
@@ -222,6 +229,12 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
             (OutputPort(OUT, _schema(up, window, name, wanted)), *late),
             keys=up.keys,
         )
+
+
+def _by_time(one: AggregateSpec, window: Window) -> AggregateSpec:
+    """First and last of a window by event time go by it, too, whatever the order in which the tuples come."""
+    goes = window.time is not None and one.function in (AggregateFunction.FIRST, AggregateFunction.LAST)
+    return replace(one, weight=window.time.field) if goes and window.time is not None else one
 
 
 def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, AggregateSpec]) -> Schema:

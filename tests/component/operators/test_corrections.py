@@ -136,6 +136,38 @@ def test_late_tuples_correct_sessions(rows: list[Row]) -> None:
     assert too_late == late
 
 
+FIRST: dict[str, Any] = {
+    "tumbling": lambda s: s.window(seconds=10, lateness=20).aggregate("w", n=rel.count()),
+    "sliding": lambda s: s.window(seconds=10, slide=5, lateness=20).aggregate("w", n=rel.count()),
+    "session": lambda s: s.session(gap=4, lateness=20).aggregate("w", n=rel.count()),
+    "folded": lambda s: s.window(seconds=10, lateness=20).fold("w", lambda n, t: n + 1, 0),
+    "updated": lambda s: s.window(seconds=10, lateness=20).fold("w", lambda n, t: n + 1, 0, emit="update"),
+    "assigned": lambda s: s.window(
+        assign=lambda t: [(t.at - t.at % 10, t.at - t.at % 10 + 10)], lateness=20
+    ).fold("w", lambda n, t: n + 1, 0),
+}  # fmt: skip
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("kind", FIRST)
+def test_what_is_emitted_late_but_first_corrects_nothing(kind: str) -> None:
+    """B4. Then it is corrected by the next one; a neighbour that was emitted isn't the same window."""
+    topology = rel.Topology("first")
+    rows = [Row("a", 1, 0), Row("b", 25, 0), Row("c", 3, 0), Row("c", 3, 0), Row("a", 6, 0)]
+    keyed = topology.source("rows", rel.rows(rows, Row)).event_time("time", "at").key_by("key")
+    FIRST[kind](keyed).sink("out", rel.list())
+    seen: set[tuple[Any, ...]] = set()
+    corrected = []
+    for row in rel.run(topology)["out"]:
+        if not getattr(row, "final", True):
+            continue
+        window = (row.key, row.start) if kind == "session" else (row.key, row.start, row.end)
+        assert row.corrected == (window in seen), row
+        seen.add(window)
+        corrected += [row.key] if row.corrected else []
+    assert set(corrected) == ({"c"} if kind == "session" else {"a", "c"})
+
+
 @pytest.mark.parametrize("config", CONFIGS)
 def test_under_every_threading_model(config: str) -> None:
     rows = [Row("ab"[n % 2], n // 4 + (-14 if n % 7 == 0 else 0) + 20, n % 9) for n in range(600)]

@@ -1,4 +1,7 @@
-"""Joins by arrival, as of a time, in an interval and in a window, and the merge by time, against plain Python."""
+"""Joins by arrival, as of a time, in an interval and in a window, and the merge by time, against plain Python.
+
+A key that is None matches nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ from tests.component.operators.running import CONFIGS, table_of
 
 
 class Left(NamedTuple):
-    key: str
+    key: str | None
     at: int
     n: int
 
 
 class Right(NamedTuple):
-    name: str
+    name: str | None
     at: int
     text: str
 
 
-KEYS = st.sampled_from(["a", "b", "a key of more than twelve bytes"])
+KEYS = st.sampled_from(["a", "b", "a key of more than twelve bytes", None])
 TEXTS = st.sampled_from(["", "short", "a text of more than twelve bytes"])
 LEFTS = st.lists(st.builds(Left, KEYS, st.integers(0, 60), st.integers(0, 99)), max_size=40).map(
     lambda rows: sorted(rows, key=lambda row: row.at)
@@ -44,7 +47,7 @@ def joined(lefts: list[Left], rights: list[Right], config: rel.JobConfig | None 
 
 
 def matches(left: Left, rights: list[Right], how: dict[str, Any]) -> list[Right]:
-    same = [right for right in rights if right.name == left.key]
+    same = [right for right in rights if right.name == left.key and left.key is not None]
     if "within" in how:
         before, after = how["within"]
         return [right for right in same if left.at - before <= right.at <= left.at + after]
@@ -106,7 +109,7 @@ def test_what_is_joined_from_the_right_can_be_given_an_event_time() -> None:
 
 
 class Side(NamedTuple):
-    key: str
+    key: str | None
     n: int
     left: bool
 
@@ -119,21 +122,23 @@ def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> li
     topology = rel.Topology("symmetric")
     source = topology.source("rows", rel.arrow(table_of(Side, rows), Side))
     right = source.filter("early", lambda t: not t.left) if right_first else source
-    left = source.filter("left", lambda t: t.left).map("l", lambda t: (t.key, t.n), schema={"key": str, "l": int})
-    right = right.filter("right", lambda t: not t.left).map("r", lambda t: (t.key, t.n), schema={"k": str, "r": int})
+    left = source.filter("left", lambda t: t.left).map("l", lambda t: (t.key, t.n), schema={"key": str | None, "l": int})
+    right = right.filter("right", lambda t: not t.left).map("r", lambda t: (t.key, t.n), schema={"k": str | None, "r": int})
     joined = left.key_by("key").join("joined", right.key_by("k"), keep=keep, how=how, by="arrival", symmetric=True)  # type: ignore[arg-type]
     joined.sink("out", rel.list())
     return [tuple(t) for t in rel.run(topology, ONE_THREAD)["out"]]
 
 
 def played(rows: list[Side], keep: str, how: str) -> list[Any]:
-    kept: dict[tuple[str, bool], list[int]] = {}
+    kept: dict[tuple[str | None, bool], list[int]] = {}
     found: list[Any] = []
     for row in rows:
         others = kept.get((row.key, not row.left), [])
         found += [(row.key, row.n, other) if row.left else (row.key, other, row.n) for other in others]
         if not others and how in ("full", "left" if row.left else "right"):
             found.append((row.key, row.n, None) if row.left else (row.key, None, row.n))
+        if row.key is None:
+            continue
         mine = kept.setdefault((row.key, row.left), [])
         if keep == "latest":
             mine.clear()
@@ -144,7 +149,7 @@ def played(rows: list[Side], keep: str, how: str) -> list[Any]:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    st.lists(st.builds(Side, st.sampled_from(["a", "b"]), st.integers(0, 9), st.booleans()), max_size=20),
+    st.lists(st.builds(Side, st.sampled_from(["a", "b", None]), st.integers(0, 9), st.booleans()), max_size=20),
     st.sampled_from(["latest", "first"]),
     st.sampled_from(["inner", "left", "right", "full"]),
     st.booleans(),

@@ -92,6 +92,17 @@ class Owner(NamedTuple):
 OWNERS = {"key 1": Owner(1, "Ada"), "key 3": Owner(3, None)}
 
 
+@pytest.mark.edges
+def test_a_key_that_is_none_is_in_no_table() -> None:
+    rows, schema = [("a", 1), (None, 1), ("a", None)], {"k": str | None, "j": int | None}
+    one: dict[Any, int] = {"a": 1, None: 2}
+    found = testing.collect(lambda s: s.key_by("k").enrich("x", one, how="left"), rows, schema)
+    assert found == [("a", 1, 1), (None, 1, None), ("a", None, 1)]
+    assert testing.collect(lambda s: s.key_by("k").enrich("x", one), rows, schema) == [("a", 1, 1), ("a", None, 1)]
+    two: dict[Any, int] = {("a", 1): 1, (None, 1): 2, ("a", None): 3}
+    assert testing.collect(lambda s: s.key_by("k", "j").enrich("x", two), rows, schema) == [("a", 1, 1)]
+
+
 def test_enriched_by_a_table() -> None:
     inner = testing.collect(lambda s: s.key_by("k").enrich("owned", OWNERS), ROWS, Row)
     assert inner == [(*row, *OWNERS[row.k]) for row in ROWS if row.k in OWNERS]

@@ -111,6 +111,14 @@ struct Failure {
   std::string message;  // empty if the function only returned REL_FAILED
 };
 
+// A source begins when an input port of another operator has ended, one of the first 32.
+struct Beginning {
+  OperatorId source = 0;
+  OperatorId id = 0;
+  std::size_t port = 0;
+};
+inline constexpr std::size_t kPortsWaitedFor = 32;
+
 class Scheduler {
  public:
   explicit Scheduler(SchedulerOptions options = {});
@@ -162,7 +170,7 @@ class Scheduler {
 
   // A source begins once an input port of another operator has ended; it can be held and sends marks all the same. Before the start; throws
   // std::invalid_argument for what is no source, or no port of the first 32, and std::logic_error after the start.
-  void begin_after(OperatorId source, OperatorId id, std::size_t port);
+  void begin_after(const Beginning& beginning);
 
   // Epochs: each source sends a mark where it is held, and goes on; what an operator had taken when the mark had come by all of its edges is
   // exactly what those upstream had sent before theirs. Not for graphs with loops.

@@ -101,7 +101,7 @@ bool OperatorContext::end_port() {
   if (!std::exchange(port_ends_, false)) return true;
   const bool wanted = (spec_.flags & REL_ON_PORT_END) != 0 && engine_.finishing.load(std::memory_order_relaxed);
   if (wanted && !call_and_submit()) return false;
-  ended_ports_.fetch_or(1U << (junction_->port % 32), std::memory_order_release);
+  ended_ports_.fetch_or(1U << (junction_->port % kPortsWaitedFor), std::memory_order_release);
   return true;
 }
 

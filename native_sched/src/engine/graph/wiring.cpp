@@ -74,6 +74,13 @@ void check_edge(const std::vector<OperatorSpec>& specs, const Edge& edge) {
     refuse(to, "is conjunctive and can't be the head of a loop: put an operator that takes runs as they come in front");
 }
 
+void check_beginning(const std::vector<OperatorSpec>& specs, const Beginning& beginning) {
+  if (beginning.source >= specs.size() || beginning.id >= specs.size()) throw std::invalid_argument("begin_after: no such operator");
+  if ((specs[beginning.source].flags & REL_SOURCE) == 0) refuse(specs[beginning.source], "is no source, which could wait");
+  if (beginning.port >= std::min<std::size_t>(input_count(specs[beginning.id]), kPortsWaitedFor))
+    refuse(specs[beginning.id], "has no input port " + std::to_string(beginning.port) + " to wait for");
+}
+
 Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
     : specs_(specs), edges_(edges), loops_(specs.size()) {
   check_fed();

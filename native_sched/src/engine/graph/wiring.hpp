@@ -26,6 +26,7 @@ struct Edge {
 [[noreturn]] void refuse(const OperatorSpec& spec, const std::string& why);
 void check_operator(const OperatorSpec& spec);
 void check_edge(const std::vector<OperatorSpec>& specs, const Edge& edge);
+void check_beginning(const std::vector<OperatorSpec>& specs, const Beginning& beginning);
 
 class Wiring {
  public:

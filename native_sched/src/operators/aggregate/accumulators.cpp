@@ -71,6 +71,8 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
       step.weight = field_named(aggregate.weight);
       (void)type_of_aggregate(AggregateFunction::WeightedMean, step.weight->type);
     }
+    const bool goes_by_time = is_first_or_last(aggregate.function) && !aggregate.weight.empty();
+    if (goes_by_time) step.time.emplace(*input_, aggregate.weight);
     if (aggregate.function == AggregateFunction::Distinct) {
       const std::string names[] = {aggregate.field};
       step.value = std::make_shared<KeyExtractor>(input_, names);
@@ -93,7 +95,8 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
       step.merge = nullptr;
       step.state_offset = same->state_offset;
     } else {
-      const StateNeed need = need_of(aggregate.function, type);
+      StateNeed need = need_of(aggregate.function, type);
+      if (goes_by_time) need.bytes += sizeof(std::int64_t);
       step.state_offset = initial_.size();
       if (need.text) {
         text_offsets_.push_back(initial_.size());

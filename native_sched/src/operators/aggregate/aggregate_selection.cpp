@@ -1,6 +1,6 @@
 // Min, max, first, last. The state is a value of 8 bytes (16 for texts, decimals and UUIDs), then the number of values that weren't null.
 // First and last that count nulls (Aggregate::first is 1) have in its place whether there is a value, a null, or nothing: so the fields of a
-// record, each kept by an aggregate of its own, stay those of one record.
+// record, each kept by an aggregate of its own, stay those of one record. So have those that go by event time, and its ticks behind that.
 #include <cmath>
 
 #include "operators/aggregate/aggregate_step.hpp"
@@ -97,6 +97,41 @@ bool merge_with_nulls(const AggregateStep& step, std::byte* into, const std::byt
   return true;
 }
 
+// By event time: in the order of times, those of equal times as they come. The time stands behind what is held.
+template <AggregateFunction kFunction, typename Value>
+void hold_by_time(const AggregateStep& step, const std::byte* from, std::byte* state, Held what, std::int64_t at) {
+  std::byte* kept = state + kValueBytes<Value> + sizeof(std::int64_t);
+  std::byte* held = state + kValueBytes<Value>;
+  const auto before = load<std::int64_t>(kept);
+  const bool replaced = kFunction == AggregateFunction::First ? at < before : at >= before;
+  if (load<std::int64_t>(held) != kNothing && !replaced) return;
+  store<std::int64_t>(held, kNothing);  // so that a first value is replaced, too
+  hold<kFunction, Value>(step, from, state, what);
+  store(kept, at);
+}
+
+template <AggregateFunction kFunction, typename Value>
+std::ptrdiff_t update_by_time(const AggregateStep& step, const std::byte* records, std::size_t count, void* const* states) {
+  const std::size_t stride = step.input->record_size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* record = records + i * stride;
+    const Held what = step.input->is_valid(record, *step.field) ? kValue : kNull;
+    if (what == kNull && !counts_nulls(step.aggregate)) continue;
+    auto* state = static_cast<std::byte*>(states[i]) + step.state_offset;
+    hold_by_time<kFunction, Value>(step, record + step.field->offset, state, what, step.time->of(record));
+  }
+  return -1;
+}
+
+template <AggregateFunction kFunction, typename Value>
+bool merge_by_time(const AggregateStep& step, std::byte* into, const std::byte* later) {
+  const auto held = load<std::int64_t>(later + kValueBytes<Value>);
+  if (held == kNothing) return true;
+  const auto at = load<std::int64_t>(later + kValueBytes<Value> + sizeof(std::int64_t));
+  hold_by_time<kFunction, Value>(step, later, into, held == kValue ? kValue : kNull, at);
+  return true;
+}
+
 bool result_with_nulls(const AggregateStep& step, const std::byte* state, std::byte* target) {
   const std::size_t size = size_of(step.output->type);
   std::memcpy(target, state, size);
@@ -116,9 +151,9 @@ void choose(AggregateStep& step) {
     step.update = update<kFunction, Value>;
     step.merge = merge<kFunction, Value>;
     if constexpr (kFunction == AggregateFunction::First || kFunction == AggregateFunction::Last) {
-      if (!counts_nulls(step.aggregate)) return;
-      step.update = update_with_nulls<kFunction, Value>;
-      step.merge = merge_with_nulls<kFunction, Value>;
+      if (!counts_nulls(step.aggregate) && !step.time.has_value()) return;
+      step.update = step.time.has_value() ? update_by_time<kFunction, Value> : update_with_nulls<kFunction, Value>;
+      step.merge = step.time.has_value() ? merge_by_time<kFunction, Value> : merge_with_nulls<kFunction, Value>;
       step.result = result_with_nulls;
     }
   };

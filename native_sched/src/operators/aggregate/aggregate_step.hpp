@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "rayelastic/operators/aggregate/aggregate.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "rayelastic/state/text_rooms.hpp"
 #include "record/numbers.hpp"
+#include "record/time_field.hpp"
 
 namespace rayelastic {
 
@@ -30,6 +32,7 @@ struct AggregateStep {
   const Schema* input = nullptr;
   const Field* field = nullptr;  // null for a count of tuples
   const Field* weight = nullptr;
+  std::optional<TimeField> time = {};  // of First and Last: the event time by which they go
   const Field* output = nullptr;
   TextRooms* rooms = nullptr;
   std::shared_ptr<KeyExtractor> value = {};  // of Distinct: equal values have equal bytes

@@ -19,8 +19,8 @@ __all__ = ["Bounds", "Collected", "Each", "Folded", "Gathered", "Reduced", "Show
 class Bounds(NamedTuple):
     """When a window begins and ends, written as the times of its stream; the end is no part of it.
 
-    `final` says that it is complete; else this is what it has until now. `corrected`: a tuple came late, and this takes
-    the place of what was given of the window before.
+    `final` says that it is complete; else this is what it has until now. `corrected`: a tuple came late, and this
+    replaces a result of the window that was emitted before; False for the first one, also where it is late.
     """
 
     start: Any

@@ -15,6 +15,7 @@ from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.equality import type_text
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator
@@ -109,7 +110,7 @@ def _can_equal(value: Any, field: Field) -> bool:
         return isinstance(value, dt.datetime) and (value.utcoffset() is not None) == is_zoned
     if kind in (DataType.DATE32, DataType.DATE64):
         return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
-    return isinstance(value, kind.python_type)
+    return isinstance(value, plain_form(field.format).cls or kind.python_type)
 
 
 def _schema(name: str, stream: Schema, rows: Schema, suffix: str, *, outer: bool) -> Schema:

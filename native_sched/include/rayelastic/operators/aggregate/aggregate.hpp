@@ -33,16 +33,19 @@ enum class AggregateFunction : std::uint8_t {
 struct Aggregate {
   AggregateFunction function = AggregateFunction::Count;
   std::string field = {};   // empty for a count of tuples; a count of a field counts what isn't null
-  std::string weight = {};  // field of the weights of WeightedMean
+  std::string weight = {};  // field of the weights of WeightedMean; First, Last: of the event time by which they go, empty: as they come
   double first = 0;   // Stddev: degrees of freedom taken away; Largest: rank, from 0; Quantile: probability; First, Last: 1 if nulls count
   double second = 0;  // Largest: ranks kept; Quantile: relative error
   std::shared_ptr<OwnAggregate> own = {};
 };
 
+[[nodiscard]] inline bool is_first_or_last(AggregateFunction function) noexcept {
+  return function == AggregateFunction::First || function == AggregateFunction::Last;
+}
+
 // First and Last: whether a null is a value like others.
 [[nodiscard]] inline bool counts_nulls(const Aggregate& aggregate) noexcept {
-  const bool selects = aggregate.function == AggregateFunction::First || aggregate.function == AggregateFunction::Last;
-  return selects && aggregate.first != 0;
+  return is_first_or_last(aggregate.function) && aggregate.first != 0;
 }
 
 enum class Emit : std::uint8_t {

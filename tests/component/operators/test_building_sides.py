@@ -1,0 +1,167 @@
+"""Joins of all pairs as they run: which side is read first, what is kept, that nobody waits for ever, what survives."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.plan.build_first import Waiting, sources_that_wait
+from tests.component.operators.test_sql_joins import HOWS, LEFT, ONE, RIGHT, How, out, sql, topology_of
+
+pytestmark = pytest.mark.edges
+
+PATIENCE = 30.0
+PAIR = {"k": int, "n": int}
+SMALL = rel.JobConfig(threading="dynamic", threads=2, queue_records=8, run_records=4, elasticity="off")
+
+
+def numbers(topology: rel.Topology, name: str, count: int, keys: int) -> Any:
+    return topology.source(name, rel.rows([(n % keys, n) for n in range(count)], PAIR)).key_by("k")
+
+
+@pytest.mark.parametrize("config", [ONE, SMALL, rel.JobConfig(pes=3)], ids=["one thread", "small queues", "elements"])
+def test_a_stream_joined_with_itself_ends(config: rel.JobConfig) -> None:
+    """Neither side may wait for the other: both are of one source, which has to go on for either."""
+    rows = [(n % 100, n) for n in range(6000)]
+    topology = rel.Topology("itself")
+    sides = topology.source("all", rel.rows(rows, PAIR)).split("sides", even=lambda t: t.n % 2 == 0)
+    later = sides.rest.map("later", lambda t: (t.k + 1, t.n), schema=PAIR).key_by("k")
+    sides.even.key_by("k").join("pairs", later, how="full").sink("out", rel.list())
+    assert sources_that_wait(topology.operators) == ()
+    assert "pairs keeps both sides" in topology.explain()
+    lefts = [row for row in rows if row[1] % 2 == 0]
+    rights = [(k + 1, n) for k, n in rows if n % 2 == 1]
+    of = {k: [n for key, n in rights if key == k] for k in range(200)}
+    found = [(k, n, other) for k, n in lefts for other in of[k] or [None]]
+    found += [(k, None, n) for k, n in rights if k not in {key for key, _ in lefts}]
+    assert out(rel.run(topology, config)) == Counter(found)
+
+
+def test_joins_of_joins_wait_for_one_another() -> None:
+    topology = rel.Topology("chain")
+    first, second, third = (numbers(topology, name, 900, 300) for name in ("a", "b", "c"))
+    both = first.join("ab", second, how="inner")
+    both.key_by("k").join("abc", third, how="inner", suffix="_third").sink("out", rel.list())
+    assert sources_that_wait(topology.operators) == (
+        Waiting("a", "ab", "right"),
+        Waiting("a", "abc", "right"),
+        Waiting("b", "abc", "right"),
+    )
+    result = rel.run(topology, SMALL)["out"]
+    assert result[0]._fields == ("k", "n", "n_right", "n_third")
+    assert len(result) == 300 * 3**3
+
+
+def test_two_joins_crosswise_wait_for_the_same_side() -> None:
+    topology = rel.Topology("crosswise")
+    a, b = numbers(topology, "a", 300, 300), numbers(topology, "b", 300, 300)
+    a.join("ab", b, how="inner").sink("out", rel.list())
+    b.join("ba", a, how="inner").sink("again", rel.list())
+    assert sources_that_wait(topology.operators) == (Waiting("a", "ab", "right"), Waiting("a", "ba", "in"))
+    assert "ba keeps its left side, which is read first" in topology.explain()
+    result = rel.run(topology, SMALL)
+    assert len(result["out"]) == len(result["again"]) == 300
+
+
+@rel.operator(inputs={"left": rel.exactly(1), "right": rel.exactly(1)}, outputs={"total": int}, stateless=True)
+class Sum:
+    """Waits for a tuple of each side."""
+
+    def invoke(self, left: Any, right: Any) -> Any:
+        return (left[0].n + right[0].n,)
+
+
+def test_nobody_waits_for_a_side_that_needs_tuples_of_the_other() -> None:
+    """The right fills its stage at a barrier that the left feeds, too: neither would go on."""
+    topology = rel.Topology("barrier")
+    a, b = numbers(topology, "a", 5000, 5000), numbers(topology, "b", 5000, 5000)
+    a.join("ab", b, how="inner").sink("out", rel.list())
+    topology.apply("sum", Sum(), left=a, right=b).sink("sums", rel.count())
+    assert sources_that_wait(topology.operators) == ()
+    result = rel.run(topology, SMALL)
+    assert (len(result["out"]), result["sums"]) == (5000, 5000)
+
+
+def test_an_endless_side_waits_for_the_other_or_both_are_kept() -> None:
+    def declared(left: Any, right: Any) -> rel.Topology:
+        return topology_of(left, right, 1, "inner")
+
+    ends, may_not = rel.rows([], LEFT), rel.callable(lambda: iter(()), LEFT)
+    assert sources_that_wait(declared(may_not, ends).operators) == (Waiting("left", "joined", "right"),)
+    assert sources_that_wait(declared(ends, may_not).operators) == (Waiting("right", "joined", "in"),)
+    assert sources_that_wait(declared(may_not, may_not).operators) == ()
+    assert sources_that_wait(declared(ends, ends).operators) == (Waiting("left", "joined", "right"),)
+
+
+def test_the_side_that_waits_emits_and_keeps_nothing(tmp_path: Path) -> None:
+    """As long as the other one goes on; a snapshot is taken meanwhile, and restored."""
+    begun, goes_on = Event(), Event()
+
+    def right(n: int) -> tuple[str, int, str]:
+        if n == 200:
+            begun.set()
+            assert goes_on.wait(PATIENCE)
+        return str(n), 1, "x"
+
+    lefts = [(str(n), 1, n) for n in range(5000)]
+    expected = [(*left, *((1, "x") if left[2] < 400 else (None, None))) for left in lefts]
+    topology = topology_of(rel.rows(lefts, LEFT), rel.generate(right, 400, RIGHT), 1, "left")
+    job = rel.start(topology, ONE)
+    try:
+        assert begun.wait(PATIENCE)
+        job.snapshot(tmp_path / "snapshot")
+        assert job.metrics().operator("left").tuples_out == 0
+        goes_on.set()
+        assert [tuple(t) for t in job.wait(PATIENCE)["out"]] == expected
+    finally:
+        goes_on.set()
+        job.close()
+    assert [tuple(t) for t in rel.run(topology, ONE, restore=tmp_path / "snapshot")["out"]] == expected
+
+
+def test_a_probing_side_is_not_kept() -> None:
+    """State is that of the right, however long the left is."""
+    ends = testing.Gate()
+    lefts = [*((str(n), 1, n) for n in range(5000)), ends]
+    topology = topology_of(testing.script(lefts, LEFT), rel.rows([("7", 1, "x")], RIGHT), 1, "left")
+    job = rel.start(topology, ONE)
+    try:
+        assert ends.wait_reached(PATIENCE)
+        assert job.metrics().operator("joined").state_keys == 1
+        ends.open()
+        assert len(job.wait(PATIENCE)["out"]) == 5000
+    finally:
+        ends.open()
+        job.close()
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("config", [ONE, rel.JobConfig(pes=2)], ids=["one element", "two elements"])
+def test_a_restored_join_emits_the_rest(how: How, config: rel.JobConfig, tmp_path: Path) -> None:
+    dice = random.Random(f"{how} {config.pes}")
+    keys = ["a", "b", "c", "d", "e", None]
+    lefts = [(dice.choice(keys), None, n) for n in range(30)]
+    rights = [(dice.choice(keys[2:]), None, dice.choice(["x", "a text that is long"])) for _ in range(30)]
+    for attempt, cut in enumerate([(0, 30), (30, 0), (12, 17), (30, 5)]):
+        gates = testing.Gate(), testing.Gate()
+        sides = [[*rows] for rows in (lefts, rights)]
+        for steps, gate, at in zip(sides, gates, cut, strict=True):
+            steps.insert(at, gate)
+        job = rel.start(topology_of(testing.script(sides[0], LEFT), testing.script(sides[1], RIGHT), 1, how), config)
+        try:
+            assert all(gate.wait_reached(PATIENCE) for gate in gates)
+            before = out(job.stop(tmp_path / str(attempt)))
+        finally:
+            for gate in gates:
+                gate.open()
+            job.close()
+        again = topology_of(testing.script(lefts, LEFT), testing.script(rights, RIGHT), 1, how)
+        after = out(rel.run(again, config, restore=tmp_path / str(attempt)))
+        assert before + after == sql(lefts, rights, 1, how), cut

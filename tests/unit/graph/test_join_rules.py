@@ -1,0 +1,233 @@
+"""What joins ask for: a choice where nothing says what is meant, keys and times that can be equal, names of their fields."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import itertools
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import GraphError
+
+pytestmark = pytest.mark.edges
+
+ZONES = {"none": pa.timestamp("us"), "UTC": pa.timestamp("us", "UTC"), "Berlin": pa.timestamp("us", "Europe/Berlin")}
+UNITS = ("s", "ms", "us", "ns")
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Shade(enum.Enum):
+    RED = 1
+
+
+ALIKE: list[tuple[Any, Any]] = [
+    (ZONES["UTC"], ZONES["Berlin"]),
+    (pa.decimal128(12, 2), pa.decimal128(14, 2)),
+    (pa.string(), pa.large_string()),
+    (Colour, Colour),
+]
+UNLIKE: list[tuple[Any, Any]] = [
+    *itertools.permutations(map(pa.timestamp, UNITS), 2),
+    *itertools.permutations(map(pa.duration, UNITS), 2),
+    (pa.time32("s"), pa.time32("ms")),
+    (pa.time64("us"), pa.time64("ns")),
+    (pa.decimal128(12, 2), pa.decimal128(12, 3)),
+    (ZONES["none"], ZONES["UTC"]),
+    (pa.int32(), pa.int64()),
+    (pa.date32(), pa.date64()),
+    (Colour, Shade),
+]
+
+
+def streams(left: Any, right: Any) -> tuple[Any, Any]:
+    topology = rel.Topology("t")
+    made = []
+    for name, kind in (("left", left), ("right", right)):
+        schema = {"k": kind, name: int, "at": int}
+        made.append(topology.source(name, rel.rows([], schema)))
+    return made[0], made[1]
+
+
+def timed(stream: Any, name: str) -> Any:
+    return stream.event_time(name, "at").key_by("k")
+
+
+JOINS: dict[str, Any] = {
+    "as in SQL": lambda a, b: a.key_by("k").join("j", b.key_by("k"), how="inner"),
+    "by arrival": lambda a, b: a.key_by("k").join("j", b.key_by("k"), by="arrival"),
+    "as of a time": lambda a, b: timed(a, "lt").join("j", timed(b, "rt")),
+    "interval": lambda a, b: timed(a, "lt").join("j", timed(b, "rt"), within=5),
+    "window": lambda a, b: timed(a, "lt").join("j", timed(b, "rt"), window=5),
+}
+
+
+@pytest.mark.parametrize("join", JOINS)
+def test_keys_of_other_parameters_are_rejected(join: str) -> None:
+    """B3: their bytes differ though their values are equal, or are equal though the values differ."""
+    for left, right in UNLIKE:
+        with pytest.raises(GraphError, match=r"key 'k' is .*, but 'k' of the right is .*Map one of them to the type"):
+            JOINS[join](*streams(left, right))
+    for left, right in ALIKE:
+        JOINS[join](*streams(left, right))
+
+
+def test_messages_name_unit_scale_and_zone() -> None:
+    for left, right, said in [
+        (pa.timestamp("ns"), pa.timestamp("us"), r"timestamp\[ns\], .* timestamp\[us\]"),
+        (ZONES["none"], ZONES["UTC"], r"timestamp\[us\], .* timestamp\[us, UTC\]"),
+        (pa.decimal128(12, 2), pa.decimal128(12, 3), r"decimal128\(12, 2\), .* decimal128\(12, 3\)"),
+        (pa.duration("ms"), pa.duration("us"), r"duration\[ms\], .* duration\[us\]"),
+    ]:
+        with pytest.raises(GraphError, match=said):
+            JOINS["as in SQL"](*streams(left, right))
+
+
+TIMED: dict[str, Any] = {
+    "as of": lambda a, b: a.key_by("k").join("j", b.key_by("k")),
+    "interval": lambda a, b: a.key_by("k").join("j", b.key_by("k"), within=5),
+    "window": lambda a, b: a.key_by("k").join("j", b.key_by("k"), window=5),
+    "cross": lambda a, b: a.cross_join("j", b),
+}
+
+
+@pytest.mark.parametrize("join", TIMED)
+def test_event_times_with_and_without_a_zone_are_rejected(join: str) -> None:
+    """A12: 12:00 of somewhere is no instant."""
+    for left, right in itertools.product(ZONES, ZONES):
+        topology = rel.Topology("t")
+        a, b = (
+            topology.source(name, rel.arrow(pa.table({"k": [], "at": []}, pa.schema(
+                [pa.field("k", pa.string(), nullable=False), pa.field("at", ZONES[zone], nullable=False)]
+            )))).event_time(f"{name}_time", "at")
+            for name, zone in (("left", left), ("right", right))
+        )  # fmt: skip
+        if (left == "none") == (right == "none"):
+            TIMED[join](a, b)
+            continue
+        with pytest.raises(GraphError, match=r"event time of the left is timestamp\[us.*both have a time zone or neither"):
+            TIMED[join](a, b)
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (str, "a", 1),
+        (int, 1, "1"),
+        (int, 1.0, True),
+        (bool, True, 1),
+        (bytes, b"a", "a"),
+        (dt.date, dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)),
+        (dt.datetime, dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, tzinfo=dt.UTC)),
+        (dt.datetime, dt.datetime(2024, 1, 1), dt.date(2024, 1, 1)),
+        (ZONES["UTC"], dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1)),
+        (Decimal, Decimal("1.50"), "1.50"),
+        (Colour, Colour.RED, Shade.RED),
+    ],
+    ids=str,
+)
+def test_a_table_whose_keys_never_equal_those_of_the_stream_is_rejected(kind: Any, good: Any, bad: Any) -> None:
+    topology = rel.Topology("t")
+    keyed = topology.source("left", rel.rows([], {"k": kind, "n": int})).key_by("k")
+    keyed.enrich("good", {good: "x", None: "y"})
+    with pytest.raises(GraphError, match=r"which never equals a .* such as 'k'"):
+        keyed.enrich("bad", {bad: "y"})
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        (False, False, "neither stream has an event time"),
+        (True, False, "the right doesn't have an event time"),
+        (False, True, "the left doesn't have an event time"),
+    ],
+)
+def test_a_join_without_event_times_asks_what_is_meant(left: bool, right: bool, said: str) -> None:
+    a, b = streams(str, str)
+    a = timed(a, "lt") if left else a.key_by("k")
+    b = timed(b, "rt") if right else b.key_by("k")
+    with pytest.raises(GraphError, match=f"{said}.*how='inner'.*as in SQL; or by='arrival'"):
+        a.join("j", b)
+    with pytest.raises(GraphError, match=f"{said}.*or say by='arrival'"):
+        a.cross_join("c", b)
+    assert a.join("sql", b, how="inner").schema.names == ("k", "left", "at", "right", "at_right")
+    a.join("arrival", b, by="arrival")
+    a.cross_join("cross", b, by="arrival")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"how": "inner", "keep": "latest"}, "keep='latest' with how='inner'.*Leave keep= out, or add by='arrival'"),
+        ({"how": "full", "symmetric": True}, "symmetric=True with how='full'.*Leave symmetric= out"),
+        ({"by": "arrival", "symmetric": True, "keep": "all"}, "how= without by="),
+        ({"by": "arrival", "how": "full"}, "may be matched for ever"),
+        ({"by": "key"}, "by='key'. Leave it out, or give by='arrival'"),
+        ({"how": "inner", "within": 3}, "needs the event time of both streams"),
+    ],
+)
+def test_what_doesnt_go_together_is_rejected(how: dict[str, Any], said: str) -> None:
+    a, b = streams(str, str)
+    with pytest.raises(GraphError, match=said):
+        a.key_by("k").join("j", b.key_by("k"), **how)
+
+
+def test_pairs_have_no_event_time() -> None:
+    """Those of a tuple that waited are behind the watermark."""
+    a, b = streams(str, str)
+    joined = timed(a, "lt").join("j", b.key_by("k"), how="inner")
+    with pytest.raises(GraphError, match="event_time"):
+        joined.window(seconds=5)
+    joined.event_time("again", "at").window(seconds=5)
+
+
+def test_three_streams_with_the_same_names_are_joined_by_a_suffix() -> None:
+    """B7."""
+    topology = rel.Topology("t")
+    a, b, c = (topology.source(name, rel.rows([], {"k": str, "at": int})).key_by("k") for name in "abc")
+    both: Any = a.join("ab", b, how="inner").key_by("k")  # type: ignore[attr-defined]
+    with pytest.raises(GraphError, match="fields 'at' and 'at_right' already, and another 'at' is added.*suffix="):
+        both.join("abc", c, how="inner")
+    assert both.join("named", c, how="inner", suffix="_c").schema.names == ("k", "at", "at_right", "at_c")
+    assert both.cross_join("cross", c, by="arrival", suffix="_c").schema.names[-2:] == ("k_c", "at_c")
+    assert both.enrich("table", {"x": 1}, schema={"at": int}, suffix="_1").schema.names[-1] == "at_1"
+    for bad in ("", "-1", 2):
+        with pytest.raises(GraphError, match="suffix=.*Give letters, digits and underscores"):
+            both.join("bad", c, how="inner", suffix=bad)
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        (lambda a, b: a.key_by("k").join("j", b.key_by("k"), how="full"), "full join of all pairs of a key, as in SQL"),
+        (
+            lambda a, b: a.key_by("k").join("j", b.key_by("k"), by="arrival"),
+            "inner join by arrival, with the latest that has arrived before, which depends on timing",
+        ),
+        (
+            lambda a, b: a.key_by("k").join("j", b.key_by("k"), by="arrival", symmetric=True, how="left"),
+            "left join by arrival, each with the latest of the other stream that has arrived before",
+        ),
+        (lambda a, b: timed(a, "l").join("j", timed(b, "r")), "inner join by event time, with the latest as of at"),
+        (
+            lambda a, b: timed(a, "l").join("j", timed(b, "r"), within=(1, 2), how="right"),
+            "right join by event time, with those from 1 s before to 2 s after",
+        ),
+        (lambda a, b: timed(a, "l").join("j", timed(b, "r"), window=5), "with those in the same window of 5 s"),
+        (
+            lambda a, b: a.cross_join("j", b.key_by("k"), by="arrival"),
+            "with the latest of each key that has arrived before, which depends on timing",
+        ),
+    ],
+)
+def test_explain_says_what_a_join_means(declared: Any, said: str) -> None:
+    a, b = streams(str, str)
+    declared(a, b)
+    assert said in a.topology.operators["j"].reason
