@@ -208,7 +208,7 @@ def _shown(job: jobs.Job, options: argparse.Namespace, console: Console) -> int:
         show(job, console)
         result = job.wait()
         text = options.file.report(result, options)
-        for line in told(result.metrics):
+        for line in told(result.metrics, ended=True):
             print(line, file=sys.stderr)
     finally:
         job.close()
@@ -255,7 +255,7 @@ def _finished(job: jobs.Job, options: argparse.Namespace, decided: bool) -> int:
             print(summary_line(result.metrics), file=sys.stderr)
         if decided:
             print(_decided(job), file=sys.stderr)
-        for line in told(result.metrics):
+        for line in told(result.metrics, ended=True):
             print(line, file=sys.stderr)
     finally:
         job.close()

@@ -5,6 +5,7 @@ On a terminal the line is rewritten in place; elsewhere a new line comes every f
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 import threading
@@ -16,6 +17,8 @@ from rayelastic.plan.plan_text import counted, short
 if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.values.status import JobMetrics
+
+_log = logging.getLogger(__name__)
 
 _REASONS = {
     "late": "late and dropped: they came behind the watermark, and nobody takes .late()",
@@ -64,12 +67,25 @@ def summary_line(now: JobMetrics) -> str:
     return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
 
 
-def told(now: JobMetrics) -> list[str]:
-    """What a user is to know of tuples that went nowhere, were refused by machine code, or mended; a line each."""
+def warn_late(job: str, now: JobMetrics) -> None:
+    """Log once for each operator how many late tuples it dropped."""
+    for name, count in now.late.items():
+        _log.warning("job '%s', operator '%s': %s %s", job, name, counted(count, "tuple"), _REASONS["late"])
+
+
+def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
+    """What a user is to know of tuples that went nowhere, were refused by machine code, or mended; a line each.
+
+    Args:
+        now: the counters.
+        ended: whether late tuples have been logged by `warn_late`, and are left out.
+    """
     lines = []
     for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
         operator = now.operator(name)
         for reason, count in operator.dropped.items():
+            if ended and reason == "late":
+                continue
             lines.append(
                 f"{name}: {counted(count, 'tuple')} {_REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
             )

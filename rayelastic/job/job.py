@@ -18,6 +18,7 @@ from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.result import JobResult, sink_value
 from rayelastic.job.state import OperatorState
+from rayelastic.progress import warn_late
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.runtime.saved.restoring import checked
 from rayelastic.runtime.values.failure import Failure
@@ -372,7 +373,7 @@ class Job(Changing):
             period = WAIT_PERIOD if deadline is None else min(WAIT_PERIOD, deadline - time.monotonic())
             status = self._control.within(CONTROL_TIMEOUT).wait(max(0.0, period))
             if status.state.is_final:
-                self.metrics()
+                warn_late(self.name, self.metrics())
                 self._adapted = self._adaptations({})
                 self._final = status
             elif deadline is not None and time.monotonic() >= deadline:

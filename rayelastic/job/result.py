@@ -31,6 +31,20 @@ class JobResult(Mapping[str, Any]):
         self.metrics = metrics
         self.seconds = seconds
 
+    @property
+    def late(self) -> dict[str, int]:
+        """Tuples dropped because they came too late and nothing takes `.late()`, by operator.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("late")
+        >>> timed = topology.source("s", rel.rows([(0,), (99,), (3,)], {"at": int})).event_time("time", "at")
+        >>> timed.window(seconds=10).aggregate("counts", n=rel.count()).sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology).late
+        {'counts': 1}
+        """
+        return self.metrics.late
+
     def __getitem__(self, sink: str) -> Any:
         return self._values[sink]
 
@@ -44,7 +58,8 @@ class JobResult(Mapping[str, Any]):
         return result_html(self._values, self.seconds)
 
     def __repr__(self) -> str:
-        return f"JobResult(sinks={list(self._values)}, seconds={self.seconds:.3f})"
+        late = f", late={self.late}" if self.late else ""
+        return f"JobResult(sinks={list(self._values)}, seconds={self.seconds:.3f}{late})"
 
 
 def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:

@@ -76,13 +76,44 @@ def build():
 """
 
 
-def test_run_says_how_many_were_late(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_says_how_many_were_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     program = tmp_path / "one_wrong.py"
     program.write_text(PROGRAM)
     assert main(["run", str(program), "--quiet"]) == 0
-    assert "step: 89 tuples late and dropped: they came behind the watermark, and nobody takes .late()" in (
-        capsys.readouterr().err
-    )
+    assert caplog.text.count("operator 'step': 89 tuples late and dropped") == 1
+    assert "late" not in capsys.readouterr().err
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("pes", [1, 2])
+def test_dropped_late_tuples_are_logged_once_and_stand_in_the_result(
+    pes: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A4: nobody takes them, and `rel.run` says so."""
+    topology = rel.Topology("late")
+    windows(timed(topology, EVENTS)).sink("out", rel.list())
+    job = start(topology, rel.JobConfig(pes=pes))
+    result = job.wait()
+    assert job.wait() is result
+    logged = [one.getMessage() for one in caplog.records if one.name == "rayelastic.progress"]
+    assert logged == [
+        f"job 'late', operator 'step': {LATE} tuples late and dropped: "
+        "they came behind the watermark, and nobody takes .late()"
+    ]
+    assert result.late == {"step": LATE}
+    assert f"late={{'step': {LATE}}}" in repr(result)
+
+
+@pytest.mark.edges
+def test_nothing_is_logged_where_late_tuples_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    topology = rel.Topology("taken")
+    made = windows(timed(topology, EVENTS))
+    made.sink("out", rel.list())
+    made.late().sink("late", rel.list())
+    assert rel.run(topology).late == {}
+    assert "late" not in caplog.text.replace('"job": "late"', "")
 
 
 def finished(on_error: Any) -> Job:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rayelastic.graph.spec.ports import LATE
 from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.status import BAD_ROW, FAILED, PESample
+from rayelastic.runtime.watch.event_log import tell
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
@@ -32,7 +35,8 @@ class ElementSampling:
     """
 
     def __init__(self, spec: PESpec, ids: Mapping[str, int]) -> None:
-        self._pe = spec.pe
+        self._job, self._pe = spec.job, spec.pe
+        self._with_late: set[str] = set()  # operators whose late tuples have been reported
         self._specs = {operator.name: operator for operator in spec.operators}
         self._names = tuple(ids)
         self._ids = np.array(list(ids.values()), dtype=np.intp)
@@ -80,6 +84,16 @@ class ElementSampling:
             one = native.operators[int(self._ids[self._rows[name]])]
             dropped = _dropped(self._specs.get(name), one, bad_rows.get(name, 0))
             self._note(more, name, dropped=dropped, lines_repaired=one.repaired)
+            if LATE in dropped and name not in self._with_late:
+                self._with_late.add(name)
+                tell(
+                    "late tuples dropped",
+                    job=self._job,
+                    pe=self._pe,
+                    level=logging.WARNING,
+                    operator=name,
+                    count=dropped[LATE],
+                )
         return PESample(
             pe=self._pe,
             seconds=seconds,

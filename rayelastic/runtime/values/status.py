@@ -305,6 +305,12 @@ class JobMetrics:
     regions: Mapping[str, RegionCounters] = field(default_factory=dict)
     checkpoints: CheckpointCounters = CheckpointCounters()
 
+    @property
+    def late(self) -> dict[str, int]:
+        """Tuples dropped because they came too late and nothing takes `.late()`, by operator; of those that have any."""
+        names = {one.name: None for pe in self.pes for one in pe.operators if "late" in one.dropped}
+        return {name: self.operator(name).dropped["late"] for name in names}
+
     def operator(self, name: str) -> OperatorSample:
         """Counters of one operator, summed over the processing elements that host it.
 
