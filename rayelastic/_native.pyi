@@ -149,6 +149,11 @@ class KeyedState:
         By the operator: a Python value is about to be changed of which no record has come in this run; a copy has it as it was.
         """
 
+    def forget(self, values: Sequence[Any]) -> None:
+        """
+        By the operator, if told: it needs these Python values no more, and their keys are freed.
+        """
+
     @property
     def exports_aside(self) -> bool:
         """
@@ -677,11 +682,12 @@ class Operator:
         """
 
     @staticmethod
-    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object) -> Operator:
+    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object, ttl: tuple[int, bool] = (0, False)) -> Operator:
         """
         A class with timers of keys. methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, where string
         views are in it, and which of these have bytes; time: the field of the event time and ticks to be added, None by the clock; moment: the keys,
-        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it.
+        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it; ttl: ticks after
+        which a key is forgotten, 0 for never, and whether since its first record.
         """
 
     @staticmethod

@@ -80,6 +80,8 @@ class TimeWindows(_Program):
         at = self.times.ticks(out.time)
         for span in self._spans(t, at):
             self._add(t, at, span, state, out)
+        if not state:
+            out.forget()
 
     def on_late(self, t: Any, state: dict[Span, Any], out: Any, reached: int) -> bool:
         """Adds to those of its windows that still take tuples, and gives what was given before anew; False: to none."""
@@ -96,6 +98,8 @@ class TimeWindows(_Program):
             state[span] = (self.gathered.add(has, t), False)
             out.timer(self.times.value(end - 1 + lateness))
             self.give(start, end, state[span][0], out, final=True, corrected=was_given)
+        if spans and not state:
+            out.forget()
         return bool(spans)
 
     def on_time(self, time: Any, state: dict[Span, Any], out: Any) -> None:
@@ -117,12 +121,15 @@ class TimeWindows(_Program):
             elif is_new and self.is_early(start, at):
                 state[span] = (has, False)
                 self.give(start, end, has, out, final=False)
+        if not state:
+            out.forget()
 
     def on_end(self, state: dict[Span, Any], out: Any) -> None:
         """What is left, by the clock; by event time there isn't anything."""
         for start, end in sorted(state, key=lambda span: (span[1], span[0])):
             if self.window.by_clock:
                 self.give(start, end, state[start, end][0], out, final=True)
+        out.forget()
 
     def _add(self, t: Any, at: int, span: Span, state: dict[Span, Any], out: Any) -> None:
         start, end = span
