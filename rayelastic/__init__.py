@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import sum as sum
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
+    from rayelastic.graph.operators.aligned import Aligned as Aligned
     from rayelastic.graph.operators.patterns import Pattern as Pattern
     from rayelastic.graph.records.forms import Json as Json
     from rayelastic.graph.records.schema import Schema as Schema
@@ -89,6 +90,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.operators.aligned": ("Aligned",),
     "rayelastic.graph.operators.patterns": ("Pattern",),
     "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),

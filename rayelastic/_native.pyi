@@ -612,16 +612,17 @@ class Operator:
         """
 
     @staticmethod
-    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None) -> Operator:
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, times: tuple[int, Sequence[tuple[int, int]], int], aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None) -> Operator:
         """
         Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). lateness: ticks for which
-        windows that were given still take records; 0 for none. own: a user's aggregate, in place of others.
+        windows that were given still take records; 0 for none. times: an offset; from which days on days are of 24 hours and when they begin,
+        if windows are of days; ticks of a second. own: a user's aggregate, in place of others.
         """
 
     @staticmethod
-    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool) -> Operator:
+    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool, times: tuple[int, Sequence[tuple[int, int]], int]) -> Operator:
         """
-        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks.
+        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times: as of window.
         """
 
     @staticmethod

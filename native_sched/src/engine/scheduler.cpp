@@ -23,7 +23,7 @@ namespace rayelastic {
 namespace {
 
 constexpr std::chrono::milliseconds kApplyPatience{50};
-constexpr std::size_t kMostPortsWaitedFor = 32;  // OperatorContext has a bit for each
+constexpr std::size_t kMostPortsWaitedFor = 32;                              // OperatorContext has a bit for each
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);  // a wait for ever must not overflow the clock
 
 }  // namespace
@@ -197,8 +197,8 @@ class Scheduler::State {
     check({source, id}, "to begin after");
     if (started_) throw std::logic_error("after what a source of a scheduler begins is said before it starts");
     if ((specs_[source].flags & REL_SOURCE) == 0 || port >= input_count(specs_[id]) || input_count(specs_[id]) > kMostPortsWaitedFor)
-      throw std::invalid_argument("operator " + std::to_string(source) + " can't begin after port " + std::to_string(port) + " of operator " +
-                                  std::to_string(id));
+      throw std::invalid_argument("operator " + std::to_string(source) + " can't begin after port " + std::to_string(port) +
+                                  " of operator " + std::to_string(id));
     afters_.push_back({source, id, port});
   }
 

@@ -83,11 +83,11 @@ class Out:
     """What a process may do for the key that it is called for.
 
     Attributes:
-        time: that of the tuple, or of the timer; by the clock the time now. None in on_end.
         ended: whether the input has ended, and only timers are left.
+        ticks: the time, counted in the unit of the event time, or in microseconds since 1970; for operators of our own.
     """
 
-    __slots__ = ("_after", "_function", "_kept", "_now", "_times", "ended", "given", "time")
+    __slots__ = ("_after", "_function", "_kept", "_times", "ended", "given", "ticks")
 
     def __init__(self, function: ProcessFunction, times: TimeValues) -> None:
         self._function = function
@@ -99,6 +99,11 @@ class Out:
     def key(self) -> tuple[Any, ...]:
         """The values of the key fields."""
         return self._kept.key
+
+    @property
+    def time(self) -> Any:
+        """That of the tuple, or of the timer; by the clock the time now. None in on_end."""
+        return self._times.value(self.ticks) if _NEVER < self.ticks < _FOR_EVER else None
 
     def give(self, item: Any) -> None:
         """Send a tuple of the new schema, or a plain value for records of one field."""
@@ -112,11 +117,11 @@ class Out:
         Raises:
             ValueError: that time is over.
         """
-        self._set(self._times.ticks(at))
+        self.wake(self._times.ticks(at))
 
     def after(self, seconds: Any) -> None:
         """Have on_time called so long after `time`: seconds, more than 0, or a timedelta."""
-        self._set(self._now + self._times.span(seconds))
+        self.wake(self.ticks + self._times.span(seconds))
 
     def cancel(self, at: Any) -> None:
         """Take a timer back; nothing happens if there is none for that time."""
@@ -126,14 +131,14 @@ class Out:
         """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
         self._function.forget(self._kept)
 
-    def _set(self, ticks: int) -> None:
+    def wake(self, ticks: int) -> None:
+        """Have on_time called, as `timer` does, at a time in ticks."""
         if ticks < self._after:
             raise ValueError(f"a timer at {self._times.value(ticks)!r}, and it is {self.time!r} already")
         self._function.note(ticks, self._kept)
 
     def _at(self, kept: Kept, ticks: int, after: int) -> None:
-        self._kept, self._now, self._after = kept, ticks, after
-        self.time = self._times.value(ticks) if _NEVER < ticks < _FOR_EVER else None
+        self._kept, self.ticks, self._after = kept, ticks, after
 
 
 class ProcessFunction:
@@ -153,6 +158,7 @@ class ProcessFunction:
     def __init__(self, process: KeyedProcess, clock: Callable[[], float]) -> None:
         self._instance = process.instance
         self._on_time = getattr(process.instance, "on_time", None)
+        self._in_ticks: bool = getattr(process.instance, "in_ticks", False)  # on_time gets ticks, which all times have
         self._on_end = getattr(process.instance, "on_end", None)
         self._clock = clock
         self._times = process.times
@@ -307,7 +313,7 @@ class ProcessFunction:
                 out._at(kept, ticks, ticks + 1)
                 assert self._on_time is not None
                 left = len(kept.timers)
-                self._on_time(out.time, kept.state, out)
+                self._on_time(ticks if self._in_ticks else out.time, kept.state, out)
                 if out.ended and len(kept.timers) > left:
                     self._look_for_an_end(kept, len(kept.timers) - left)
 
