@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rayelastic import errors as errors
     from rayelastic import spark as spark
-    from rayelastic.compile.lanes.process_lane import Out as Out
+    from rayelastic.compile.lanes.process_key import Out as Out
     from rayelastic.compile.report import compile_report as compile_report
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
-    "rayelastic.compile.lanes.process_lane": ("Out",),
+    "rayelastic.compile.lanes.process_key": ("Out",),
     "rayelastic.compile.report": ("compile_report",),
     "rayelastic.graph.operators.aggregates": (
         "count",

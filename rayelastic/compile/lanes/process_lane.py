@@ -14,24 +14,21 @@ import collections
 import copy
 import heapq
 import itertools
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from rayelastic.compile.code.state import state_factory
+from rayelastic.compile.lanes.process_key import FOR_EVER, NEVER, Kept, Out
 from rayelastic.compile.lanes.python_lane import about, marked
 from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.records.time_values import TimeValues
 
-__all__ = ["KeyTable", "Out", "ProcessFunction", "why_moment", "why_tuple"]
+__all__ = ["KeyTable", "ProcessFunction", "why_moment", "why_tuple"]
 
 MOST_AFTER_END = 100_000  # timers that those of a key set once the input has ended: more go on for ever
 _AT_END, _AT_TIME, _POKED = -1, -2, -3  # what the engine calls for, in place of a port
 _TUPLE, _TIMER, _EXPIRY = 0, 1, 2  # the order of what is due at the same time
 _FEW_STALE = 1_000  # entries of the heap that may stay there though their timers are gone
-_NEVER = -sys.maxsize
-_FOR_EVER = sys.maxsize
 
 
 class KeyTable(Protocol):
@@ -53,92 +50,6 @@ class KeyTable(Protocol):
     def forget(self, values: list[Any]) -> None:
         """Free the keys of values."""
         ...
-
-
-class Kept:
-    """What there is of a key.
-
-    Args:
-        state: the user's.
-    """
-
-    __slots__ = ("expires", "gone", "key", "state", "timers", "touched", "waiting")
-
-    def __init__(self, state: Any) -> None:
-        self.gone = True  # nothing has come, or nothing since it was forgotten
-        self.key: tuple[Any, ...] = ()
-        self.state = state
-        self.timers: set[int] = set()
-        self.touched = _NEVER  # when its time to live began
-        self.expires = _NEVER  # when that is looked at
-        self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and what the tuple has
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the key can be freed: a new one would be the same."""
-        return self.gone and not self.timers and not self.waiting
-
-
-class Out:
-    """What a process may do for the key that it is called for.
-
-    Attributes:
-        ended: whether the input has ended, and only timers are left.
-        ticks: the time, counted in the unit of the event time, or in microseconds since 1970; for operators of our own.
-    """
-
-    __slots__ = ("_after", "_function", "_kept", "_times", "ended", "given", "ticks")
-
-    def __init__(self, function: ProcessFunction, times: TimeValues) -> None:
-        self._function = function
-        self._times = times
-        self.given: list[Any] = []
-        self.ended = False
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """The values of the key fields."""
-        return self._kept.key
-
-    @property
-    def time(self) -> Any:
-        """That of the tuple, or of the timer; by the clock the time now. None in on_end."""
-        return self._times.value(self.ticks) if _NEVER < self.ticks < _FOR_EVER else None
-
-    def give(self, item: Any) -> None:
-        """Send a tuple of the new schema, or a plain value for records of one field."""
-        self.given.append(item)
-
-    def timer(self, at: Any) -> None:
-        """Have on_time called at a time, written as those of the stream, or as seconds since 1970 by the clock.
-
-        A key has one timer for each time, however often it is asked for.
-
-        Raises:
-            ValueError: that time is over.
-        """
-        self.wake(self._times.ticks(at))
-
-    def after(self, seconds: Any) -> None:
-        """Have on_time called so long after `time`: seconds, more than 0, or a timedelta."""
-        self.wake(self.ticks + self._times.span(seconds))
-
-    def cancel(self, at: Any) -> None:
-        """Take a timer back; nothing happens if there is none for that time."""
-        self._function.cancel(self._times.ticks(at), self._kept)
-
-    def forget(self) -> None:
-        """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
-        self._function.forget(self._kept)
-
-    def wake(self, ticks: int) -> None:
-        """Have on_time called, as `timer` does, at a time in ticks."""
-        if ticks < self._after:
-            raise ValueError(f"a timer at {self._times.value(ticks)!r}, and it is {self.time!r} already")
-        self._function.note(ticks, self._kept)
-
-    def _at(self, kept: Kept, ticks: int, after: int) -> None:
-        self._kept, self.ticks, self._after = kept, ticks, after
 
 
 class ProcessFunction:
@@ -177,7 +88,7 @@ class ProcessFunction:
         self._numbers = itertools.count()
         self._changes = 0
         self._set_after_end: collections.Counter[int] = collections.Counter()  # by timers, by the id of what a key has
-        self._reached = _NEVER  # the watermark
+        self._reached = NEVER  # the watermark
         self._out = Out(self, self._times)
 
     def new(self) -> Kept:
@@ -359,7 +270,7 @@ class ProcessFunction:
         for kept in self.keys.values():
             if not kept.gone:
                 self.keys.will_change(kept)
-                self._out._at(kept, _FOR_EVER, _FOR_EVER)
+                self._out._at(kept, FOR_EVER, FOR_EVER)
                 self._on_end(kept.state, self._out)
 
     def _recollect(self) -> None:

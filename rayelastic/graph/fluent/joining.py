@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.operators.aligned import Aligned
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.joins.by_key import SUFFIX, Matching, cross_join, join
 from rayelastic.graph.operators.joins.enrichment import TABLE_SUFFIX, enrich
-from rayelastic.graph.operators.aligned import Aligned
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator

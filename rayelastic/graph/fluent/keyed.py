@@ -155,8 +155,8 @@ class KeyedMethods(StreamBase[StreamT]):
             schema: of what it gives, see Schema.of.
             state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
                 callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
-            ttl: seconds, or a timedelta, after which a key without a tuple is forgotten as by `out.forget()`; None: never.
-                See ``map``; since='change' isn't offered. At the end of the input no key is forgotten.
+            ttl: seconds, or a timedelta, without a tuple of a key after which it is forgotten as by `out.forget()`;
+                None: never. As of ``map``, but for since='change'. At the end of the input no key is forgotten.
             clock: whether it goes by the clock although there is an event time.
             lane: 'auto', 'compiled' or 'python'. Compiled are methods that `map` with state= would compile, with a
                 NamedTuple class as state=.

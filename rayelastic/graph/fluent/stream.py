@@ -147,10 +147,10 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
             count: tuples in a window; it is given when it is full.
             seconds: or: length of a window in event time, or a timedelta; windows start at multiples of `slide`, and
                 are given when the watermark has passed their end.
-            days: or: length of a window in whole days of a zone, from midnight to midnight: 23 or 25 hours where its clocks
-                change.
-            slide: tuples, seconds or days from the start of one window to that of the next; as long as a window by default.
-                Shorter: windows overlap. Longer: tuples between windows are left out.
+            days: or: length of a window in whole days of a zone, from midnight to midnight, also where its clocks
+                change and a day has 23 or 25 hours.
+            slide: tuples, seconds or days from the start of one window to that of the next; as long as a window by
+                default. Shorter: windows overlap. Longer: tuples between windows are left out.
             rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
                 more, which isn't full; true by default where windows don't overlap.
             within: with count: a batch is also given so long after its first tuple, in event time, or by the clock
@@ -162,8 +162,8 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
                 the place of what was given before, and have no event time until the stream is given one.
             clock: of windows by time: whether they go by the clock, in which there are no late tuples; `start` and
                 `end` are seconds since 1970 then. Such windows are folded, reduced or processed.
-            align_to: with seconds: a time at which a window starts, of the type of the event time; 1970 by default. With
-                days: a date on which one starts; a Monday by default, so that seven days are a week.
+            align_to: with seconds: a time at which a window starts, of the type of the event time; 1970 by default.
+                With days: a date on which one starts; a Monday by default, so that seven days are a week.
             zone: of the days, such as 'Europe/Berlin'; by default that of the event time, else UTC.
 
         Raises:

@@ -39,7 +39,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """The same in ticks of a stream: size, slide, offset from 1970, and in whose days they are counted ('': in none)."""
+    """The same in ticks of a stream: size, slide, offset from 1970; and in whose days they are counted, '' for none."""
 
     size: int
     slide: int

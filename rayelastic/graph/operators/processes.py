@@ -89,7 +89,7 @@ class KeyedProcess:
 
     @property
     def ttl_ticks(self) -> int:
-        """The time to live in ticks of its times, 0 for none; by the clock one more, as there a tick isn't over when it begins."""
+        """The time to live in ticks of its times, 0 for none; by the clock one more, as a tick begins there, too."""
         if self.ttl is None:
             return 0
         return self.ttl.ticks if self.time is not None else self.ttl.ticks * self.times.ticks_per_second // 10**9 + 1

@@ -17,7 +17,7 @@ from rayelastic.graph.records.shown import shown
 __all__ = ["DAY", "Days", "checked_zone", "runs_of", "zone_of"]
 
 DAY = 86_400  # seconds, as clocks have them on most days
-_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EARLIEST = -62_091  # days since 1970: 1800-01-01, when no zone had changed its clocks
 _LATEST = 171_664  # 2440-01-01; from 2040 on everything comes again after 400 years
 _CYCLE = 146_097  # days of 400 years
@@ -61,7 +61,7 @@ def runs_of(zone: str) -> tuple[tuple[int, int], ...]:
     """
     info = zone_of(zone)
     runs = [(_EARLIEST, _start(info, _EARLIEST))]
-    midnight, week = _EPOCH.replace(tzinfo=info) + dt.timedelta(_EARLIEST), dt.timedelta(7)
+    midnight, week = (_EPOCH + dt.timedelta(_EARLIEST)).replace(tzinfo=info), dt.timedelta(7)
     offset = midnight.utcoffset()
     for day in range(_EARLIEST, _LATEST, 7):
         midnight += week
@@ -89,7 +89,7 @@ def _start(info: dt.tzinfo, day: int) -> int:
 
 def _shown(info: dt.tzinfo, second: int) -> int:
     """What a clock shows, in seconds since 1970 of that clock."""
-    return second + _seconds((_EPOCH.replace(tzinfo=dt.UTC) + dt.timedelta(0, second)).astimezone(info).utcoffset())
+    return second + _seconds((_EPOCH + dt.timedelta(0, second)).astimezone(info).utcoffset())
 
 
 def _seconds(offset: dt.timedelta | None) -> int:

@@ -95,7 +95,8 @@ class TimeValues:
             return made.replace(tzinfo=None) if self.zone is None else made.astimezone(self.zone)
         except OverflowError:
             raise ValueError(
-                f"{at} {self.time.unit} since 1970 are no datetime: one has years 1 to 9999. Give the event time as a number"
+                f"{at} {self.time.unit} since 1970 are no datetime, which has years 1 to 9999: "
+                "give the event time as a number"
             ) from None
 
     def span(self, seconds: Any) -> int:
@@ -113,7 +114,7 @@ class TimeValues:
 
 
 def _floor(seconds: float, per_second: int) -> int:
-    """The ticks of seconds, rounded down: the most that, written as seconds, are no more (time_field.hpp does the same)."""
+    """The ticks of seconds, rounded down: the most that, written as seconds, are no more (as in time_field.hpp)."""
     ticks = math.floor(seconds * per_second)
     if (ticks + 1) / per_second <= seconds:
         return ticks + 1

@@ -1,5 +1,7 @@
 """Windows that start where they are told to, and windows of days of a zone, against the standard library (A11)."""
 
+# ruff: noqa: DTZ001  (times without a zone are what is tested)
+
 from __future__ import annotations
 
 import datetime as dt
@@ -48,7 +50,7 @@ def day_of(at: int, zone: str) -> dt.date:
 
 def midnight(day: dt.date, zone: str) -> int:
     """The first second of a day: of those whose clock shows the day or a later one."""
-    low, high = (int((dt.datetime(*day.timetuple()[:3], tzinfo=dt.UTC).timestamp())) + n * 93_600 for n in (-1, 1))
+    low, high = (int(dt.datetime(*day.timetuple()[:3], tzinfo=dt.UTC).timestamp()) + n * 93_600 for n in (-1, 1))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if day_of(middle, zone) >= day else (middle, high)
@@ -82,7 +84,9 @@ def test_days_of_a_zone_natively_and_in_python(zone: str, days: int, slide: int 
     def windows(s: Any) -> Any:
         return s.window(days=days, slide=slide, zone=zone)
 
-    timed = lambda s: s.event_time("time", "at")  # noqa: E731
+    def timed(s: Any) -> Any:
+        return s.event_time("time", "at")
+
     assert counted(lambda s: windows(timed(s)).aggregate("w", n=rel.count()), rows, schema) == right
     keyed = {("k", *bounds): n for bounds, n in right.items()}
     assert counted(lambda s: windows(timed(s).key_by("k")).aggregate("w", n=rel.count()), rows, schema) == keyed
@@ -244,7 +248,7 @@ def test_a_restore_goes_on_with_open_days(tmp_path: Path) -> None:
     finally:
         job.close()
     after = testing.collect(declare, rows, {"k": str, "at": int}, restore=tmp_path / "snapshot")
-    found = {bounds[1:]: n for *bounds, n in map(list, [*before, *after]) for bounds in [tuple(bounds)]}
+    found = {(start, end): n for _, start, end, n in [*before, *after]}
     assert found == by_days(at, "America/New_York", 1, 1, MONDAY)
     with pytest.raises(rel.errors.StateError, match="'w'"):
         testing.collect(

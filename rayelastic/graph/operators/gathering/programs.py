@@ -39,7 +39,7 @@ class Early:
 
 
 class _Program:
-    """What all have: how tuples come together, and how times are written. All times but those that are given are ticks."""
+    """What all have: how tuples come together, and how times are written. Times are ticks until they are given."""
 
     in_ticks = True
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.errors import GraphError
+from rayelastic.graph.operators.aligned import Aligned, Ticks, ticks_of
 from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.equality import are_comparable, type_text
-from rayelastic.graph.operators.aligned import Aligned, Ticks, ticks_of
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
@@ -195,8 +195,10 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
                 way_out="Give within= or window= with event times; without them how= alone, or symmetric=True",
             )
         fields = tuple(f for f in right.schema.names if f not in right_keys)
-        shape = (windows.size, after, outer, bool(asked.symmetric), windows.offset, windows.zone)
-        body = Join(kind, right_keys, fields, *times, *shape)
+        body = Join(
+            kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
+            offset=windows.offset, zone=windows.zone,
+        )  # fmt: skip
         return _operator(left, name, right, body, location, asked.suffix)
 
 
