@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rayelastic import errors as errors
     from rayelastic import spark as spark
-    from rayelastic.compile.lanes.process_lane import Out as Out
+    from rayelastic.compile.lanes.process_key import Out as Out
     from rayelastic.compile.report import compile_report as compile_report
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import sum as sum
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
+    from rayelastic.graph.operators.aligned import Aligned as Aligned
     from rayelastic.graph.operators.patterns import Pattern as Pattern
     from rayelastic.graph.records.forms import Json as Json
     from rayelastic.graph.records.schema import Schema as Schema
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
-    "rayelastic.compile.lanes.process_lane": ("Out",),
+    "rayelastic.compile.lanes.process_key": ("Out",),
     "rayelastic.compile.report": ("compile_report",),
     "rayelastic.graph.operators.aggregates": (
         "count",
@@ -89,6 +90,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "weighted_mean",
     ),
     "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.operators.aligned": ("Aligned",),
     "rayelastic.graph.operators.patterns": ("Pattern",),
     "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),

@@ -149,6 +149,11 @@ class KeyedState:
         By the operator: a Python value is about to be changed of which no record has come in this run; a copy has it as it was.
         """
 
+    def forget(self, values: Sequence[Any]) -> None:
+        """
+        By the operator, if told: it needs these Python values no more, and their keys are freed.
+        """
+
     @property
     def exports_aside(self) -> bool:
         """
@@ -607,16 +612,17 @@ class Operator:
         """
 
     @staticmethod
-    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None) -> Operator:
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, times: tuple[int, Sequence[tuple[int, int]], int], aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None) -> Operator:
         """
         Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). lateness: ticks for which
-        windows that were given still take records; 0 for none. own: a user's aggregate, in place of others.
+        windows that were given still take records; 0 for none. times: an offset; from which days on days are of 24 hours and when they begin,
+        if windows are of days; ticks of a second. own: a user's aggregate, in place of others.
         """
 
     @staticmethod
-    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool) -> Operator:
+    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool, times: tuple[int, Sequence[tuple[int, int]], int]) -> Operator:
         """
-        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks.
+        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times: as of window.
         """
 
     @staticmethod
@@ -677,11 +683,12 @@ class Operator:
         """
 
     @staticmethod
-    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object) -> Operator:
+    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object, ttl: tuple[int, bool] = (0, False)) -> Operator:
         """
         A class with timers of keys. methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, where string
         views are in it, and which of these have bytes; time: the field of the event time and ticks to be added, None by the clock; moment: the keys,
-        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it.
+        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it; ttl: ticks after
+        which a key is forgotten, 0 for never, and whether since its first record.
         """
 
     @staticmethod

@@ -227,6 +227,16 @@ void bind_keyed_state(nb::module_& module) {
           },
           nb::arg("value"), nb::sig("def will_change(self, value: typing.Any) -> None"),
           "By the operator: a Python value is about to be changed of which no record has come in this run; a copy has it as it was.")
+      .def(
+          "forget",
+          [](const KeyedStateObject& self, const std::vector<nb::handle>& values) {
+            if (self.objects == nullptr) throw std::invalid_argument("only keys of Python values can be forgotten so");
+            std::vector<PyObject*> pointers;
+            for (const nb::handle value : values) pointers.push_back(value.ptr());
+            self.objects->forget(pointers);
+          },
+          nb::arg("values"), nb::sig("def forget(self, values: collections.abc.Sequence[typing.Any]) -> None"),
+          "By the operator, if told: it needs these Python values no more, and their keys are freed.")
       .def_prop_ro(
           "exports_aside", [](const KeyedStateObject& self) { return self.store->exports_aside(); },
           "Whether keys of which no record comes may be exported while the operator runs.")

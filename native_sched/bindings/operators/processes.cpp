@@ -22,6 +22,8 @@ using Methods = std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>;
 using State = std::tuple<nb::bytes, std::vector<std::size_t>, std::vector<std::size_t>>;
 // A field, and ticks to be added to it.
 using Time = std::tuple<std::string, std::int64_t>;
+// Ticks, and whether they are since the first record of a key.
+using Ttl = std::tuple<std::int64_t, bool>;
 // Why on_tuple failed on a tuple, and the other methods on a moment.
 using Explained = std::tuple<nb::object, nb::object>;
 
@@ -33,7 +35,7 @@ std::int64_t microseconds_since_1970() {
 
 OperatorObject process(std::string name, const SchemaObject& input, const SchemaObject& output, const SchemaObject& moment,
                        const std::vector<std::string>& keys, const Methods& methods, const State& state, const std::optional<Time>& time,
-                       double ticks_per_second, const Explained& explained, nb::object owner) {
+                       double ticks_per_second, const Explained& explained, nb::object owner, const Ttl& ttl) {
   const auto& [initial, texts, binary] = state;
   ProcessOptions options;
   const auto* first = static_cast<const std::byte*>(initial.data());
@@ -50,6 +52,7 @@ OperatorObject process(std::string name, const SchemaObject& input, const Schema
   } else {
     options.now = microseconds_since_1970;
   }
+  std::tie(options.ttl, options.since_first) = ttl;
   options.why_tuple = explanation(name, input.schema, std::get<0>(explained));
   options.why_moment = explanation(name, moment.schema, std::get<1>(explained));
   const ProcessMethods called{method_at(std::get<0>(methods)), method_at(std::get<1>(methods)), method_at(std::get<2>(methods))};
@@ -65,13 +68,15 @@ void bind_processes() {
       .def_static(
           "process", process, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("moment"), nb::arg("keys"), nb::arg("methods"),
           nb::arg("state"), nb::arg("time").none(), nb::arg("ticks_per_second"), nb::arg("explained"), nb::arg("owner"),
+          nb::arg("ttl") = Ttl(0, false),
           nb::sig("def process(name: str, input: Schema, output: Schema, moment: Schema, keys: collections.abc.Sequence[str], methods: "
                   "tuple[int, int, int], state: tuple[bytes, collections.abc.Sequence[int], collections.abc.Sequence[int]], time: "
-                  "tuple[str, int] | None, ticks_per_second: float, explained: tuple[typing.Any, typing.Any], owner: object) -> Operator"),
+                  "tuple[str, int] | None, ticks_per_second: float, explained: tuple[typing.Any, typing.Any], owner: object, ttl: "
+                  "tuple[int, bool] = (0, False)) -> Operator"),
           "A class with timers of keys. methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, "
           "where string\nviews are in it, and which of these have bytes; time: the field of the event time and ticks to be added, None by "
           "the clock; moment: the keys,\nthen the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method "
-          "failed on it.");
+          "failed on it; ttl: ticks after\nwhich a key is forgotten, 0 for never, and whether since its first record.");
 }
 
 }  // namespace rayelastic::python

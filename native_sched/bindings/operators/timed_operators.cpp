@@ -1,4 +1,5 @@
 // rayelastic._native.Operator: the built-in operators that know time, windows and several streams.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -26,10 +27,18 @@ WindowKind kind_named(const std::string& operator_name, const std::string& kind)
   throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'count', 'time' or 'session'");
 }
 
+// An offset, the runs of days of 24 hours of a zone, and the ticks of a second; no run: days are no matter.
+using GivenTimes = std::tuple<std::int64_t, std::vector<std::pair<std::int64_t, std::int64_t>>, std::int64_t>;
+WindowTimes times_of(const GivenTimes& given) {
+  const auto& [offset, runs, per_second] = given;
+  return {.offset = offset, .days = runs.empty() ? std::nullopt : std::optional<Days>(Days(runs, per_second))};
+}
+
 OperatorObject window(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
                       const std::string& kind, std::int64_t size, std::int64_t slide, std::string time, std::int64_t shift, bool rest,
-                      std::int64_t lateness, const std::vector<NamedAggregate>& aggregates, const OwnAggregateObject* own) {
-  const WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest, lateness};
+                      std::int64_t lateness, const GivenTimes& times, const std::vector<NamedAggregate>& aggregates,
+                      const OwnAggregateObject* own) {
+  const WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest, lateness, times_of(times)};
   return {.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own))};
 }
 
@@ -49,7 +58,8 @@ JoinKind join_named(const std::string& operator_name, const std::string& kind) {
 OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
                     const std::string& kind, std::vector<std::string> left_keys, std::vector<std::string> right_keys,
                     std::vector<std::string> right_fields, std::string left_time, std::int64_t left_shift, std::string right_time,
-                    std::int64_t right_shift, std::int64_t before, std::int64_t after, bool left_outer, bool right_outer, bool symmetric) {
+                    std::int64_t right_shift, std::int64_t before, std::int64_t after, bool left_outer, bool right_outer, bool symmetric,
+                    const GivenTimes& times) {
   const bool cross = kind == kCross;
   const JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind),
                             .left_keys = std::move(left_keys),
@@ -63,7 +73,8 @@ OperatorObject join(std::string name, const SchemaObject& left, const SchemaObje
                             .after = after,
                             .left_outer = left_outer,
                             .right_outer = right_outer,
-                            .symmetric = symmetric};
+                            .symmetric = symmetric,
+                            .times = times_of(times)};
   return {.spec = (cross ? make_cross_join : make_join)(std::move(name), left.schema, right.schema, output.schema, options)};
 }
 
@@ -93,18 +104,20 @@ void bind_timed_operators() {
           nb::arg("ticks_per_second") = 0.0,
           "Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds "
           "(0: never)\nit is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.")
-      .def_static(
-          "window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
-          nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("aggregates"),
-          nb::arg("own").none() = nb::none(),
-          "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). "
-          "lateness: ticks for which\nwindows that were given still take records; 0 for none. own: a user's aggregate, in place of others.")
-      .def_static(
-          "join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"), nb::arg("left_keys"),
-          nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"), nb::arg("right_time"),
-          nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"), nb::arg("right_outer"), nb::arg("symmetric"),
-          "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); "
-          "before and after in ticks.")
+      .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
+                  nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("times"),
+                  nb::arg("aggregates"), nb::arg("own").none() = nb::none(),
+                  "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). "
+                  "lateness: ticks for which\nwindows that were given still take records; 0 for none. times: an offset; from which days on "
+                  "days are of 24 hours and when they begin,\nif windows are of days; ticks of a second. own: a user's aggregate, in place "
+                  "of others.")
+      .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"),
+                  nb::arg("left_keys"), nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"),
+                  nb::arg("right_time"), nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"),
+                  nb::arg("right_outer"), nb::arg("symmetric"), nb::arg("times"),
+                  "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', "
+                  "'pairs' (times ''); "
+                  "before and after in ticks; times: as of window.")
       .def_static(
           "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
           nb::arg("steps"), nb::arg("outer"),

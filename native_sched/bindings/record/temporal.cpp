@@ -83,6 +83,21 @@ std::int64_t micros_of_delta(PyObject* delta) {
          PyDateTime_DELTA_GET_MICROSECONDS(delta);
 }
 
+// What a pandas Timestamp has beyond microseconds.
+TemporalError add_nanoseconds(const TemporalFormat& format, PyObject* value, std::int64_t* out) {
+  constexpr std::int64_t kNanos = 1'000'000'000;
+  PyObject* nanoseconds = PyObject_GetAttrString(value, "nanosecond");
+  if (nanoseconds == nullptr) {
+    PyErr_Clear();
+    return TemporalError::None;
+  }
+  const std::int64_t rest = PyLong_Check(nanoseconds) ? PyLong_AsLongLong(nanoseconds) : 0;
+  Py_DECREF(nanoseconds);
+  if (rest == 0) return TemporalError::None;
+  if (format.per_second != kNanos) return TemporalError::LosesPrecision;
+  return __builtin_add_overflow(*out, rest, out) ? TemporalError::OutOfRange : TemporalError::None;
+}
+
 TemporalError from_datetime(const TemporalFormat& format, PyObject* value, std::int64_t* out) {
   if (!PyDateTime_Check(value)) return TemporalError::WrongType;
   std::int64_t micros =
@@ -99,7 +114,8 @@ TemporalError from_datetime(const TemporalFormat& format, PyObject* value, std::
     Py_DECREF(offset);
     if (!known) return TemporalError::NeedsZone;
   }
-  return from_micros(micros, format.per_second, out);
+  const TemporalError error = from_micros(micros, format.per_second, out);
+  return error != TemporalError::None || PyDateTime_CheckExact(value) ? error : add_nanoseconds(format, value, out);
 }
 
 }  // namespace

@@ -48,9 +48,19 @@ ObjectStates::~ObjectStates() {
   Py_DECREF(factory_);
 }
 
+void ObjectStates::put(void* slot, PyObject* value) {
+  if (told_ && value != nullptr) slots_[value] = slot;
+  object_in(slot) = value;
+}
+
+PyObject* ObjectStates::take(void* slot) {
+  if (told_) slots_.erase(object_in(slot));
+  return std::exchange(object_in(slot), nullptr);
+}
+
 void ObjectStates::begin_run(std::int64_t watermark, std::size_t records) {
   std::vector<PyObject*> dropped;
-  table_.begin_run(watermark, records, [&dropped](void* state) { dropped.push_back(std::exchange(object_in(state), nullptr)); });
+  table_.begin_run(watermark, records, [this, &dropped](void* state) { dropped.push_back(take(state)); });
   for (PyObject* object : dropped) Py_XDECREF(object);  // a finaliser may run anything: the table is whole again
 }
 
@@ -61,8 +71,8 @@ PyObject* ObjectStates::values(void* const* slots, std::size_t count, std::size_
     return nullptr;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    PyObject*& object = object_in(slots[i]);
-    if (object == nullptr) object = PyObject_CallNoArgs(factory_);
+    if (object_in(slots[i]) == nullptr) put(slots[i], PyObject_CallNoArgs(factory_));
+    PyObject* const object = object_in(slots[i]);
     if (object == nullptr) {
       Py_DECREF(list);
       *failed = i;
@@ -132,6 +142,22 @@ void ObjectStates::will_change(PyObject* value) {
   copying_->keep(value);
 }
 
+void ObjectStates::forget(std::span<PyObject* const> values) {
+  std::vector<PyObject*> dropped;
+  {
+    const Turn turn(turns_);
+    for (PyObject* const value : values) {
+      const auto found = slots_.find(value);
+      if (found == slots_.end()) continue;
+      void* const slot = found->second;
+      table_.will_change(slot);  // a copy has the key as it was
+      dropped.push_back(take(slot));
+      table_.remove(slot);
+    }
+  }
+  for (PyObject* object : dropped) Py_DECREF(object);  // a finaliser may run anything: the table is whole again
+}
+
 std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   const GilScope gil;
   if (!gil) throw StateError("the interpreter is gone");
@@ -162,7 +188,8 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   std::vector<void*> slots(keys.size());
   table_.lookup_keys(keys.data(), keys.size(), slots.data(), touches.data());
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    PyObject* old = std::exchange(object_in(slots[i]), Py_NewRef(values[i].get()));
+    PyObject* old = take(slots[i]);
+    put(slots[i], Py_NewRef(values[i].get()));
     Py_XDECREF(old);
   }
   ++changes_;
@@ -179,8 +206,8 @@ std::size_t ObjectStates::remove_chunk(const KeySelection& keys, std::uint64_t& 
   std::size_t removed = 0;
   {
     const Turn turn(turns_);
-    removed = table_.remove_chunk(keys, at, max_keys, [&dropped](std::byte* state) {
-      if (object_in(state) != nullptr) dropped.push_back(std::exchange(object_in(state), nullptr));
+    removed = table_.remove_chunk(keys, at, max_keys, [this, &dropped](std::byte* state) {
+      if (object_in(state) != nullptr) dropped.push_back(take(state));
     });
   }
   ++changes_;

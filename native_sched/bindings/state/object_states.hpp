@@ -16,6 +16,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rayelastic/state/keyed_state.hpp"
@@ -49,6 +50,8 @@ class ObjectStates final : public StateTable {
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   // GIL; the operator. A value will be, of which no record has come in this run.
   void will_change(PyObject* value);
+  // GIL; the operator, if told: it needs these values no more. Their keys are freed; what isn't in the table is passed over.
+  void forget(std::span<PyObject* const> values);
 
   // StateTable. Those that touch values take the GIL themselves. A value that can't be pickled is a StateError, too.
   [[nodiscard]] std::size_t size() const noexcept override { return table_.size(); }
@@ -65,12 +68,17 @@ class ObjectStates final : public StateTable {
   [[nodiscard]] std::size_t longest_run() const noexcept override { return table_.is_copied() ? kCopiedRun : kUnbounded; }
 
  private:
+  // A value comes into a slot, or leaves it.
+  void put(void* slot, PyObject* value);
+  [[nodiscard]] PyObject* take(void* slot);
+
   static constexpr std::size_t kCopiedRun = 32;  // records, whose values are pickled before any of them goes on: some 0.2 ms
 
   const Pickler pickler_;
   KeyedState table_;
   PyObject* factory_;
   const bool told_;
+  std::unordered_map<PyObject*, void*> slots_;  // if told: where each value is
   std::mutex turns_;
   std::shared_ptr<ObjectCopying> copying_;  // of the last copy; the operator's
   std::uint64_t changes_ = 0;               // guarded by the GIL

@@ -306,7 +306,8 @@ bool ScalarCodec::encode_temporal(PyObject* value, std::byte* to, Refusal& refus
     case TemporalError::NeedsZone:
       return refusal.refused(value, "which has no time zone, but the field has one");
     case TemporalError::UnwantedZone:
-      return refusal.refused(value, "which has a time zone, but the field has none");
+      return refusal.refused(
+          value, "which has a time zone, but the field has none: declare it as Annotated[datetime, datetime.UTC], or with a ZoneInfo");
     case TemporalError::LosesPrecision:
       return refusal.refused(value, "which is finer than the field's unit");
     case TemporalError::OutOfRange:

@@ -1,5 +1,5 @@
 // The event time in a record: an integer or timestamp field in ticks as it stands, or a float field of seconds, whose ticks are
-// microseconds. Clamped to +-2^62, so that adding a window's length doesn't overflow.
+// microseconds: the most that, written as seconds, are no more, so that what is written is read again. Clamped to +-2^62, so that adding a window's length doesn't overflow.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,13 @@ class TimeField {
         if constexpr (std::is_signed_v<Value>) return std::clamp<std::int64_t>(value, -kLatestTime, kLatestTime) + shift_;
         return ticks + shift_;
       } else {
-        const double ticks = std::floor(static_cast<double>(value) * kTicksOfFloats);
+        double ticks = std::floor(static_cast<double>(value) * kTicksOfFloats);
         if (std::isnan(ticks)) return -kLatestTime;
+        if ((ticks + 1) / kTicksOfFloats <= static_cast<double>(value)) {
+          ticks += 1;
+        } else if (ticks / kTicksOfFloats > static_cast<double>(value)) {
+          ticks -= 1;
+        }
         return static_cast<std::int64_t>(std::clamp(ticks, -static_cast<double>(kLatestTime), static_cast<double>(kLatestTime))) + shift_;
       }
     });

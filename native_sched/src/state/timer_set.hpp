@@ -50,6 +50,10 @@ class TimerSet {
     return true;
   }
 
+  [[nodiscard]] bool contains(std::int64_t at) const {
+    return many_ != nullptr ? many_->contains(at) : std::ranges::binary_search(few_, at, std::greater());
+  }
+
   void clear() noexcept {
     few_.clear();
     many_ = nullptr;

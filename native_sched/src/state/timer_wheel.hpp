@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,33 @@ class TimerWheel {
     return pop(until, timer, [](const Timer&, std::size_t) {});
   }
 
+  // So many of them are of no use any more, though they are still here.
+  void drop(std::size_t timers) noexcept { dropped_ += timers; }
+  // Once those are most of all: keeps the timers for which used(timer) is true, and one of several for the same. So what was dropped takes no
+  // more memory than what is used, at a constant cost for each.
+  template <typename Used>
+  void tidy(Used&& used) {
+    if (dropped_ <= std::max(kFewDropped, size_ / 2)) return;
+    std::set<std::pair<std::int64_t, void*>> seen;
+    std::vector<Timer>& current = slots_[0][digit(now_, 0)];
+    current.erase(current.begin(), current.begin() + static_cast<std::ptrdiff_t>(std::exchange(next_, 0)));
+    size_ = 0;
+    for (std::size_t level = 0; level < kLevels; ++level) {
+      for (unsigned slot = 0; slot < kSlots; ++slot) {
+        if ((taken_[level] >> slot & 1) == 0) continue;
+        std::vector<Timer>& timers = slots_[level][slot];
+        std::erase_if(timers, [&](const Timer& timer) { return !used(timer) || !seen.emplace(timer.at, timer.of).second; });
+        size_ += timers.size();
+        if (timers.empty()) {
+          empty(level, slot);
+        } else {
+          timers.shrink_to_fit();
+        }
+      }
+    }
+    dropped_ = 0;
+  }
+
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return size_ * sizeof(Timer); }
 
@@ -67,6 +95,7 @@ class TimerWheel {
   static constexpr std::size_t kSlots = std::size_t{1} << kBits;
   static constexpr std::size_t kLevels = (64 + kBits - 1) / kBits;
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  static constexpr std::size_t kFewDropped = 1'000;
   static constexpr std::size_t kKept = 64;  // timers for which an empty slot keeps its memory
 
   // In the order of times, without a sign.
@@ -114,6 +143,7 @@ class TimerWheel {
   std::uint64_t now_ = 0;
   std::size_t next_ = 0;  // of the slot of `now_`, the first that wasn't taken yet
   std::size_t size_ = 0;
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace rayelastic

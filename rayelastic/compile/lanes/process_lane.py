@@ -4,7 +4,8 @@ By event time all happens in its order: a tuple waits until the watermark has co
 all tuples of its time. So what a key gives depends on the tuples alone. By the clock tuples come at once.
 
 What a key has, its timers and tuples that wait included, is one value of the state table, and goes where that goes. The
-heap of what is due is made anew whenever keys have come or gone with it.
+heap of what is due is made anew whenever keys have come or gone with it. A key of which nothing is left is freed behind
+the call; what its timers leave in the heap is dropped once it is most of the heap.
 """
 
 from __future__ import annotations
@@ -13,23 +14,21 @@ import collections
 import copy
 import heapq
 import itertools
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from rayelastic.compile.code.state import state_factory
+from rayelastic.compile.lanes.process_key import FOR_EVER, NEVER, Kept, Out
 from rayelastic.compile.lanes.python_lane import about, marked
 from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.records.time_values import TimeValues
 
-__all__ = ["KeyTable", "Out", "ProcessFunction", "why_moment", "why_tuple"]
+__all__ = ["KeyTable", "ProcessFunction", "why_moment", "why_tuple"]
 
 MOST_AFTER_END = 100_000  # timers that those of a key set once the input has ended: more go on for ever
 _AT_END, _AT_TIME, _POKED = -1, -2, -3  # what the engine calls for, in place of a port
-_TUPLE, _TIMER = 0, 1  # the order of what is due at the same time
-_NEVER = -sys.maxsize
-_FOR_EVER = sys.maxsize
+_TUPLE, _TIMER, _EXPIRY = 0, 1, 2  # the order of what is due at the same time
+_FEW_STALE = 1_000  # entries of the heap that may stay there though their timers are gone
 
 
 class KeyTable(Protocol):
@@ -48,81 +47,9 @@ class KeyTable(Protocol):
         """A value is about to be changed of which no tuple has come in this run: a checkpoint has it as it was."""
         ...
 
-
-class Kept:
-    """What there is of a key.
-
-    Args:
-        state: the user's.
-    """
-
-    __slots__ = ("gone", "key", "state", "timers", "waiting")
-
-    def __init__(self, state: Any) -> None:
-        self.gone = False  # forgotten, and nothing has come since
-        self.key: tuple[Any, ...] = ()
-        self.state = state
-        self.timers: set[int] = set()
-        self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and what the tuple has
-
-
-class Out:
-    """What a process may do for the key that it is called for.
-
-    Attributes:
-        time: that of the tuple, or of the timer; by the clock the time now. None in on_end.
-        ended: whether the input has ended, and only timers are left.
-    """
-
-    __slots__ = ("_after", "_function", "_kept", "_now", "_times", "ended", "given", "time")
-
-    def __init__(self, function: ProcessFunction, times: TimeValues) -> None:
-        self._function = function
-        self._times = times
-        self.given: list[Any] = []
-        self.ended = False
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """The values of the key fields."""
-        return self._kept.key
-
-    def give(self, item: Any) -> None:
-        """Send a tuple of the new schema, or a plain value for records of one field."""
-        self.given.append(item)
-
-    def timer(self, at: Any) -> None:
-        """Have on_time called at a time, written as those of the stream, or as seconds since 1970 by the clock.
-
-        A key has one timer for each time, however often it is asked for.
-
-        Raises:
-            ValueError: that time is over.
-        """
-        self._set(self._times.ticks(at))
-
-    def after(self, seconds: Any) -> None:
-        """Have on_time called so long after `time`: seconds, more than 0, or a timedelta."""
-        self._set(self._now + self._times.span(seconds))
-
-    def cancel(self, at: Any) -> None:
-        """Take a timer back; nothing happens if there is none for that time."""
-        self._kept.timers.discard(self._times.ticks(at))
-
-    def forget(self) -> None:
-        """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
-        self._kept.gone = True
-        self._kept.timers.clear()
-        self._kept.state = self._function.first()
-
-    def _set(self, ticks: int) -> None:
-        if ticks < self._after:
-            raise ValueError(f"a timer at {self._times.value(ticks)!r}, and it is {self.time!r} already")
-        self._function.note(ticks, self._kept)
-
-    def _at(self, kept: Kept, ticks: int, after: int) -> None:
-        self._kept, self._now, self._after = kept, ticks, after
-        self.time = self._times.value(ticks) if _NEVER < ticks < _FOR_EVER else None
+    def forget(self, values: list[Any]) -> None:
+        """Free the keys of values."""
+        ...
 
 
 class ProcessFunction:
@@ -142,6 +69,7 @@ class ProcessFunction:
     def __init__(self, process: KeyedProcess, clock: Callable[[], float]) -> None:
         self._instance = process.instance
         self._on_time = getattr(process.instance, "on_time", None)
+        self._in_ticks: bool = getattr(process.instance, "in_ticks", False)  # on_time gets ticks, which all times have
         self._on_end = getattr(process.instance, "on_end", None)
         self._clock = clock
         self._times = process.times
@@ -153,10 +81,14 @@ class ProcessFunction:
         self._field = 0 if process.time is None else names.index(process.time.field)
         self.first: Callable[[], Any] = state_factory(process.state) or dict
         self._due: list[tuple[int, int, int, Kept]] = []
+        self._stale = 0  # entries of it whose timers are gone
+        self._emptied: list[Kept] = []  # in this call, perhaps
+        self._ttl = process.ttl_ticks  # 0: none
+        self._since_first = process.ttl is not None and process.ttl.since == "first"
         self._numbers = itertools.count()
         self._changes = 0
         self._set_after_end: collections.Counter[int] = collections.Counter()  # by timers, by the id of what a key has
-        self._reached = _NEVER  # the watermark
+        self._reached = NEVER  # the watermark
         self._out = Out(self, self._times)
 
     def new(self) -> Kept:
@@ -182,6 +114,7 @@ class ProcessFunction:
             self._take_now(what, kept)
         else:
             self._take(what, kept, late)
+        self._free()
         return [given] if self._by_clock else [given, late]
 
     def note(self, ticks: int, kept: Kept) -> None:
@@ -193,6 +126,35 @@ class ProcessFunction:
             kept.timers.add(ticks)
             heapq.heappush(self._due, (ticks, _TIMER, next(self._numbers), kept))
 
+    def cancel(self, ticks: int, kept: Kept) -> None:
+        """Takes a timer back."""
+        if ticks in kept.timers:
+            kept.timers.discard(ticks)
+            self._stale += 1
+
+    def forget(self, kept: Kept) -> None:
+        """Takes all timers of a key back, and gives it its first state."""
+        self._stale += len(kept.timers) + (self._ttl > 0)
+        kept.gone = True
+        kept.timers.clear()
+        kept.state = self.first()
+        self._emptied.append(kept)
+
+    def _free(self) -> None:
+        """Frees the keys of which nothing is left, and drops entries of the heap whose timers are gone."""
+        if self._emptied:
+            self.keys.forget([kept for kept in self._emptied if kept.is_empty])
+            self._emptied.clear()
+        if self._stale > max(_FEW_STALE, len(self._due) // 2):
+            entries: dict[tuple[int, int, int], tuple[int, int, int, Kept]] = {}
+            for entry in sorted(self._due):
+                ticks, what, number, kept = entry
+                expires = ticks == kept.expires and not kept.gone
+                if what == _TUPLE or (ticks in kept.timers if what == _TIMER else expires):
+                    entries.setdefault((ticks, number if what == _TUPLE else -what, id(kept)), entry)
+            self._due = list(entries.values())  # in order, which a heap is in, too
+            self._stale = 0
+
     def _take(self, tuples: Sequence[Any], keys: Sequence[Kept], late: list[Any]) -> None:
         for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):
             try:
@@ -203,6 +165,7 @@ class ProcessFunction:
             if ticks <= self._reached:
                 if not (self._takes_late and self._take_late(item, ticks, kept, index)):
                     late.append(item)
+                    self._emptied.append(kept)
                 continue
             kept.key = kept.key or self._key(item)
             number = next(self._numbers)
@@ -212,20 +175,23 @@ class ProcessFunction:
     def _take_late(self, item: Any, ticks: int, kept: Kept, index: int) -> bool:
         """Asks whether a tuple behind the watermark is taken; at once, whatever else is due."""
         kept.key = kept.key or self._key(item)
-        kept.gone = False
+        was_gone, kept.gone = kept.gone, False
         self._out._at(kept, ticks, self._reached + 1)
         try:
-            return bool(self._instance.on_late(item, kept.state, self._out, self._reached))
+            taken = bool(self._instance.on_late(item, kept.state, self._out, self._reached))
         except Exception as error:
             marked(error, index)
             raise
+        if not taken:
+            kept.gone = was_gone
+        return taken
 
     def _take_now(self, tuples: Sequence[Any], keys: Sequence[Kept]) -> None:
         for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):
             now = self._now()
             self._run(now)
             kept.key = kept.key or self._key(item)
-            kept.gone = False
+            self._touch(kept, now)
             self._out._at(kept, now, now)
             try:
                 self._instance.on_tuple(item, kept.state, self._out)
@@ -238,10 +204,10 @@ class ProcessFunction:
         due, out = self._due, self._out
         while due and due[0][0] <= until:
             ticks, what, number, kept = heapq.heappop(due)
-            self.keys.will_change(kept)
             if what == _TUPLE:
+                self.keys.will_change(kept)
                 _, values = kept.waiting.pop(number)
-                kept.gone = False
+                self._touch(kept, ticks)
                 out._at(kept, ticks, ticks)
                 item = self._type(*values)
                 try:
@@ -249,14 +215,41 @@ class ProcessFunction:
                 except Exception as error:
                     about(error, item)
                     raise
+            elif what == _EXPIRY:
+                if ticks == kept.expires and not kept.gone:
+                    self._expire(kept)
             elif ticks in kept.timers:
+                self.keys.will_change(kept)
                 kept.timers.discard(ticks)
                 out._at(kept, ticks, ticks + 1)
                 assert self._on_time is not None
                 left = len(kept.timers)
-                self._on_time(out.time, kept.state, out)
+                self._on_time(ticks if self._in_ticks else out.time, kept.state, out)
                 if out.ended and len(kept.timers) > left:
                     self._look_for_an_end(kept, len(kept.timers) - left)
+
+    def _touch(self, kept: Kept, now: int) -> None:
+        """A tuple of a key comes."""
+        fresh, kept.gone = kept.gone, False
+        if fresh or not self._since_first:
+            kept.touched = now
+        if fresh and self._ttl:
+            self._will_expire(kept)
+
+    def _will_expire(self, kept: Kept) -> None:
+        """Has a key be looked at behind all that is due at the last tick of its time to live."""
+        kept.expires = kept.touched + self._ttl
+        heapq.heappush(self._due, (kept.expires, _EXPIRY, next(self._numbers), kept))
+
+    def _expire(self, kept: Kept) -> None:
+        """Forgets a key that wasn't touched for its time to live; at the end of the input, its later timers alone."""
+        self.keys.will_change(kept)
+        if kept.touched + self._ttl > kept.expires:
+            self._will_expire(kept)
+        elif self._out.ended and not kept.waiting:
+            kept.timers.clear()
+        else:
+            self.forget(kept)
 
     def _look_for_an_end(self, kept: Kept, added: int) -> None:
         self._set_after_end[id(kept)] += added
@@ -275,19 +268,21 @@ class ProcessFunction:
         if self._on_end is None:
             return
         for kept in self.keys.values():
-            if kept.key and not kept.gone:  # not all of its tuples were late
+            if not kept.gone:
                 self.keys.will_change(kept)
-                self._out._at(kept, _FOR_EVER, _FOR_EVER)
+                self._out._at(kept, FOR_EVER, FOR_EVER)
                 self._on_end(kept.state, self._out)
 
     def _recollect(self) -> None:
         """Finds out anew what is due, of the keys that there are now."""
-        self._due = []
+        self._due, self._stale = [], 0
         for kept in self.keys.values():
             waiting = [kept.waiting[number] for number in sorted(kept.waiting)]
             kept.waiting = {next(self._numbers): item for item in waiting}
             self._due += [(ticks, _TUPLE, number, kept) for number, (ticks, _) in kept.waiting.items()]
             self._due += [(ticks, _TIMER, next(self._numbers), kept) for ticks in kept.timers]
+            if self._ttl and not kept.gone:
+                self._will_expire(kept)
         heapq.heapify(self._due)
 
     def _key(self, item: Any) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.operators.aligned import Aligned
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.joins.by_key import SUFFIX, Matching, cross_join, join
 from rayelastic.graph.operators.joins.enrichment import TABLE_SUFFIX, enrich
@@ -103,7 +104,7 @@ class JoinMethods(CrossMethods[StreamT]):
         *,
         keep: Literal["latest", "first", "all"] | None = None,
         within: Seconds | tuple[Seconds, Seconds] | None = None,
-        window: Seconds | None = None,
+        window: Seconds | Aligned | None = None,
         how: Literal["inner", "left", "right", "full"] | None = None,
         by: Literal["arrival"] | None = None,
         symmetric: bool = False,
@@ -131,7 +132,8 @@ class JoinMethods(CrossMethods[StreamT]):
             keep: which tuples of the right are kept, by event time or by arrival: 'latest', the default; 'first'; or
                 'all', without end, as they were.
             within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
-            window: instead: with all right tuples in the same tumbling window of so many seconds.
+            window: instead: with all right tuples in the same tumbling window of so many seconds; a rel.Aligned says
+                where windows start, or has windows of days.
             how: 'inner'; 'left': also emit tuples without a match, the right's fields being None; 'right': right tuples
                 without a match, likewise but for the keys, once nothing can match them any more; 'full': both. 'right'
                 and 'full' not as of a time, and the stream has no event time then until it is given one. By default

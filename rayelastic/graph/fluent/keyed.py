@@ -132,6 +132,7 @@ class KeyedMethods(StreamBase[StreamT]):
         *,
         schema: object,
         state: Callable[[], Any] | None = None,
+        ttl: Lifetime | None = None,
         clock: bool = False,
         lane: LaneChoice = "auto",
     ) -> StreamT:
@@ -154,6 +155,8 @@ class KeyedMethods(StreamBase[StreamT]):
             schema: of what it gives, see Schema.of.
             state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
                 callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
+            ttl: seconds, or a timedelta, without a tuple of a key after which it is forgotten as by `out.forget()`;
+                None: never. As of ``map``, but for since='change'. At the end of the input no key is forgotten.
             clock: whether it goes by the clock although there is an event time.
             lane: 'auto', 'compiled' or 'python'. Compiled are methods that `map` with state= would compile, with a
                 NamedTuple class as state=.
@@ -181,7 +184,7 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('b', 90), ('a', 110), ('a', 260)]
         """
-        return self._declare_timely(process(self._upstream, name, cls, schema, state, clock, lane))
+        return self._declare_timely(process(self._upstream, name, cls, schema, state, ttl, clock, lane))
 
     def match(
         self, name: str, pattern: Pattern, *, how: Literal["inner", "left"] = "inner", lane: LaneChoice = "auto"

@@ -20,6 +20,7 @@ from rayelastic.graph.fluent.passages import PassageMethods
 from rayelastic.graph.fluent.stages import StageMethods
 from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.fluent.windowed import WindowedStream
+from rayelastic.graph.operators.aligned import Aligned
 from rayelastic.graph.operators.composition import class_operator
 from rayelastic.graph.operators.joins.merge import merge_by_time
 from rayelastic.graph.operators.windows import session, window
@@ -130,12 +131,15 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         *,
         count: int | None = None,
         seconds: Seconds | None = None,
+        days: int | None = None,
         slide: Seconds | None = None,
         rest: bool | None = None,
         within: Seconds | None = None,
         assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None = None,
         lateness: Seconds | None = None,
         clock: bool = False,
+        align_to: object = None,
+        zone: str | None = None,
     ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
@@ -143,8 +147,10 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
             count: tuples in a window; it is given when it is full.
             seconds: or: length of a window in event time, or a timedelta; windows start at multiples of `slide`, and
                 are given when the watermark has passed their end.
-            slide: tuples or seconds from the start of one window to that of the next; as long as a window by default.
-                Shorter: windows overlap. Longer: tuples between windows are left out.
+            days: or: length of a window in whole days of a zone, from midnight to midnight, also where its clocks
+                change and a day has 23 or 25 hours.
+            slide: tuples, seconds or days from the start of one window to that of the next; as long as a window by
+                default. Shorter: windows overlap. Longer: tuples between windows are left out.
             rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
                 more, which isn't full; true by default where windows don't overlap.
             within: with count: a batch is also given so long after its first tuple, in event time, or by the clock
@@ -156,9 +162,12 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
                 the place of what was given before, and have no event time until the stream is given one.
             clock: of windows by time: whether they go by the clock, in which there are no late tuples; `start` and
                 `end` are seconds since 1970 then. Such windows are folded, reduced or processed.
+            align_to: with seconds: a time at which a window starts, of the type of the event time; 1970 by default.
+                With days: a date on which one starts; a Monday by default, so that seven days are a week.
+            zone: of the days, such as 'Europe/Berlin'; by default that of the event time, else UTC.
 
         Raises:
-            GraphError: none of count, seconds and assign, or several; too small; no event time.
+            GraphError: none of count, seconds, days and assign, or several; too small; no event time; no such zone.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("moving")
@@ -169,7 +178,17 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
         """
-        framed = window(self._upstream, count, seconds, slide, rest, within, assign, lateness, clock)
+        framed = window(
+            self._upstream,
+            count,
+            Aligned(seconds=seconds, days=days, align_to=align_to, zone=zone),
+            slide,
+            rest,
+            within,
+            assign,
+            lateness,
+            clock,
+        )
         return WindowedStream(self, framed, self._declare_timely)
 
     def session(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from rayelastic.errors import GraphError, LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import TimeInfo
+from rayelastic.graph.records.time_info import Lifetime, TimeInfo, TimeToLive
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds, check_state, lane_of
@@ -54,6 +54,7 @@ class KeyedProcess:
         what: it is, in words; by default what class the object is of.
         output_time: the event time of what it gives; None: that of its input, where that is kept.
         lateness: ticks behind the watermark up to which it is asked whether it takes a tuple, by `on_late`.
+        ttl: after how long without a tuple it forgets a key.
     """
 
     instance: Any
@@ -66,6 +67,7 @@ class KeyedProcess:
     what: str = ""
     output_time: TimeInfo | None = None
     lateness: int = 0
+    ttl: TimeToLive | None = None
 
     @property
     def lane(self) -> Lane:
@@ -77,12 +79,20 @@ class KeyedProcess:
         """How it goes, in words."""
         of = "the clock" if self.time is None else f"the event time, {self.time.field}"
         what = self.what or f"an object of class {type(self.instance).__name__}"
-        return f"{what}, timers by {of}; {self.why}".removesuffix("; ")
+        ttl = "" if self.ttl is None else f", keys forgotten after {self.ttl_ticks} {self.times.time.unit}"
+        return f"{what}, timers by {of}{ttl}; {self.why}".removesuffix("; ")
 
     @property
     def state_schema(self) -> Schema | None:
         """Of the state of a key where it has a fixed layout."""
         return None if self.code is None else self.code.state_schema
+
+    @property
+    def ttl_ticks(self) -> int:
+        """The time to live in ticks of its times, 0 for none; by the clock one more, as a tick begins there, too."""
+        if self.ttl is None:
+            return 0
+        return self.ttl.ticks if self.time is not None else self.ttl.ticks * self.times.ticks_per_second // 10**9 + 1
 
     @property
     def times(self) -> TimeValues:
@@ -91,7 +101,14 @@ class KeyedProcess:
 
 
 def process(
-    up: Upstream, name: str, cls: object, schema: object, state: Callable[[], Any] | None, clock: object, lane: object
+    up: Upstream,
+    name: str,
+    cls: object,
+    schema: object,
+    state: Callable[[], Any] | None,
+    ttl: Lifetime | None,
+    clock: object,
+    lane: object,
 ) -> OperatorSpec:
     """See ``KeyedStream.process``."""
     with NewOperator(name, up.operators) as location:
@@ -105,12 +122,15 @@ def process(
         time = None if clock else up.event_time
         late = (OutputPort(LATE, up.schema, optional=True),) if time is not None else ()
         gives = Schema.of(schema)
+        lives = up.time_to_live(ttl, None, clock=time is None)
+        if lives is not None and lives.since == "change":
+            raise GraphError("nobody sees whether a method changes its state", way_out="Use since='last', or 'first'")
         request = ProcessRequest(name, instance, up.schema, gives, up.keys, state or dict, time, location)
         return up.operator(
             name,
             OperatorKind.PROCESS,
             StateKind.PARTITIONED,
-            _in_lane(up, request, lane_of(lane)),
+            replace(_in_lane(up, request, lane_of(lane)), ttl=lives),
             location,
             (OutputPort(OUT, gives), *late),
             keys=up.keys,

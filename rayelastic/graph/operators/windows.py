@@ -6,7 +6,7 @@ native_sched/include/rayelastic/operators/time/window.hpp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -20,9 +20,11 @@ from rayelastic.graph.operators.aggregates import (
     aggregated_schema,
     expanded,
 )
+from rayelastic.graph.operators.aligned import Aligned, ticks_of
+from rayelastic.graph.records.days import Days
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
-from rayelastic.graph.records.time_info import Seconds, TimeInfo
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Seconds, TimeInfo
 from rayelastic.graph.records.time_values import CLOCK
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
@@ -62,6 +64,8 @@ class Window:
         gap: of sessions whose tuples say theirs: of a tuple, in seconds.
         assign: of windows that a function tells: of a tuple, pairs of start and end.
         lateness: ticks of event time for which a window that was given still takes tuples, and is given again.
+        offset: ticks from 1970 to where a window starts, less than a slide; of windows by time.
+        zone: in whose days size, slide and offset are counted; '': in none.
     """
 
     kind: WindowKind
@@ -73,11 +77,23 @@ class Window:
     gap: Callable[[Any], Seconds] | None = None
     assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None = None
     lateness: int = 0
+    offset: int = 0
+    zone: str = ""
 
     def __str__(self) -> str:
         late = f", open for {self._span(self.lateness)} more" if self.lateness else ""
         clock = ", by the clock" if self.by_clock else ""
-        return f"{self._what}{clock}{late}"
+        offset = f", {self._span(self.offset)} after others" if self.offset else ""
+        zone = f", by days of {self.zone}" if self.zone else ""
+        return f"{self._what}{offset}{zone}{clock}{late}"
+
+    def spans(self, at: int) -> Iterator[tuple[int, int]]:
+        """Find the windows of a time, the last one first; of windows by time."""
+        days = Days(self.zone, TICKS_PER_SECOND[(self.time or CLOCK).unit]) if self.zone else None
+        counted = (at if days is None else days.counted(at)) - self.offset
+        for start in range(counted - counted % self.slide, counted - self.size, -self.slide):
+            bounds = (start + self.offset, start + self.offset + self.size)
+            yield bounds if days is None else (days.time(bounds[0]), days.time(bounds[1]))
 
     @property
     def by_clock(self) -> bool:
@@ -144,7 +160,7 @@ def output_time(window: Window) -> TimeInfo | None:
 def window(
     up: Upstream,
     count: int | None,
-    seconds: Seconds | None,
+    wanted: Aligned,
     slide: Seconds | None,
     rest: bool | None,
     within: Seconds | None,
@@ -154,12 +170,14 @@ def window(
 ) -> Window:
     """See ``Stream.window``."""
     with declaring(up.called, caller_location()):
-        if [count, seconds, assign].count(None) != 2:
+        if [count, wanted.seconds, wanted.days, assign].count(None) != 3:
             raise GraphError(
-                "a window has a count or seconds, or a function assigns it",
-                way_out="Write .window(count=...), .window(seconds=...) or .window(assign=...)",
+                "a window has a count, seconds or days, or a function assigns it",
+                way_out="Write .window(count=...), .window(seconds=...), .window(days=...) or .window(assign=...)",
             )
-        by_time = seconds is not None or assign is not None
+        by_time = count is None
+        if not (wanted.align_to is None and wanted.zone is None) and (assign is not None or not by_time):
+            raise GraphError("align_to and zone are for windows of seconds or days", way_out="Leave them out")
         if lateness is not None and (clock or not by_time):
             raise GraphError(
                 "lateness is for windows by event time", way_out="By count, or by the clock, no tuple is late"
@@ -174,11 +192,10 @@ def window(
             raise GraphError("rest is for windows by count", way_out="Windows by time are all given at the end")
         time = None if clock else _time_of(up, "a window by time")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
-        if seconds is None:
+        if assign is not None:
             return _assigned(assign, slide, time, late)
-        size = (time or CLOCK).ticks(seconds, "seconds")
-        every = size if slide is None else (time or CLOCK).ticks(slide, "slide")
-        return Window(WindowKind.TIME, size, every, time, lateness=late)
+        at = ticks_of(up, time, wanted, slide)
+        return Window(WindowKind.TIME, at.size, at.slide, time, lateness=late, offset=at.offset, zone=at.zone)
 
 
 def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: int) -> Window:

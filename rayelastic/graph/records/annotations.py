@@ -91,6 +91,9 @@ def _of_data_type(kind: DataType) -> Form | None:
 
 def _of_generic(origin: object, arguments: tuple[Any, ...], inside: tuple[type, ...]) -> Form | None:
     if origin is typing.Annotated:
+        zone = next((said for said in arguments[1:] if isinstance(said, dt.tzinfo)), None)
+        if zone is not None and form_of(arguments[0], inside) == plain_form(DataType.TIMESTAMP.default_format):
+            return plain_form(f"tsu:{_name_of(zone)}")
         said = [form for form in map(form_of, arguments[1:]) if form is not None]
         return said[0] if said else form_of(arguments[0], inside)
     if origin is typing.Literal:
@@ -107,6 +110,18 @@ def _of_generic(origin: object, arguments: tuple[Any, ...], inside: tuple[type, 
             return None
         return map_form(key, value, nullable=nullable)
     return None
+
+
+def _name_of(zone: dt.tzinfo) -> str:
+    """As Arrow has it: the key of a ZoneInfo, UTC, or an offset of hours and minutes."""
+    offset = zone.utcoffset(None)
+    name = getattr(zone, "key", None) or ("UTC" if offset == dt.timedelta() else None)
+    if name is None and offset is not None and not offset % dt.timedelta(minutes=1):
+        minutes = abs(offset) // dt.timedelta(minutes=1)
+        name = f"{'-' if offset < dt.timedelta() else '+'}{minutes // 60:02}:{minutes % 60:02}"
+    if name is None:
+        raise SchemaError(f"{zone!r} is no time zone with a name", way_out="Give datetime.UTC or a zoneinfo.ZoneInfo")
+    return str(name)
 
 
 _NO_KEYS = (DataType.LIST, DataType.MAP, DataType.JSON, DataType.STRUCT)

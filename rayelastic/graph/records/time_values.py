@@ -9,9 +9,9 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.days import zone_of
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 
@@ -50,7 +50,7 @@ class TimeValues:
         if field.type is not DataType.TIMESTAMP:
             return cls(time, float if field.type.is_float else int)
         _, *zone = parsed_format(field.format)[2]
-        return cls(time, dt.datetime, _zone(zone[0]) if zone else None)
+        return cls(time, dt.datetime, zone_of(zone[0]) if zone else None)
 
     @property
     def ticks_per_second(self) -> int:
@@ -71,20 +71,33 @@ class TimeValues:
             since = value - (_EPOCH if self.zone is not None else _EPOCH.replace(tzinfo=None))
             ticks = since // _MICROSECOND * TICKS_PER_SECOND[self.time.unit] // 1_000_000
         elif self.kind is float:
-            ticks = math.floor(value * TICKS_PER_SECOND[self.time.unit])
+            ticks = _floor(value, TICKS_PER_SECOND[self.time.unit])
         else:
             ticks = value
         return int(ticks) + self.time.shift
 
     def value(self, ticks: int) -> Any:
-        """The time of some ticks."""
+        """The time of some ticks.
+
+        Raises:
+            ValueError: it is none that a datetime can hold.
+        """
         at = ticks - self.time.shift
         if self.kind is int:
             return at
         if self.kind is float:
             return at / TICKS_PER_SECOND[self.time.unit]
-        made = _EPOCH + at * 1_000_000 // TICKS_PER_SECOND[self.time.unit] * _MICROSECOND
-        return made.replace(tzinfo=None) if self.zone is None else made.astimezone(self.zone)
+        micros, rest = divmod(at * 1_000_000, TICKS_PER_SECOND[self.time.unit])
+        if rest:
+            raise ValueError(f"{at} ns since 1970 are no datetime: one has microseconds. Give the event time in us")
+        try:
+            made = _EPOCH + micros * _MICROSECOND
+            return made.replace(tzinfo=None) if self.zone is None else made.astimezone(self.zone)
+        except OverflowError:
+            raise ValueError(
+                f"{at} {self.time.unit} since 1970 are no datetime, which has years 1 to 9999: "
+                "give the event time as a number"
+            ) from None
 
     def span(self, seconds: Any) -> int:
         """The ticks of a length of time: seconds, or a timedelta; no fewer than it has.
@@ -100,9 +113,9 @@ class TimeValues:
         return nearest if math.isclose(exact, nearest, rel_tol=1e-12) else math.ceil(exact)
 
 
-def _zone(name: str) -> dt.tzinfo:
-    if name[0] in "+-":
-        offset = dt.datetime.strptime(name, "%z").utcoffset()
-        assert offset is not None
-        return dt.timezone(offset)
-    return ZoneInfo(name)
+def _floor(seconds: float, per_second: int) -> int:
+    """The ticks of seconds, rounded down: the most that, written as seconds, are no more (as in time_field.hpp)."""
+    ticks = math.floor(seconds * per_second)
+    if (ticks + 1) / per_second <= seconds:
+        return ticks + 1
+    return ticks - 1 if ticks / per_second > seconds else ticks

@@ -115,12 +115,13 @@ class Upstream:
         inputs = (InputPort(IN, self.schema, self.inputs, keys), *others)
         return OperatorSpec(name, kind, inputs, outputs, state_kind, body, location, on_error, ttl)
 
-    def time_to_live(self, ttl: object, lacks: str | None) -> TimeToLive | None:
+    def time_to_live(self, ttl: object, lacks: str | None, *, clock: bool = False) -> TimeToLive | None:
         """Check what an operator was given as ttl=; None if that is nothing.
 
         Args:
             ttl: seconds, a timedelta, or a Ttl.
             lacks: what it would need to have a time to live, in words; None: nothing.
+            clock: whether it goes by the clock although there is an event time.
 
         Raises:
             GraphError: it lacks something, or it is no time, or not above 0.
@@ -133,7 +134,7 @@ class Upstream:
         if since not in get_args(Since):
             raise GraphError(f"ttl counts since={shown(since)}", way_out="Choose 'last', 'first' or 'change'")
         ttl = ttl.seconds if isinstance(ttl, Ttl) else ttl
-        time = self.event_time
+        time = None if clock else self.event_time
         if time is not None:
             return TimeToLive(time.ticks(ttl, "ttl"), time, since)
         ticks = round(seconds_of(ttl, "ttl") * TICKS_PER_SECOND[_CLOCK_UNIT])

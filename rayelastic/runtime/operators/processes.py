@@ -63,4 +63,5 @@ def _compiled(spec: OperatorSpec, body: KeyedProcess) -> _native.Operator:
         body.times.ticks_per_second,
         (partial(why_tuple, body), partial(why_moment, body)),
         loaded.owner,
+        (body.ttl_ticks, body.ttl is not None and body.ttl.since == "first"),
     )

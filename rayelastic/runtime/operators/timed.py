@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rayelastic import _native
 from rayelastic.graph.operators.event_time import EventTime
@@ -10,6 +10,7 @@ from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
 from rayelastic.graph.operators.windows import Window, Windowing
+from rayelastic.graph.records.days import runs_of
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import match_operator, native_aggregates
@@ -22,13 +23,41 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
 
-NativeWindow = tuple[str, int, int, str, int, bool, int]  # kind, size, slide, time field, its shift, rest, lateness
+NativeTimes = tuple[int, list[tuple[int, int]], int]  # offset, runs of days of 24 hours, ticks of a second
+
+
+class NativeWindow(NamedTuple):
+    """A window as the native layer takes it, but for the days of its zone."""
+
+    kind: str
+    size: int
+    slide: int
+    field: str
+    shift: int
+    rest: bool
+    lateness: int
+    offset: int = 0
+    zone: str = ""
+    ticks_per_second: int = 1
+
+    @property
+    def times(self) -> NativeTimes:
+        """How its times are counted."""
+        return native_times(self.offset, self.zone, self.ticks_per_second)
 
 
 def native_window(window: Window) -> NativeWindow:
     """A window as the native layer takes it."""
-    field, shift = ("", 0) if window.time is None else (window.time.field, window.time.shift)
-    return window.kind.value, window.size, window.slide, field, shift, window.rest, window.lateness
+    time = window.time or TimeInfo("", "us")
+    return NativeWindow(
+        window.kind.value, window.size, window.slide, time.field, time.shift, window.rest, window.lateness,
+        window.offset, window.zone, TICKS_PER_SECOND[time.unit],
+    )  # fmt: skip
+
+
+def native_times(offset: int, zone: str, ticks_per_second: int) -> NativeTimes:
+    """How times of windows are counted, as the native layer takes it."""
+    return offset, list(runs_of(zone)) if zone else [], ticks_per_second
 
 
 def _event_time(spec: OperatorSpec) -> _native.Operator:
@@ -55,7 +84,8 @@ def _window(spec: OperatorSpec) -> _native.Operator:
         native_schema(spec.input_schema),
         native_schema(spec.output_schema),
         list(spec.keys),
-        *native_window(body.window),
+        *native_window(body.window)[:7],
+        native_window(body.window).times,
         native_aggregates(body.aggregates),
         own_aggregate(spec.name, body.own),
     )
@@ -85,6 +115,7 @@ def _join(spec: OperatorSpec) -> _native.Operator:
         body.how.of_left,
         body.how.of_right,
         body.symmetric,
+        native_times(body.offset, body.zone, TICKS_PER_SECOND[left_time.unit or "s"]),
     )
 
 

@@ -296,10 +296,9 @@ def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     if shape.window is None:
         final = _native.Operator.aggregate("state", native_schema(takes), native_schema(gives), keys, made)
     else:
-        kind, size, slide, field, shift, _, late = shape.window
-        rest = True  # of windows by count also those that aren't full
+        window = shape.window._replace(rest=True)  # of windows by count also those that aren't full
         final = _native.Operator.window(
-            "state", native_schema(takes), native_schema(gives), keys, kind, size, slide, field, shift, rest, late, made
+            "state", native_schema(takes), native_schema(gives), keys, *window[:7], window.times, made
         )
     state = final.state
     assert state is not None

@@ -141,8 +141,12 @@ class Shape:
 def _window(held: Sequence[Any] | None) -> NativeWindow | None:
     if held is None:
         return None
-    kind, size, slide, field, shift, rest, lateness = held
-    return str(kind), int(size), int(slide), str(field), int(shift), bool(rest), int(lateness)
+    kind, size, slide, field, shift, rest, lateness, *times = held
+    offset, zone, per_second = times or (0, "", 1)
+    return NativeWindow(
+        str(kind), int(size), int(slide), str(field), int(shift), bool(rest), int(lateness),
+        int(offset), str(zone), int(per_second),
+    )  # fmt: skip
 
 
 def _columns(held: Iterable[Sequence[Any]]) -> Columns:

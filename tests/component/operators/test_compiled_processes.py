@@ -43,7 +43,7 @@ class Program:
 
     def on_tuple(self, t: Row, state: Seen, out: rel.Out) -> None:
         state.seen += 1  # type: ignore[misc]
-        out.give(Told(t.key, "tuple", out.time, state.seen))  # type: ignore[arg-type]
+        out.give(Told(t.key, "tuple", out.time, state.seen))
         if t.wait > 0:
             out.after(t.wait)
         elif t.wait < 0:
@@ -125,7 +125,7 @@ class Remembers:
         if t.text == "forget":
             out.forget()
         else:
-            out.give(Line(t.who, out.time, f"{state.text} then {t.text}"))  # type: ignore[arg-type]
+            out.give(Line(t.who, out.time, f"{state.text} then {t.text}"))
             state.text = t.text  # type: ignore[misc]
             out.timer(t.at + 0.5)
 
@@ -160,7 +160,7 @@ class Clocked:
     """By the clock: tells of itself as soon as its time has come."""
 
     def on_tuple(self, t: Row, state: Rested, out: rel.Out) -> None:
-        state.since = out.time  # type: ignore[assignment, misc]
+        state.since = out.time
         out.after(0.01)
         out.after(3600)
 

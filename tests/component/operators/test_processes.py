@@ -33,7 +33,7 @@ class Program:
 
     def on_tuple(self, t: Row, state: dict[str, int], out: rel.Out) -> None:
         state["seen"] = state.get("seen", 0) + 1
-        out.give(Told(t.key, "tuple", out.time, state["seen"]))  # type: ignore[arg-type]
+        out.give(Told(t.key, "tuple", out.time, state["seen"]))
         if t.wait > 0:
             out.after(t.wait)
         elif t.wait < 0:

@@ -6,7 +6,6 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -132,6 +131,7 @@ def test_a_side_that_ends_is_read_first_and_alone_is_kept() -> None:
     topology = topology_of(rel.rows(many, LEFT), rel.rows(R, RIGHT), 1, "left")
     result = rel.run(topology, ONE)
     assert [row[2] for row in result["out"]] == list(itertools.chain.from_iterable((n, n) for n in range(20_000)))
-    assert "joined keeps its right side, which is read first: left begins when it has ended" in topology.explain().replace(
-        "\n          ", " "
+    assert (
+        "joined keeps its right side, which is read first: left begins when it has ended"
+        in topology.explain().replace("\n          ", " ")
     )

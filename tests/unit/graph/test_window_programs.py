@@ -40,21 +40,21 @@ class Out:
 
     def __init__(self, state: dict[Any, Any]) -> None:
         self.state = state
-        self.time = 0
+        self.ticks = 0
         self.given: list[Any] = []
         self.timers: list[int] = []
 
     def give(self, item: Any) -> None:
         self.given.append(item)
 
-    def timer(self, time: int) -> None:
+    def wake(self, time: int) -> None:
         self.timers.append(time)
 
     def forget(self) -> None:
         self.state.clear()
 
     def at(self, time: int) -> Out:
-        self.time = time
+        self.ticks = time
         self.given, self.timers = [], []
         return self
 

@@ -17,7 +17,9 @@ def joined(**how: Any) -> rel.Topology:
     topology = rel.Topology("joined")
     trades = topology.source("trades", rel.rows([], schema=TRADE)).key_by("item")
     quotes = topology.source("quotes", rel.rows([], schema=QUOTE)).key_by("code")
-    trades.join("bargains", quotes, **({"how": "inner"} | how)).key_by("item").aggregate("n", n=rel.count()).sink("out", rel.count())
+    trades.join("bargains", quotes, **({"how": "inner"} | how)).key_by("item").aggregate("n", n=rel.count()).sink(
+        "out", rel.count()
+    )
     return topology
 
 

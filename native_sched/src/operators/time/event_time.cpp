@@ -21,6 +21,7 @@ struct EventTime final : TimedState {
   std::int64_t announced = kNoWatermark;
   Clock::time_point active = Clock::now();  // when the last record came; only with `idleness`
   bool idle = false;                        // and nobody waits for it
+  std::string beyond;                       // what is said of a time that windows couldn't be counted with
 
   EventTime(TimeField field, std::int64_t late, std::size_t record_size, Idleness when)
       : time(field), lateness(late), stride(record_size), idleness(when) {}
@@ -68,6 +69,10 @@ std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* 
   };
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t time = event.time.of(records + static_cast<std::size_t>(i) * event.stride);
+    if (time <= -kLatestTime || time >= kLatestTime) {
+      context->fail(event.beyond);
+      return REL_FAILED(i);
+    }
     if (time <= event.watermark() && event.watermark() > event.announced) {
       if (!send(i)) return REL_STOPPED;
       event.announce(context);
@@ -93,6 +98,9 @@ OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> sch
   };
   spec.commanded = idleness.after.count() > 0;
   auto event = std::make_shared<EventTime>(TimeField(*schema, field), lateness, schema->record_size(), idleness);
+  event->beyond =
+      "ValueError: the event time in field '" + field +
+      "' is no number, or 2**62 of its units or more from 1970 (146 years of nanoseconds). Filter such tuples out, or use a coarser unit";
   spec.store = event;
   spec.state = std::move(event);
   spec.input = schema;

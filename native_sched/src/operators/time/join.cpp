@@ -64,18 +64,23 @@ struct Join final : TimedState {
   [[nodiscard]] bool is_of_pairs() const noexcept { return options.kind == JoinKind::Pairs; }
   [[nodiscard]] bool keeps_lefts() const noexcept { return options.symmetric || is_of_pairs(); }
   [[nodiscard]] bool saves_matched() const noexcept { return options.right_outer || is_of_pairs(); }
+  // Where the window of a time starts, as times are counted.
+  [[nodiscard]] std::int64_t window_of(std::int64_t at) const noexcept {
+    return floor_divide(options.times.counted(at), options.before) * options.before;
+  }
   // Times of right records that match a left one, both included.
   [[nodiscard]] std::int64_t first_match(std::int64_t at) const noexcept {
-    return options.kind == JoinKind::Window ? floor_divide(at, options.before) * options.before : at - options.before;
+    return options.kind == JoinKind::Window ? options.times.uncounted(window_of(at)) : at - options.before;
   }
   [[nodiscard]] std::int64_t last_match(std::int64_t at) const noexcept {
     if (!is_bounded()) return at;
-    return options.kind == JoinKind::Window ? first_match(at) + options.before - 1 : at + options.after;
+    return options.kind == JoinKind::Window ? options.times.uncounted(window_of(at) + options.before) - 1 : at + options.after;
   }
   // How far what comes out may be behind the watermark.
   [[nodiscard]] std::int64_t delay() const noexcept {
     if (!is_bounded()) return 0;
-    return options.kind == JoinKind::Window ? options.before - 1 : options.after;
+    if (options.kind != JoinKind::Window) return options.after;
+    return options.before - 1 + (options.times.days.has_value() ? options.times.days->ticks() : 0);
   }
   // The watermark at which no left record can match a right one any more.
   [[nodiscard]] std::int64_t end_of(std::int64_t right_at) const noexcept {
@@ -118,8 +123,8 @@ struct Join final : TimedState {
   // Gives a record with all that there are of the other side, and keeps it in `pool`, if there is one; `alone`: without a match it is given
   // at once. False: stop.
   template <typename Give>
-  [[nodiscard]] bool pair(const StringView& wanted, const std::byte* record, RecordPool* pool, bool alone, std::vector<KeptRecord> Key::* mine,
-                          std::vector<KeptRecord> Key::* others, const Give& give_with) {
+  [[nodiscard]] bool pair(const StringView& wanted, const std::byte* record, RecordPool* pool, bool alone,
+                          std::vector<KeptRecord> Key::* mine, std::vector<KeptRecord> Key::* others, const Give& give_with) {
     void* slot = nullptr;
     if (pool != nullptr) {
       table.lookup_keys(&wanted, 1, &slot);
@@ -254,6 +259,7 @@ struct Join final : TimedState {
     std::uint64_t digest = hash_of(rights.layout() ^ static_cast<std::uint64_t>(options.kind));
     if (is_timed()) digest = hash_of(hash_of(digest ^ left_time->form()) ^ right_time->form());
     digest = hash_of(hash_of(digest ^ static_cast<std::uint64_t>(options.before)) ^ static_cast<std::uint64_t>(options.after));
+    digest ^= options.times.form();
     if (options.right_outer) digest = hash_of(digest ^ 1);
     return keeps_lefts() ? hash_of(digest ^ lefts.layout()) : digest;
   }
@@ -374,6 +380,7 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
   if (options.before < (options.kind == JoinKind::Window ? 1 : 0) || options.before > kLongestSpan || options.after < 0 ||
       options.after > kLongestSpan)
     throw std::invalid_argument("the times of a join are negative or too long");
+  if (options.kind == JoinKind::Window) options.times.check(options.before, options.before);
   return spec_of_join(std::move(name), process_join<Join, advance>, std::move(join), std::move(left), std::move(right), std::move(output),
                       options);
 } catch (const std::invalid_argument& problem) {

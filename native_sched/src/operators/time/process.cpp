@@ -14,6 +14,7 @@ namespace rayelastic {
 
 namespace {
 
+constexpr std::int64_t kOver = INT64_MIN;         // in place of an expiry: it was reached when the input had ended, and only on_end is left
 constexpr std::uint32_t kMostAfterEnd = 100'000;  // timers that those of a key set once the input has ended: more go on for ever
 
 using Outcome = ProcessCalls::Outcome;
@@ -64,6 +65,18 @@ struct Process final : TimedState {
     auto* const key = static_cast<ProcessKey*>(slot);
     return key->is_kept != 0 ? key : nullptr;
   }
+  // An expiry stands among the timers, with a mark at the address of its key's slot.
+  [[nodiscard]] static void* expiry_of(void* slot) noexcept { return static_cast<std::byte*>(slot) + 1; }
+  [[nodiscard]] static bool is_expiry(const TimerWheel::Timer& timer) noexcept {
+    return reinterpret_cast<std::uintptr_t>(timer.of) % 2 != 0;
+  }
+  [[nodiscard]] static void* slot_of(const TimerWheel::Timer& timer) noexcept {
+    return static_cast<std::byte*>(timer.of) - (is_expiry(timer) ? 1 : 0);
+  }
+  [[nodiscard]] static bool is_used(const TimerWheel::Timer& timer) {
+    const ProcessKey* const key = kept(slot_of(timer));
+    return key != nullptr && (is_expiry(timer) ? key->expires == timer.at : key->timers.contains(timer.at));
+  }
   [[nodiscard]] RecordShape shape() const noexcept { return {options.initial.size(), options.texts, options.checks}; }
   [[nodiscard]] ProcessCalls::Tables tables() noexcept { return {wheel, table.texts(), options.ticks_per_second, ended}; }
 
@@ -85,8 +98,7 @@ struct Process final : TimedState {
     const Explain& why = method == methods.on_tuple ? options.why_tuple : options.why_moment;
     if (outcome == Outcome::Failed && calls.problem().empty() && why) calls.fail(why(record));
     if (calls.gone() && method != methods.on_end) {
-      forget(slot);
-      table.remove(slot);
+      drop(slot);
     } else if (calls.forgotten()) {
       clear_texts(key);
       begin_state(key);
@@ -97,7 +109,11 @@ struct Process final : TimedState {
   Outcome take(ProcessCalls& calls, const std::byte* record, std::int64_t at) {
     void* slot = nullptr;
     table.lookup(record, 1, &slot);
-    if (kept(slot) == nullptr) begin(slot);
+    if (kept(slot) != nullptr && kept(slot)->expires == kOver) forget(slot);
+    const bool fresh = kept(slot) == nullptr;
+    ProcessKey& key = fresh ? begin(slot) : *kept(slot);
+    if (fresh || !options.since_first) key.touched = at;
+    if (fresh) will_expire(slot, key);
     return called(calls, methods.on_tuple, record, slot, at, at);
   }
 
@@ -110,7 +126,40 @@ struct Process final : TimedState {
     return moment_record.data();
   }
 
+  void will_expire(void* slot, ProcessKey& key) {
+    if (options.ttl == 0 || __builtin_add_overflow(key.touched, options.ttl, &key.expires)) return;
+    wheel.push(key.expires, expiry_of(slot));
+  }
+
+  // Behind all that is due at the last tick of a time to live. When the input has ended no key is forgotten, but its later timers are.
+  void expire(void* slot, std::int64_t at) {
+    ProcessKey* const key = kept(slot);
+    if (key == nullptr || key->expires != at) return;  // of an earlier life of the slot
+    table.will_change(slot);
+    if (key->timers.contains(at)) {
+      wheel.push(at, expiry_of(slot));
+    } else if (key->touched > at - options.ttl) {
+      will_expire(slot, *key);
+    } else if (ended) {
+      key->timers.clear();
+      key->expires = kOver;
+    } else {
+      drop(slot);
+    }
+  }
+
+  // The key is no more.
+  void drop(void* slot) {
+    wheel.drop(kept(slot)->timers.size() + (options.ttl != 0 ? 1 : 0));
+    forget(slot);
+    table.remove(slot);
+  }
+
   Outcome fire(ProcessCalls& calls, const TimerWheel::Timer& timer) {
+    if (is_expiry(timer)) {
+      expire(slot_of(timer), timer.at);
+      return Outcome::Ok;
+    }
     ProcessKey* const key = kept(timer.of);
     if (key != nullptr) table.will_change(timer.of);
     if (key == nullptr || !key->timers.remove(timer.at)) return Outcome::Ok;  // taken back, or of an earlier life of the slot
@@ -125,7 +174,7 @@ struct Process final : TimedState {
 
   // What a timer will need is on its way to the cache before it is due: its key's slot, then the times of its timers.
   static void fetch(const TimerWheel::Timer& timer, std::size_t level) noexcept {
-    if (level > 1) return;
+    if (level > 1 || is_expiry(timer)) return;
     if (level == 0) {
       __builtin_prefetch(static_cast<const ProcessKey*>(timer.of)->timers.next(), 1);
       return;
@@ -162,9 +211,10 @@ struct Process final : TimedState {
     return outcome;
   }
 
-  // --- TimedState: per key its state, how many timers (8), and their times in order
+  // --- TimedState: per key its state, when it was touched (8), how many timers (8), and their times in order
   [[nodiscard]] std::uint64_t form() const noexcept override {
-    std::uint64_t digest = hash_of(options.initial.size());
+    constexpr std::uint64_t kTouched = 0x64656863756f74;  // "touched"
+    std::uint64_t digest = hash_of(options.initial.size() ^ kTouched);
     for (const std::size_t offset : options.texts) digest = hash_of(digest ^ offset);
     return time.has_value() ? hash_of(digest ^ time->form()) : digest;
   }
@@ -173,17 +223,21 @@ struct Process final : TimedState {
   void write(const void* slot, StateWriter& writer) const override {
     const auto& key = *static_cast<const ProcessKey*>(slot);
     writer.record(key.state(), shape());
+    writer.number(key.touched);
     writer.number(static_cast<std::uint64_t>(key.timers.size()));
     for (const std::int64_t at : key.timers.times()) writer.number(at);
   }
 
   void read(StateReader& reader, void* slot, std::int64_t) override {
     const std::byte* const exported = reader.record(shape());
+    const auto touched = reader.number<std::int64_t>();
     const auto count = reader.number<std::uint64_t>();
     ProcessKey* key = nullptr;
     if (slot != nullptr) {
       key = &begin(slot);
       shape().restore(exported, key->state(), table.texts());
+      key->touched = touched;
+      will_expire(slot, *key);
     }
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto at = reader.number<std::int64_t>();
@@ -201,6 +255,7 @@ struct Process final : TimedState {
 
 // What the call returns; the operator's state may be looked at from now on.
 std::int64_t done(Process& process, ProcessCalls& calls, Outcome outcome, std::int64_t index, rel_context* context) {
+  process.wheel.tidy(Process::is_used);
   process.publish();
   if (outcome == Outcome::Failed) {
     context->fail(calls.problem());

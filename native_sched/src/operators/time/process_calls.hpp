@@ -24,6 +24,8 @@ struct ProcessKey {
   std::uint64_t is_kept = 1;  // what TimedState looks at
   TimerSet timers;
   std::uint32_t after_end = 0;  // timers that were set by timers once the input had ended
+  std::int64_t touched = 0;     // when its time to live began
+  std::int64_t expires = 0;     // when that is looked at, with a time to live
 
   [[nodiscard]] std::byte* state() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] const std::byte* state() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
@@ -103,9 +105,10 @@ class ProcessCalls final : public rel_context {
       case TimerCommand::After:
         return set_after(command.seconds);
       case TimerCommand::Cancel:
-        key_->timers.remove(command.ticks);
+        if (key_->timers.remove(command.ticks)) tables_->wheel.drop(1);
         return true;
       case TimerCommand::Forget:
+        tables_->wheel.drop(key_->timers.size());
         key_->timers.clear();
         forgotten_ = gone_ = true;
         return true;

@@ -1,4 +1,4 @@
-// Windows by event time: [k * slide, k * slide + size). Records go into panes as long as the greatest common divisor of both, which the
+// Windows by event time: [k * slide, k * slide + size), of times that are counted from an offset, perhaps in days of a zone. Records go into panes as long as the greatest common divisor of both, which the
 // windows of a key share.
 #include <algorithm>
 #include <numeric>
@@ -24,10 +24,11 @@ struct TimeKey {
   std::int64_t due = kEndOfTime;  // the end of the next window that is to be given, or when a pane is no longer kept
 };
 
-// `reached`: windows that end here or before were given, or would have been.
+// `reached`: windows that end here or before were given, or would have been. All times but those of records and watermarks are counted.
 struct TimeWindow final : TimedState {
   WindowCore core;
   TimeField time;
+  WindowTimes times;
   std::int64_t size;
   std::int64_t slide;
   std::int64_t lateness;
@@ -35,7 +36,7 @@ struct TimeWindow final : TimedState {
   DueKeys due = {};
 
   TimeWindow(WindowCore made, TimeField field, const WindowOptions& options)
-      : core(std::move(made)), time(field), size(options.size), slide(options.slide), lateness(options.lateness) {
+      : core(std::move(made)), time(field), times(options.times), size(options.size), slide(options.slide), lateness(options.lateness) {
     keep(&core.table(), nullptr);
   }
   TimeWindow(const TimeWindow&) = delete;
@@ -43,6 +44,8 @@ struct TimeWindow final : TimedState {
   ~TimeWindow() override {
     core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<TimeKey>(slot); });
   }
+
+  [[nodiscard]] std::int64_t time_of(const std::byte* record) const noexcept { return times.counted(time.of(record)); }
 
   // The end of the first window that ends after `at`, and of the last that starts at `at` or before.
   [[nodiscard]] std::int64_t first_end_after(std::int64_t at) const noexcept {
@@ -92,7 +95,7 @@ struct TimeWindow final : TimedState {
   // Gives the window of a key that ends there, if it has records.
   Outcome give_window(void* slot, std::int64_t end, Given given, OutputWriter& writer) {
     const std::vector<Pane>& panes = kept_in<TimeKey>(slot)->panes;
-    const std::int64_t bounds[] = {end - size, end};
+    const std::int64_t bounds[] = {times.uncounted(end - size), times.uncounted(end)};
     const auto begin = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size; });
     const auto behind = std::find_if(begin, panes.end(), [&](const Pane& each) { return each.number * pane >= end; });
     if (behind == begin) return Outcome::Ok;
@@ -145,7 +148,7 @@ struct TimeWindow final : TimedState {
   }
 
   Outcome advance(std::int64_t watermark, OutputWriter& writer) {
-    reached = std::max(reached, std::min(watermark, kLatestTime) + 1);
+    reached = std::max(reached, times.counted(std::clamp(watermark, kFirstTime, kLatestTime) + 1));
     Outcome outcome = Outcome::Ok;
     (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : reached, [&](std::int64_t end, void* slot) {
       outcome = give(slot, end, writer);
@@ -157,7 +160,7 @@ struct TimeWindow final : TimedState {
   // --- TimedState: per key how many panes (4), and of each its number (8) and state; when the key is due follows
   [[nodiscard]] std::uint64_t form() const noexcept override {
     return form_of(WindowKind::Time, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide),
-                   core.layout() ^ time.form() ^ static_cast<std::uint64_t>(lateness));
+                   core.layout() ^ time.form() ^ static_cast<std::uint64_t>(lateness) ^ times.form());
   }
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(TimeKey); }
 
@@ -204,7 +207,7 @@ std::ptrdiff_t take(TimeWindow& window, const std::byte* records, std::size_t co
     const std::size_t batch = std::min(WindowCore::kBatch, count - first);
     const std::byte* begin = records + first * stride;
     window.core.table().lookup(begin, batch, slots);
-    for (std::size_t i = 0; i < batch; ++i) slots[i] = window.pane_for(slots[i], window.time.of(begin + i * stride));
+    for (std::size_t i = 0; i < batch; ++i) slots[i] = window.pane_for(slots[i], window.time_of(begin + i * stride));
     const std::ptrdiff_t failed = window.core.accumulators().update(begin, batch, slots);
     if (failed >= 0) return static_cast<std::ptrdiff_t>(first) + failed;
   }
@@ -229,7 +232,7 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   std::int64_t first = 0;
   for (std::int64_t i = 0; i <= n; ++i) {
     const std::byte* record = records + static_cast<std::size_t>(i) * stride;
-    const std::int64_t at = i == n ? 0 : window.time.of(record);
+    const std::int64_t at = i == n ? 0 : window.time_of(record);
     const bool late = i < n && window.is_late(at);
     const bool corrects = i < n && !late && window.is_corrected_by(at) && !window.is_between_windows(at);
     if (i < n && !late && !corrects && !window.is_between_windows(at)) continue;

@@ -25,6 +25,7 @@ OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, 
       make_session_window(spec, keys, options, aggregates);
       break;
   }
+  options.times.check(options.size, options.slide);
   if (options.lateness < 0 || options.lateness > kLongestSpan || (options.lateness > 0 && options.kind == WindowKind::Count))
     throw std::invalid_argument("lateness is of windows by time, and not too long");
   if (options.kind != WindowKind::Count) {

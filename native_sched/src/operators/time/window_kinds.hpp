@@ -6,6 +6,7 @@
 
 #include "operators/time/window_core.hpp"
 #include "rayelastic/operators/time/window.hpp"
+#include "rayelastic/record/days.hpp"
 #include "rayelastic/record/hash.hpp"
 
 namespace rayelastic {
@@ -38,10 +39,5 @@ template <typename Outcome>
 
 // Of the output: start and end, and whether it is corrected.
 [[nodiscard]] inline std::size_t bounds_of(const WindowOptions& options) noexcept { return options.lateness > 0 ? 3 : 2; }
-
-// Rounds down, unlike division.
-[[nodiscard]] constexpr std::int64_t floor_divide(std::int64_t value, std::int64_t by) noexcept {
-  return value / by - (value % by < 0 ? 1 : 0);
-}
 
 }  // namespace rayelastic

@@ -39,13 +39,16 @@ class Early:
 
 
 class _Program:
-    """What all have: how tuples come together, and how times are written."""
+    """What all have: how tuples come together, and how times are written. Times are ticks until they are given."""
+
+    in_ticks = True
 
     def __init__(self, window: Window, times: TimeValues, gathered: Gathered, early: Early) -> None:
         self.window = window
         self.times = times
         self.gathered = gathered
         self.early = early
+        self.step = max(1, times.ticks_per_second // 1_000_000)  # between two times that Python has
 
     def give(self, start: int, end: int, has: Any, out: Any, *, final: bool, corrected: bool = False) -> None:
         """Send what is given of a window."""
@@ -61,7 +64,7 @@ class _Program:
         """Have what will have come before the next time given early, if that is before the end."""
         every = self.early.every
         if every and (until := start + ((at - start) // every + 1) * every) < end:
-            out.timer(self.times.value(until - 1))
+            out.wake(until - 1)
 
     def is_early(self, start: int, at: int) -> bool:
         """Whether something is given early behind all tuples of a time."""
@@ -77,13 +80,15 @@ class TimeWindows(_Program):
 
     def on_tuple(self, t: Any, state: dict[Span, Any], out: Any) -> None:
         """Adds to each window that it is in."""
-        at = self.times.ticks(out.time)
+        at = out.ticks
         for span in self._spans(t, at):
             self._add(t, at, span, state, out)
+        if not state:
+            out.forget()
 
     def on_late(self, t: Any, state: dict[Span, Any], out: Any, reached: int) -> bool:
         """Adds to those of its windows that still take tuples, and gives what was given before anew; False: to none."""
-        at = self.times.ticks(out.time)
+        at = out.ticks
         lateness = self.window.lateness
         spans = [span for span in self._spans(t, at) if span[1] + lateness > reached + 1]
         for span in spans:
@@ -94,13 +99,14 @@ class TimeWindows(_Program):
             was_given = span in state
             has = state[span][0] if was_given else self.gathered.new()
             state[span] = (self.gathered.add(has, t), False)
-            out.timer(self.times.value(end - 1 + lateness))
+            out.wake(end - 1 + lateness)
             self.give(start, end, state[span][0], out, final=True, corrected=was_given)
+        if spans and not state:
+            out.forget()
         return bool(spans)
 
-    def on_time(self, time: Any, state: dict[Span, Any], out: Any) -> None:
+    def on_time(self, at: int, state: dict[Span, Any], out: Any) -> None:
         """A window is complete, or others have something new."""
-        at = self.times.ticks(time)
         lateness = self.window.lateness
         for span in sorted(state, key=lambda span: (span[1], span[0])):
             start, end = span
@@ -108,7 +114,7 @@ class TimeWindows(_Program):
             if end == at + 1:
                 state[span] = (has, False)
                 if lateness:
-                    out.timer(self.times.value(at + lateness))
+                    out.wake(at + lateness)
                 else:
                     del state[span]
                 self.give(start, end, has, out, final=True)
@@ -117,12 +123,15 @@ class TimeWindows(_Program):
             elif is_new and self.is_early(start, at):
                 state[span] = (has, False)
                 self.give(start, end, has, out, final=False)
+        if not state:
+            out.forget()
 
     def on_end(self, state: dict[Span, Any], out: Any) -> None:
         """What is left, by the clock; by event time there isn't anything."""
         for start, end in sorted(state, key=lambda span: (span[1], span[0])):
             if self.window.by_clock:
                 self.give(start, end, state[start, end][0], out, final=True)
+        out.forget()
 
     def _add(self, t: Any, at: int, span: Span, state: dict[Span, Any], out: Any) -> None:
         start, end = span
@@ -133,7 +142,7 @@ class TimeWindows(_Program):
             self.give(start, end, has, out, final=True)
             return
         state[span] = (has, True)
-        out.timer(self.times.value(end - 1))
+        out.wake(end - 1)
         self.look_again(start, at, end, out)
         if self.early.update:
             self.give(start, end, has, out, final=False)
@@ -141,9 +150,7 @@ class TimeWindows(_Program):
     def _spans(self, t: Any, at: int) -> Iterable[Span]:
         if self.window.assign is not None:
             return [self._checked(start, end, at) for start, end in self.window.assign(t)]
-        size, slide = self.window.size, self.window.slide
-        last = at - at % slide
-        return ((start, start + size) for start in range(last, at - size, -slide))
+        return self.window.spans(at)
 
     def _checked(self, start: Any, end: Any, at: int) -> Span:
         span = self.times.ticks(start), self.times.ticks(end)
@@ -170,7 +177,7 @@ class Sessions(_Program):
 
     def on_tuple(self, t: Any, state: dict[str, Any], out: Any) -> None:
         """Goes on with the session, or begins one."""
-        at = self.times.ticks(out.time)
+        at = out.ticks
         if not state:
             state.update(start=at, end=at, has=self.gathered.new())
         state["has"] = self.gathered.add(state["has"], t)
@@ -179,16 +186,15 @@ class Sessions(_Program):
         if self.is_over(state["has"], t):
             self._over(state, out)
             return
-        out.timer(self.times.value(state["end"]))
+        out.wake(state["end"])
         self.look_again(state["start"], at, state["end"], out)
         if self.early.update:
             self.give(state["start"], state["end"], state["has"], out, final=False)
 
-    def on_time(self, time: Any, state: dict[str, Any], out: Any) -> None:
+    def on_time(self, at: int, state: dict[str, Any], out: Any) -> None:
         """It is over, unless it has become longer."""
         if not state:
             return
-        at = self.times.ticks(time)
         start, end = state["start"], state["end"]
         if at == end:
             self._over(state, out)
@@ -211,17 +217,17 @@ class Batches(_Program):
 
     def on_tuple(self, t: Any, state: dict[str, Any], out: Any) -> None:
         """The batch is full, perhaps."""
-        at = self.times.ticks(out.time)
+        at = out.ticks
         if not state:
             state.update(start=at, count=0, has=self.gathered.new())
-            out.timer(self.times.value(at + self.window.within))
+            out.wake(at + self.window.within)
         state["has"] = self.gathered.add(state["has"], t)
         state["count"] += 1
         state["last"] = at
         if state["count"] == self.window.size or self.is_over(state["has"], t):
             self._over(state, out)
 
-    def on_time(self, time: Any, state: dict[str, Any], out: Any) -> None:  # noqa: ARG002
+    def on_time(self, at: int, state: dict[str, Any], out: Any) -> None:  # noqa: ARG002
         """Its time is over."""
         self._over(state, out)
 
@@ -231,5 +237,5 @@ class Batches(_Program):
 
     def _over(self, state: dict[str, Any], out: Any) -> None:
         if state:
-            self.give(state["start"], state["last"] + 1, state["has"], out, final=True)
+            self.give(state["start"], state["last"] + self.step, state["has"], out, final=True)
         out.forget()

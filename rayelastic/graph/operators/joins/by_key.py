@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rayelastic.errors import GraphError
+from rayelastic.graph.operators.aligned import Aligned, Ticks, ticks_of
 from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.equality import are_comparable, type_text
 from rayelastic.graph.records.schema import Schema, laid_out
@@ -81,6 +82,8 @@ class Join:
         after: ticks, of an interval.
         how: which tuples without a match are given, too.
         symmetric: whether right tuples are joined with what is kept of the left, too; by arrival.
+        offset: ticks from 1970 to where a window starts.
+        zone: in whose days a window and its offset are counted; '': in none.
     """
 
     kind: JoinKind
@@ -92,6 +95,8 @@ class Join:
     after: int = 0
     how: How = How.INNER
     symmetric: bool = False
+    offset: int = 0
+    zone: str = ""
     lane: Lane = Lane.BUILT_IN
 
     @property
@@ -115,7 +120,9 @@ class Join:
         unit = self.left_time.unit
         match self.kind:
             case JoinKind.WINDOW:
-                return f"with those in the same window of {self.before} {unit}"
+                offset = f", {self.offset} {unit} after others" if self.offset else ""
+                zone = f", by days of {self.zone}" if self.zone else ""
+                return f"with those in the same window of {self.before} {unit}{offset}{zone}"
             case JoinKind.INTERVAL:
                 return f"with those from {self.before} {unit} before to {self.after} {unit} after"
         return f"with {_KEPT[self.kind]}{whose} as of {self.left_time.field}"
@@ -138,7 +145,7 @@ class Matching:
     Args:
         keep: which of a key the right keeps.
         within: seconds before, or before and after.
-        window: seconds of a tumbling window.
+        window: seconds of a tumbling window, or where such windows are.
         how: which tuples without a match are emitted, too.
         by: 'arrival'.
         symmetric: whether both sides are kept; by arrival.
@@ -147,7 +154,7 @@ class Matching:
 
     keep: str | None = None
     within: Seconds | tuple[Seconds, Seconds] | None = None
-    window: Seconds | None = None
+    window: Seconds | Aligned | None = None
     how: str | None = None
     by: str | None = None
     symmetric: object = False
@@ -165,6 +172,10 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
         times = _times(left, right)
         is_timed = times != (None, None)
         kind, before, after = _kind(asked, left.event_time)
+        windows = Ticks(before, before, 0, "")
+        if kind is JoinKind.WINDOW and is_timed:
+            aligned = asked.window if isinstance(asked.window, Aligned) else Aligned(seconds=asked.window)
+            windows = ticks_of(left, left.event_time, aligned, what="window")
         if kind.is_bounded and not is_timed:
             raise GraphError(
                 f"a join by {kind.value} needs the event time of both streams",
@@ -184,7 +195,10 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
                 way_out="Give within= or window= with event times; without them how= alone, or symmetric=True",
             )
         fields = tuple(f for f in right.schema.names if f not in right_keys)
-        body = Join(kind, right_keys, fields, *times, before, after, outer, bool(asked.symmetric))
+        body = Join(
+            kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
+            offset=windows.offset, zone=windows.zone,
+        )  # fmt: skip
         return _operator(left, name, right, body, location, asked.suffix)
 
 
@@ -292,7 +306,7 @@ def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
         )
     time = time or TimeInfo("time", "s")
     if window is not None:
-        return JoinKind.WINDOW, time.ticks(window, "window"), 0
+        return JoinKind.WINDOW, 0, 0
     if within is None:
         return kept[keep], 0, 0
     before, after = within if isinstance(within, tuple) and len(within) == 2 else (within, 0)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rayelastic/operator/operator.hpp"
+#include "rayelastic/record/days.hpp"
 
 namespace rayelastic {
 
@@ -34,6 +35,7 @@ struct JoinOptions {
   bool right_outer = false;  // right ones too, likewise but for the keys: once nothing can match them any more
   bool symmetric =
       false;  // by arrival: left ones are kept as right ones are, and each record is joined with what is kept of the other side
+  WindowTimes times = {};  // of Window: where windows start
 };
 
 // Input port 0 is the left, port 1 the right. A key with a null field matches nothing. Pairs keeps the records of a side as long as the other

@@ -44,6 +44,8 @@ struct ProcessOptions {
   std::vector<std::size_t> texts;     // where string views are in it
   std::vector<TextCheck> checks;      // one for each of these
   std::function<std::int64_t()> now;  // ticks of the clock
+  std::int64_t ttl = 0;               // ticks after the latest record of a key at whose end it is forgotten; 0: never
+  bool since_first = false;           // the ticks are since the key's first record
   Explain why_tuple = {};             // on_tuple failed on a record
   Explain why_moment = {};            // and the others
 };

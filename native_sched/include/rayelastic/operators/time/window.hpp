@@ -12,6 +12,7 @@
 
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/operators/aggregate/aggregate.hpp"
+#include "rayelastic/record/days.hpp"
 
 namespace rayelastic {
 
@@ -29,6 +30,7 @@ struct WindowOptions {
   std::int64_t shift = 0;     // ticks to be added to it
   bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
   std::int64_t lateness = 0;  // of Time and Session: ticks for which a window that was given still takes records
+  WindowTimes times = {};     // of Time: where windows start
 };
 
 // `output` is the key fields; of Time and Session start and end, of the type of the time (a session ends `size` after its last record); then

@@ -1,0 +1,118 @@
+"""What there is of a key of a class with timers, and what the class may do for it.
+
+Knows no other keys, and not when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+from rayelastic.graph.records.time_values import TimeValues
+
+__all__ = ["FOR_EVER", "NEVER", "Kept", "Out", "Timers"]
+
+NEVER = -sys.maxsize
+FOR_EVER = sys.maxsize
+
+
+class Timers(Protocol):
+    """Those of all keys."""
+
+    def note(self, ticks: int, kept: Kept) -> None:
+        """Set a timer."""
+        ...
+
+    def cancel(self, ticks: int, kept: Kept) -> None:
+        """Take a timer back."""
+        ...
+
+    def forget(self, kept: Kept) -> None:
+        """Take all timers of a key back, and give it its first state."""
+        ...
+
+
+class Kept:
+    """What there is of a key.
+
+    Args:
+        state: the user's.
+    """
+
+    __slots__ = ("expires", "gone", "key", "state", "timers", "touched", "waiting")
+
+    def __init__(self, state: Any) -> None:
+        self.gone = True  # nothing has come, or nothing since it was forgotten
+        self.key: tuple[Any, ...] = ()
+        self.state = state
+        self.timers: set[int] = set()
+        self.touched = NEVER  # when its time to live began
+        self.expires = NEVER  # when that is looked at
+        self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and what the tuple has
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the key can be freed: a new one would be the same."""
+        return self.gone and not self.timers and not self.waiting
+
+
+class Out:
+    """What a process may do for the key that it is called for.
+
+    Attributes:
+        ended: whether the input has ended, and only timers are left.
+        ticks: the time, counted in the unit of the event time, or in microseconds since 1970; for operators of our own.
+    """
+
+    __slots__ = ("_after", "_function", "_kept", "_times", "ended", "given", "ticks")
+
+    def __init__(self, function: Timers, times: TimeValues) -> None:
+        self._function = function
+        self._times = times
+        self.given: list[Any] = []
+        self.ended = False
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The values of the key fields."""
+        return self._kept.key
+
+    @property
+    def time(self) -> Any:
+        """That of the tuple, or of the timer; by the clock the time now. None in on_end."""
+        return self._times.value(self.ticks) if NEVER < self.ticks < FOR_EVER else None
+
+    def give(self, item: Any) -> None:
+        """Send a tuple of the new schema, or a plain value for records of one field."""
+        self.given.append(item)
+
+    def timer(self, at: Any) -> None:
+        """Have on_time called at a time, written as those of the stream, or as seconds since 1970 by the clock.
+
+        A key has one timer for each time, however often it is asked for.
+
+        Raises:
+            ValueError: that time is over.
+        """
+        self.wake(self._times.ticks(at))
+
+    def after(self, seconds: Any) -> None:
+        """Have on_time called so long after `time`: seconds, more than 0, or a timedelta."""
+        self.wake(self.ticks + self._times.span(seconds))
+
+    def cancel(self, at: Any) -> None:
+        """Take a timer back; nothing happens if there is none for that time."""
+        self._function.cancel(self._times.ticks(at), self._kept)
+
+    def forget(self) -> None:
+        """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
+        self._function.forget(self._kept)
+
+    def wake(self, ticks: int) -> None:
+        """Have on_time called, as `timer` does, at a time in ticks."""
+        if ticks < self._after:
+            raise ValueError(f"a timer at {self._times.value(ticks)!r}, and it is {self.time!r} already")
+        self._function.note(ticks, self._kept)
+
+    def _at(self, kept: Kept, ticks: int, after: int) -> None:
+        self._kept, self.ticks, self._after = kept, ticks, after
