@@ -29,7 +29,7 @@ def numbers(topology: rel.Topology, name: str, count: int, keys: int) -> Any:
 @pytest.mark.parametrize("config", [ONE, SMALL, rel.JobConfig(pes=3)], ids=["one thread", "small queues", "elements"])
 def test_a_stream_joined_with_itself_ends(config: rel.JobConfig) -> None:
     """Neither side may wait for the other: both are of one source, which has to go on for either."""
-    rows = [(n % 100, n) for n in range(2000)]
+    rows = [(n % 100, n) for n in range(600)]
     topology = rel.Topology("itself")
     sides = topology.source("all", rel.rows(rows, PAIR)).split("sides", even=lambda t: t.n % 2 == 0)
     later = sides.rest.map("later", lambda t: (t.k + 1, t.n), schema=PAIR).key_by("k")
