@@ -277,7 +277,9 @@ void bind_scheduler(nb::module_& module) {
           nb::arg("operators"), "Some go on, the other held ones stay.")
       .def(
           "begin_after",
-          [](SchedulerObject& self, OperatorId source, OperatorId id, std::size_t port) { self.scheduler().begin_after({source, id, port}); },
+          [](SchedulerObject& self, OperatorId source, OperatorId id, std::size_t port) {
+            self.scheduler().begin_after({source, id, port});
+          },
           nb::arg("source"), nb::arg("operator"), nb::arg("port"),
           "Before the start: a source that begins once an input port of another operator has ended.")
       .def(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_wait
 from rayelastic.graph.operators.joins.by_key import RIGHT, Join, JoinKind
 from rayelastic.graph.spec.order import Graph
-from rayelastic.plan.build_first import Waiting, sources_that_wait
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind

@@ -145,6 +145,7 @@ inline const std::vector<Case> kCases = {
     {window(WindowKind::Session, 5, 1, false, 7)},
     {joining(JoinKind::Latest, 0, 0, true), 2},
     {joining(JoinKind::Latest, 0, 0, false, false), 2},
+    {joining(JoinKind::Pairs, 0, 0, true, false), 2},
     {joining(JoinKind::Interval, 4, 3, true), 2},
     {joining(JoinKind::Window, 10, 0, false), 2},
     {[] { return make_merge("m", kRows, 3, "at", 0); }, 3},

@@ -33,5 +33,10 @@ class IngestSource:
         """Whether rows come for ever."""
         return self.streams
 
+    @property
+    def is_fed(self) -> bool:
+        """Whether its rows are pushed by others, who may not be able to wait."""
+        return True
+
     def check(self, operator: str) -> None:
         """Do nothing: whoever pushes was checked on the driver."""

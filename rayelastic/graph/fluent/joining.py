@@ -40,10 +40,10 @@ class CrossMethods(StreamBase[StreamT]):
         """Join each tuple with the latest of every key of another stream: rules that change, a table that is a stream.
 
         Every replica of the operator receives all of the right, in its order, and a new replica what the others have of
-        it (broadcast state). This stream is dealt out by its keys, if it has any; without them replicas take turns. Both
-        have an event time: the right's tuples are as of the tuple's own time, and the result doesn't depend on how the
-        job runs (there is one replica then, if this stream has no keys). Else say by='arrival': a tuple is joined with
-        what has arrived before it, which depends on timing.
+        it (broadcast state). This stream is dealt out by its keys, if it has any; without them replicas take turns.
+        Where both have an event time, the right's tuples are as of the tuple's own time, and the result doesn't depend
+        on how the job runs (there is one replica then, if this stream has no keys). Else say by='arrival': a tuple is
+        joined with what has arrived before it, which depends on timing.
 
         Args:
             name: of the operator.
@@ -119,8 +119,8 @@ class JoinMethods(CrossMethods[StreamT]):
         (right ones of the same time included), or what keep=, within= or window= say. The result doesn't depend on how
         the job runs as long as nothing is late; what is late for a join depends on how its two streams interleave.
 
-        One has no event time: say how=, and the result is that of SQL, all pairs of a key, whatever the order of arrival.
-        A stream that ends by itself is read first, if the other one's sources can wait for it, and it alone is kept, the
+        One has no event time: say how=, and the result is that of SQL, all pairs of a key, in any order of arrival. A
+        stream that ends by itself is read first, if the other one's sources can wait for it, and it alone is kept, the
         right one if both end; else both sides are kept. Tuples without a match are emitted once the other side has
         ended. Or say by='arrival': each tuple is joined with what has arrived before it, which depends on timing.
 
@@ -203,8 +203,8 @@ class JoinMethods(CrossMethods[StreamT]):
             A stream of the fields of this one, then those of the rows, called `NAME_table` where this one has the name.
 
         Raises:
-            GraphError: the name is taken or bad, no table, keys that never equal those of the stream, or nobody knows the
-                schema of its rows.
+            GraphError: the name is taken or bad, no table, keys that never equal those of the stream, or nobody knows
+                the schema of its rows.
             SchemaError: a record can't hold the rows.
 
         >>> import rayelastic as rel

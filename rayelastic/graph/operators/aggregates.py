@@ -75,8 +75,7 @@ class AggregateSpec:
     Args:
         function: what is computed.
         field: of what; None: of tuples.
-        weight: field of the weights of a weighted mean; of a first or last value the event time by which it goes, None: in
-            the order of arrival.
+        weight: field of the weights of a weighted mean; of a first or last value its event time, None: by arrival.
         first: degrees of freedom of a standard deviation; rank of a largest value, from 0; probability of a quantile;
             1 for a first or last value that may be a null.
         second: ranks kept of largest values; relative error of a quantile.
@@ -189,13 +188,13 @@ def first(field: str, *, nulls: bool = False) -> AggregateSpec:
 def last(field: str, *, nulls: bool = False) -> AggregateSpec:
     """Keep the latest value of the key, of the field's type.
 
-    In windows by event time it is that of the latest time, of equal times the one that came last; else the one that
-    came last. Each field is kept by itself, so fields of several tuples may come together in one result.
+    In windows by event time it is that of the latest time; else, and of equal times, the one that came last. Each field
+    is kept by itself, so fields of several tuples may come together in one result.
 
     Args:
         field: of which.
-        nulls: False: ignore nulls; the result is null only if there is no other value (SQL's IGNORE NULLS). True: a
-            null is a value; with all fields kept so, the result is the latest tuple (RESPECT NULLS).
+        nulls: False: ignore nulls; null only if there is no other value (SQL's IGNORE NULLS). True: a null is a value;
+            with all fields kept so, the result is the latest tuple (RESPECT NULLS).
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("prices")

@@ -14,8 +14,8 @@ __all__ = ["are_comparable", "type_text"]
 def are_comparable(one: Field, other: Field) -> bool:
     """Tell whether equal values of two fields have equal bytes, and other values others.
 
-    The unit of times and durations, the scale of decimals, the class of enums, and whether a time has a zone count. Which zone
-    it is doesn't, nor the precision of decimals, nor how long texts may be: these are the same values.
+    The unit of times and durations, the scale of decimals, the class of enums, and whether a time has a zone count.
+    Which zone it is doesn't, nor the precision of decimals, nor how long texts may be: these are the same values.
     """
     return _meaning(one) == _meaning(other)
 

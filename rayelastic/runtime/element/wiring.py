@@ -41,7 +41,7 @@ def connect_operators(
 
 
 def let_sources_wait(scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int]) -> None:
-    """Has sources begin only when one side of a join has ended (plan/build_first.py).
+    """Has sources begin only when one side of a join has ended (graph/operators/joins/build_first.py).
 
     Args:
         scheduler: which has its operators, and isn't started.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.errors import PELostError
-from rayelastic.plan.build_first import sources_that_wait
+from rayelastic.graph.operators.joins.build_first import sources_that_wait
 from rayelastic.plan.config import Regions
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import predecessors

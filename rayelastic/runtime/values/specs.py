@@ -14,8 +14,8 @@ from rayelastic.plan.routing import PERouting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rayelastic.graph.operators.joins.build_first import Waiting
     from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.plan.build_first import Waiting
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.port.data_port import PortAddress

@@ -122,8 +122,12 @@ def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> li
     topology = rel.Topology("symmetric")
     source = topology.source("rows", rel.arrow(table_of(Side, rows), Side))
     right = source.filter("early", lambda t: not t.left) if right_first else source
-    left = source.filter("left", lambda t: t.left).map("l", lambda t: (t.key, t.n), schema={"key": str | None, "l": int})
-    right = right.filter("right", lambda t: not t.left).map("r", lambda t: (t.key, t.n), schema={"k": str | None, "r": int})
+    left = source.filter("left", lambda t: t.left).map(
+        "l", lambda t: (t.key, t.n), schema={"key": str | None, "l": int}
+    )
+    right = right.filter("right", lambda t: not t.left).map(
+        "r", lambda t: (t.key, t.n), schema={"k": str | None, "r": int}
+    )
     joined = left.key_by("key").join("joined", right.key_by("k"), keep=keep, how=how, by="arrival", symmetric=True)  # type: ignore[arg-type]
     joined.sink("out", rel.list())
     return [tuple(t) for t in rel.run(topology, ONE_THREAD)["out"]]
@@ -221,4 +225,6 @@ def test_merge_by_time(streams: list[list[Left]]) -> None:
     ]
     timed[0].merge_by_time("merged", *timed[1:]).sink("out", rel.list())
     found = [Left(*t) for t in rel.run(topology)["out"]]
-    assert found == sorted((row for rows in streams for row in rows), key=lambda row: (row.at, row.n, int(row.key)))
+    assert found == sorted(
+        (row for rows in streams for row in rows), key=lambda row: (row.at, row.n, int(row.key or 0))
+    )

@@ -27,7 +27,7 @@ CONFIGS = {
     "elastic": rel.JobConfig(),
     "several elements": rel.JobConfig(pes=3),
 }
-PROGRAMS = 60
+PROGRAMS = 150
 
 
 def sql(lefts: Sequence[Row], rights: Sequence[Row], keys: int, how: str) -> Counter[Row]:
@@ -71,7 +71,7 @@ def endless(given: Sequence[Row], schema: Any) -> Any:
     return rel.callable(lambda: iter([*given]), schema)
 
 
-SOURCES = {"ends": rel.rows, "may not end": endless}
+SOURCES: dict[str, Any] = {"ends": rel.rows, "may not end": endless}
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
@@ -104,7 +104,7 @@ R: list[Row] = [("a", 1, "x"), ("c", 1, "y"), (None, 1, "z"), ("a", 1, "w"), ("b
 @pytest.mark.parametrize("first", ["left", "right"])
 @pytest.mark.parametrize("before", [0, 2, len(L)], ids=str)
 def test_the_order_of_arrival_decides_nothing(how: How, first: str, before: int) -> None:
-    """So many tuples of one side, then the other side, then the rest; without queues, so all has been joined at a gate."""
+    """So many tuples of one side, then the other side, then the rest; without queues, so all is joined at a gate."""
     begins, ends, goes_on = gates = testing.Gate(), testing.Gate(), testing.Gate()
     steps: dict[str, list[Any]] = {"left": [*L], "right": [*R]}
     second = "right" if first == "left" else "left"

@@ -1,4 +1,7 @@
-"""Whether results depend on timing, operator by operator: two streams in forced orders of arrival. docs/results_and_timing.md names each."""
+"""Whether results depend on timing, operator by operator: two streams in forced orders of arrival.
+
+docs/results_and_timing.md names each.
+"""
 
 from __future__ import annotations
 
@@ -65,24 +68,28 @@ class Running:
     def __init__(self) -> None:
         self.x = 0
 
-    def invoke(self, t: Any) -> Any:
+    def invoke(self, port: str, t: Any) -> Any:
         self.x = self.x * 7 + t.x
         return (self.x,)
 
 
 class Weighted:
-    def init(self) -> int:
-        return 0
+    def init(self) -> list[int]:
+        return [0]
 
-    def add(self, t: Any, state: int) -> int:
-        return state * 7 + t.x
+    def add(self, t: Any, state: list[int]) -> None:
+        state[0] = state[0] * 7 + t.x
 
-    def result(self, state: int) -> int:
-        return state
+    def result(self, state: list[int]) -> int:
+        return state[0]
 
 
 def scanned(stream: Any) -> Any:
     return stream.key_by("k").scan("op", lambda n, t: n * 7 + t.x, 0, schema={"n": int})
+
+
+def processed(stream: Any) -> Any:
+    return stream.process("op", Emitted(), state=lambda: {"n": 0}, schema={"k": str, "n": int})
 
 
 AGGREGATES: dict[str, Any] = {
@@ -106,7 +113,7 @@ SAME: dict[str, Declare] = {
     "window.reduce": lambda a, b: windows(a, b).reduce("op", lambda old, new: new),
     "window.collect": lambda a, b: windows(a, b).collect("op"),
     "window.top": lambda a, b: windows(a, b).top("op", 2, by="x"),
-    "process by event time": lambda a, b: keyed(a, b).process("op", Emitted(), state=lambda: {"n": 0}, schema={"k": str, "n": int}),
+    "process by event time": lambda a, b: processed(keyed(a, b)),
     "match": lambda a, b: keyed(a, b).match("op", PATTERN),
     "merge_by_time": lambda a, b: scanned(timed(a, "at_a").merge_by_time("merged", timed(b, "at_b"))),
     "join how=": lambda a, b: a.key_by("k").join("op", b.key_by("k"), how="full"),
@@ -126,8 +133,8 @@ DIFFER: dict[str, Declare] = {
     "deduplicate": lambda a, b: a.union(b).key_by("k").deduplicate("op"),
     "window count=": lambda a, b: both(a, b).key_by("k").window(count=2).aggregate("op", n=rel.sum("x")),
     "join by arrival": lambda a, b: a.key_by("k").join("op", b.key_by("k"), by="arrival"),
-    "join by arrival, symmetric": lambda a, b: (
-        a.key_by("k").join("op", b.key_by("k"), by="arrival", symmetric=True, how="full")
+    "join by arrival, symmetric": lambda a, b: a.key_by("k").join(
+        "op", b.key_by("k"), by="arrival", symmetric=True, how="full"
     ),
     "cross_join by arrival": lambda a, b: a.cross_join("op", b.key_by("k"), by="arrival"),
     "apply, any port": lambda a, b: a.topology.apply("op", Running(), a=a, b=b),
@@ -135,7 +142,7 @@ DIFFER: dict[str, Declare] = {
 
 
 def arriving(declare: Declare, order: str) -> Counter[str]:
-    """All of a first, all of b first, or half of a, then b, then the rest: without queues, so all before a gate is through."""
+    """All of a, all of b, or half of a first; without queues, so all is through at a gate."""
     begins, goes_on = gates = testing.Gate(), testing.Gate()
     at = {"a first": len(A), "b first": 0, "b between": 2}[order]
     topology = rel.Topology("order")
@@ -176,7 +183,7 @@ def test_the_order_of_arrival_decides(operator: str) -> None:
     assert arriving(DIFFER[operator], "a first") != arriving(DIFFER[operator], "b first")
 
 
-def run_length(run: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def run_length(run: np.ndarray) -> np.ndarray:
     return np.full(len(run), len(run), np.dtype([("n", "<i8")]))
 
 

@@ -142,14 +142,11 @@ def time_windows(rows: list[Event], size: int, slide: int, lateness: int) -> tup
     for row in rows:
         greatest[row] = running if running is not None else -(10**9)
         running = row.at if running is None else max(running, row.at)
-    import math
-
-    pane = math.gcd(size, slide)
     for row in on_time:
         start = row.at // slide * slide
         while start + size > row.at:
             if start + size - 1 > greatest[row] - lateness - 1:
-                windows[start + size, row.key].append((row.at // pane, row))
+                windows[start + size, row.key].append((row.at, row))
             start -= slide
     found = [
         (key, end - size, end, *aggregated([row for _, row in sorted(inside, key=lambda one: one[0])]))

@@ -233,8 +233,8 @@ def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
     if asked.how is None:
         raise GraphError(
             f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
-            way_out="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' for "
-            "what has arrived before; or write .event_time(name, field) on both sides",
+            way_out="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
+            "for what has arrived before; or write .event_time(name, field) on both sides",
         )
     for given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
         if given:

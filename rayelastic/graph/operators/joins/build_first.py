@@ -1,11 +1,12 @@
 """Which sources wait until one side of a join has ended: that side is built first, and it alone has to be kept.
 
-A join of all pairs emits the same tuples in any order of arrival, so waiting saves memory and decides nothing. A source waits
-before it begins: no tuple of it is under way, so checkpoints and changes of the plan don't wait with it.
+A join of all pairs emits the same tuples in any order of arrival, so waiting saves memory and decides nothing. A
+source waits before it begins: no tuple of it is under way, so checkpoints and changes of the plan don't wait with it.
 
-Nobody waits where that could be for ever: both sides come from one source; the side that is built has no end; it feeds an
-operator that waits for tuples of another stream; its source waits itself for the one that would wait. Sources that are fed
-from outside don't wait either, for whoever feeds them may need the room to feed the other side. Then both sides are kept.
+Nobody waits where that could be for ever: both sides come from one source; the side that is built has no end; it feeds
+an operator that waits for tuples of another stream; its source waits itself for the one that would wait. Sources that
+are fed from outside don't wait either: whoever feeds them may need the room to feed the other side. Then both sides
+are kept.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.order import topological_order
@@ -50,7 +50,7 @@ def sources_that_wait(operators: Mapping[str, OperatorSpec]) -> tuple[Waiting, .
         origins[name] = frozenset((name,)) if spec.kind is OperatorKind.SOURCE else frozenset().union(*ports)
     demanding = [origins[spec.name] for spec in operators.values() if any(port.demand for port in spec.inputs)]
     unfit = frozenset().union(*demanding) | {name for name, spec in operators.items() if _is_endless(spec)}
-    fed = {name for name, spec in operators.items() if isinstance(spec.body, IngestSource)}
+    fed = {name for name, spec in operators.items() if getattr(spec.body, "is_fed", False)}
     behind: dict[str, set[str]] = {}  # by source: those that it waits for
     found: list[Waiting] = []
     for spec in operators.values():
