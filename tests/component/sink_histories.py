@@ -23,7 +23,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
-from rayelastic.runtime.files.output_owner import OutputOwner
+from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.values.status import Failure, State
 from tests.component.outputs import KINDS, SCHEMA, Kind
 

@@ -16,10 +16,10 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, StateError
-from rayelastic.runtime.files import output_owner
 from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.output_owner import LEASE, OutputOwner
 from rayelastic.runtime.files.outputs import SinkContext
+from rayelastic.runtime.files.owners import output_owner
+from rayelastic.runtime.files.owners.output_owner import LEASE, OutputOwner
 from rayelastic.runtime.values.status import Failure
 from tests.component.outputs import KINDS, SCHEMA, TOTAL, Held, Kind, writes
 
@@ -212,17 +212,18 @@ def test_a_run_that_lost_its_output_fails_by_name_and_shows_nothing_more(kind: K
 
 def test_an_output_whose_owner_was_killed_is_free_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, time, rayelastic as rel\n"
+        "import sys, rayelastic as rel\n"
         "def rows():\n"
         "    yield (1,)\n"
         "    print('runs', flush=True)\n"
-        "    time.sleep(600)\n"
+        "    sys.stdin.read()\n"
         "topology = rel.Topology('writes')\n"
         "topology.source('numbers', rel.callable(rows, {'n': int})).sink('out', rel.csv(sys.argv[1]))\n"
         "rel.run(topology)\n"
     )
     kind, target = KINDS["csv-folder"], str(tmp_path / "out")
-    with subprocess.Popen([sys.executable, "-c", program, target], stdout=subprocess.PIPE, text=True) as process:
+    command, pipe = [sys.executable, "-c", program, target], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "runs\n"

@@ -15,7 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, SinkLostError, StateError
 from rayelastic.runtime.files.outputs import Output, SinkContext
-from rayelastic.runtime.files.postgres_table import PostgresTable
+from rayelastic.runtime.files.postgres.postgres_table import PostgresTable
 from rayelastic.runtime.values.status import State
 from tests.component.checkpoint_folder import Blobs
 from tests.component.test_checkpoints import Losing
@@ -157,6 +157,7 @@ def test_a_stopped_job_goes_on(server: str, table: str, tmp_path: Path) -> None:
     assert held(server, table) == [tuple(row) for row in ROWS]
 
 
+@pytest.mark.edges
 @pytest.mark.parametrize("noticed", ["at its end", "by a checkpoint"])
 def test_a_writer_that_was_replaced_writes_no_more(server: str, table: str, noticed: str, tmp_path: Path) -> None:
     gates = [testing.Gate(), testing.Gate()]
@@ -372,50 +373,3 @@ def test_mistakes_are_told_before_anything_starts(server: str, table: str) -> No
     with pytest.raises(RayelasticError, match='column "part" does not exist'):
         rel.run(topology(rows, server, table))
     assert "secret" not in repr(rel.postgres("postgresql://user:secret@host/db", "t"))
-
-
-@pytest.mark.edges
-def test_savepoints_of_one_run_are_exact_or_rejected_in_whatever_order(server: str, table: str, tmp_path: Path) -> None:
-    """E2, row 4."""
-    gates, places = [testing.Gate(), testing.Gate()], [tmp_path / "A", tmp_path / "B"]
-    source = testing.script([*ROWS[:300], gates[0], *ROWS[300:600], gates[1], *ROWS[600:]], Row)
-    job = rel.start(topology(source, server, table))
-    try:
-        for gate, place in zip(gates, places, strict=True):
-            assert gate.wait_reached(PATIENCE)
-            job.snapshot(place)
-            gate.open()
-        job.wait(PATIENCE)
-    finally:
-        for gate in gates:
-            gate.open()
-        job.close()
-    again = topology(rel.rows(ROWS, schema=Row), server, table)
-    for place in (places[1], places[1], places[0], places[0]):
-        rel.run(again, restore=place)
-        assert held(server, table) == [tuple(row) for row in ROWS]
-    with pytest.raises(StateError, match=r"'out'.*counts on 600 rows .* of which 300 are there.*has taken rows back"):
-        rel.run(again, restore=places[1])
-    assert held(server, table) == [tuple(row) for row in ROWS]
-
-
-@pytest.mark.edges
-def test_rows_that_another_branch_has_staged_arent_taken_for_those_of_a_savepoint(
-    server: str, table: str, tmp_path: Path
-) -> None:
-    """E2, row 4, where nothing has been moved."""
-    schema, store = rel.Schema.of(Row), Blobs(tmp_path / "blobs")
-    first, batch, at = checkpointed(server, table, schema, store)
-    first.write(batch.slice(300, 300))
-    later = first.prepare(2, store)
-    first.abandon()
-    branch = opened(server, table, schema, at, "branch")
-    branch.write(batch.slice(300, 300))
-    branch.prepare(3, store)
-    branch.abandon()
-    with pytest.raises(StateError, match="counts on 600 rows .* of which 300 are there"):
-        opened(server, table, schema, later, "another")
-    after = opened(server, table, schema, at, "another")
-    after.write(batch.slice(300))
-    after.close()
-    assert held(server, table) == [tuple(row) for row in ROWS]

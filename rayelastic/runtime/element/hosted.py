@@ -90,8 +90,8 @@ class HostedOperators:
         """
         settings = self._spec.config.checkpoint
         keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
-        own, run, job = self._spec.manifest is not None, self._spec.job_id, self._spec.job
-        past = Past(outputs, store, by_epoch, keep, own, run, job)
+        recovers, run, job = self._spec.manifest is not None, self._spec.job_id, self._spec.job
+        past = Past(outputs, store, by_epoch, keep, recovers, run, job)
         for number, operator in enumerate(self._operators):
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(self._objects.initialized(operator))
@@ -107,7 +107,8 @@ class HostedOperators:
         """
         for name, sink in self.sinks.items():
             try:
-                sink.begin()
+                if taken_back := sink.begin():
+                    tell("rows taken back", job=self._spec.job, pe=self._spec.pe, operator=name, what=taken_back)
             except (SinkError, StateError) as error:
                 raise error.at(name, self.by_name[name].location) from error.__cause__
 

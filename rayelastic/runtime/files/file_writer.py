@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import DamagedError, SinkError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
-from rayelastic.runtime.files.output_owner import OutputOwner
 from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
+from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.files.part_files import HiddenPart, check_whole, lineage_tag, of_line, part_ledger, to_line
-from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,8 +78,11 @@ class PartFolder:
             self._owner.release(changed=False)
             raise
 
-    def begin(self) -> None:
+    def begin(self) -> str:
         """Bring the folder to where it was at the checkpoint: all of its parts shown, and no later ones of its lineage.
+
+        Returns:
+            What it has taken back, in words; empty: nothing.
 
         Raises:
             SinkError: a file can't be shown or removed.
@@ -91,16 +93,8 @@ class PartFolder:
         for name in self._to_take_back:
             self._has_effect = True
             self._folder.delete(name)
-        if self._to_take_back:
-            parts = len(self._to_take_back)
-            tell(
-                "rows taken back",
-                job=self._context.job,
-                operator=self._context.sink,
-                parts=parts,
-                at=self._folder.shown,
-            )
         self._folder.discard_hidden(lambda name: self._tag_of(name) == self._tag)
+        return f"{counted(len(self._to_take_back), 'part')} of {self._folder.shown!r}" if self._to_take_back else ""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take a batch.

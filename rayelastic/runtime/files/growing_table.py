@@ -62,9 +62,9 @@ class GrowingTable:
         self._thread = threading.Thread(target=self._run, name="growing-table", daemon=True)
         self._thread.start()
 
-    def begin(self) -> None:
+    def begin(self) -> str:
         """Bring the folder to where it was at the checkpoint; see PartFolder.begin."""
-        self._parts.begin()
+        return self._parts.begin()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Takes a batch.

@@ -8,7 +8,7 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import DamagedError
-from rayelastic.runtime.files.blob_log import BlobLog, ItemCodec
+from rayelastic.runtime.files.kept.blob_log import BlobLog, ItemCodec
 from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
 
 if TYPE_CHECKING:

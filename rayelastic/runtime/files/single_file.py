@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import DamagedError
 from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
-from rayelastic.runtime.files.output_owner import OutputOwner
 from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
+from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.files.part_files import HiddenPart, check_whole, lineage_tag, of_line, part_ledger, to_line
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class SingleFile:
             self._owner.release(changed=False)
             raise
 
-    def begin(self) -> None:
-        """Remove what a run of this lineage hid that isn't counted on.
+    def begin(self) -> str:
+        """Remove what a run of this lineage hid that isn't counted on; return nothing: readers see no change.
 
         Raises:
             SinkError: a file can't be removed.
@@ -66,6 +66,7 @@ class SingleFile:
         self._owner.check()
         tag, kept = lineage_tag(self._lineage), frozenset(file.name for file in self._files)
         self._folder.discard_hidden(lambda name: self._tag_of(name) == tag, kept)
+        return ""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take a batch.

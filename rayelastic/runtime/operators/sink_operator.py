@@ -80,8 +80,8 @@ class Writer(Protocol):
 class OwnedWriter(Writer, Protocol):
     """A writer to a place that one run has at a time. It looks when it is made, and changes nothing before `begin`."""
 
-    def begin(self) -> None:
-        """Brings what is there to where it was at the checkpoint that it goes on from."""
+    def begin(self) -> str:
+        """Brings what is there to where it was at the checkpoint; returns what it took back, in words."""
         ...
 
     def abandon(self) -> None:
@@ -108,7 +108,7 @@ class SinkOperator:
         before: int,
         abandon: Callable[[], None] = lambda: None,
         stops: Callable[[int], Output] | None = None,
-        begin: Callable[[], None] = lambda: None,
+        begin: Callable[[], str] = str,
     ) -> None:
         self.native = native
         self.before = before

@@ -24,10 +24,10 @@ from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, Parquet
 from rayelastic.runtime.files.file_writer import PartFolder
 from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.json_batches import JsonFormat
-from rayelastic.runtime.files.kept_rows import KeptRows
+from rayelastic.runtime.files.kept.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext
-from rayelastic.runtime.files.postgres_table import PostgresTable
+from rayelastic.runtime.files.postgres.postgres_table import PostgresTable
 from rayelastic.runtime.files.single_file import SingleFile
 from rayelastic.runtime.operators.called import Called
 from rayelastic.runtime.operators.native_schema import native_schema

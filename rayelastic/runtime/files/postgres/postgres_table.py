@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
-from rayelastic.runtime.files.postgres_types import column_type
+from rayelastic.runtime.files.postgres.postgres_types import column_type
 
 if TYPE_CHECKING:
     import psycopg
@@ -94,8 +94,11 @@ class PostgresTable:
                 self._moving.close()
                 raise
 
-    def begin(self) -> None:
+    def begin(self) -> str:
         """Take the identity and bring the table to where it was at the checkpoint.
+
+        Returns:
+            What it has taken back, in words; empty: nothing.
 
         Raises:
             SinkError: the table hasn't the columns.
@@ -105,10 +108,11 @@ class PostgresTable:
         with self._raising():
             with self._moving.transaction():  # all of it or nothing: where it fails, whoever writes there goes on
                 self._make()
-                self._take_up()
+                rows = self._take_up()
             self._is_owner = True
             self._staging = self._connected(autocommit=False)
             self._move(self._before.end, self._before.epoch)
+        return f"{counted(rows, 'row')} of table {self._sink.table!r}" if rows else ""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Stages a batch, in the transaction of its part.
@@ -259,13 +263,14 @@ class PostgresTable:
         )
         self._part = self._sum(
             "INSERT INTO rayelastic_sinks VALUES (%s, %s, %s, %s, ARRAY[%s]) ON CONFLICT (sink) DO UPDATE "
-            "SET writer = EXCLUDED.writer, job = EXCLUDED.job, runs = rayelastic_sinks.runs || EXCLUDED.runs, "
+            "SET writer = EXCLUDED.writer, job = EXCLUDED.job, "
+            "runs = array(SELECT DISTINCT unnest(rayelastic_sinks.runs || EXCLUDED.runs)), "
             "parts = greatest(rayelastic_sinks.parts, EXCLUDED.parts) RETURNING parts",
             (self._identity, self._writer, self._job, self._before.end, self._run),
         )
 
-    def _take_up(self) -> None:
-        """Brings the table to where it was at a checkpoint, or when the job was stopped."""
+    def _take_up(self) -> int:
+        """Brings the table to where it was at a checkpoint, or when the job was stopped; gives the rows taken out."""
         before = self._before
         behind = self._do(
             "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
@@ -281,6 +286,7 @@ class PostgresTable:
                 )
         self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
         self._check()  # the run before has ended since the first look
+        return sum(rows for _, rows in behind)
 
     def _moved(self) -> int:
         """How many parts are in the table."""

@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
-from rayelastic.runtime.files.blob_log import BlobLog, ItemCodec
+from rayelastic.runtime.files.kept.blob_log import BlobLog, ItemCodec
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError, SinkTakenError
 from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile
-from rayelastic.runtime.files.processes import ProcessId
+from rayelastic.runtime.files.owners.processes import ProcessId
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Rows and lists that checkpoints keep in files of their own."""

@@ -1,0 +1,1 @@
+"""Which run an output belongs to."""

@@ -1,0 +1,1 @@
+"""Rows in tables of PostgreSQL."""
