@@ -77,14 +77,14 @@ class Shot:
 def shots_of(sinks: Sequence[str], phases: Sequence[str] = (RUNNING, ENDING)) -> Iterator[Shot]:
     """All there are."""
     for phase in phases:
-        for step in IN_COORDINATOR[phase]:
-            yield from (Shot(COORDINATOR, "", step, when, phase) for when in (BEFORE, AFTER))
         for sink in sinks:
             for step in IN_ELEMENT[phase]:
                 yield from (Shot(ELEMENT, sink, step, when, phase) for when in (BEFORE, AFTER))
         if "postgres" in sinks:
             for step in IN_ELEMENT[phase]:
                 yield from (Shot(SERVER, "postgres", step, when, phase) for when in (BEFORE, AFTER))
+        for step in IN_COORDINATOR[phase]:  # last of all, as nothing is fired once the end is noted
+            yield from (Shot(COORDINATOR, "", step, when, phase) for when in (BEFORE, AFTER))
 
 
 class Number(NamedTuple):
