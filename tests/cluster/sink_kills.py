@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import json
 import os
 import signal
@@ -42,12 +43,13 @@ ROWS = 12_000  # what a sink keeps in memory outlives the coordinator up to a me
 BURST, PACE = 5, 0.05  # rows, and seconds between so many, until there is a file `go`
 PATIENCE = 90.0  # seconds for a shot to be fired
 LOOK = 0.05  # seconds
-MOST_SHOTS = 12  # of a job
 ELEMENT, COORDINATOR, SERVER = "element", "coordinator", "server"
 BEFORE, AFTER = "before", "after"
 RUNNING, ENDING = "running", "ending"  # when: while rows come, or once they have ended
-BEGIN = ("begin",) if hasattr(SinkOperator, "begin") else ()
-IN_ELEMENT = {RUNNING: ("prepare", "commit", "make", *BEGIN), ENDING: ("prepare", "commit", "make", *BEGIN, "close")}
+IN_ELEMENT = {  # what comes in a recovery stands behind others
+    RUNNING: ("prepare", "commit", "make", "begin"),
+    ENDING: ("prepare", "commit", "make", "begin", "close"),
+}
 IN_COORDINATOR = {RUNNING: ("save", "note", "commit"), ENDING: ("save", "note", "commit", "complete", "end")}
 
 
@@ -77,14 +79,14 @@ class Shot:
 def shots_of(sinks: Sequence[str], phases: Sequence[str] = (RUNNING, ENDING)) -> Iterator[Shot]:
     """All there are."""
     for phase in phases:
-        for step in IN_COORDINATOR[phase]:
-            yield from (Shot(COORDINATOR, "", step, when, phase) for when in (BEFORE, AFTER))
         for sink in sinks:
             for step in IN_ELEMENT[phase]:
                 yield from (Shot(ELEMENT, sink, step, when, phase) for when in (BEFORE, AFTER))
         if "postgres" in sinks:
             for step in IN_ELEMENT[phase]:
                 yield from (Shot(SERVER, "postgres", step, when, phase) for when in (BEFORE, AFTER))
+        for step in IN_COORDINATOR[phase]:  # last of all, as nothing is fired once the end is noted
+            yield from (Shot(COORDINATOR, "", step, when, phase) for when in (BEFORE, AFTER))
 
 
 class Number(NamedTuple):
@@ -141,7 +143,7 @@ class MortalElement(ProcessingElement):
             sink: SinkOperator = around(make, partial(passing, folder, victims, spec.name, "make"))(
                 spec, *arguments, **named
             )
-            for step in ("prepare", "commit", *BEGIN, "close"):
+            for step in ("prepare", "commit", "begin", "close"):
                 setattr(sink, step, around(getattr(sink, step), partial(passing, folder, victims, spec.name, step)))
             return sink
 
@@ -378,9 +380,8 @@ def of_sinks(wanted: Sequence[str], steps: Sequence[str], folder: Path) -> Itera
 
 
 def campaign(shots: Sequence[Shot], sinks: Sequence[str], folder: Path, server: str = "") -> Iterator[Row]:
-    """Fires all shots, some in each job."""
-    for phase in (RUNNING, ENDING):
-        mine = [shot for shot in shots if shot.phase == phase]
-        for first in range(0, len(mine), MOST_SHOTS):
-            here = folder / f"{phase}-{first}"
-            yield from fire(mine[first : first + MOST_SHOTS], sinks, here, server)
+    """Fires all shots: a job for each victim, or each sink in whose calls elements die, and each phase."""
+    for (phase, victim, sink), mine in itertools.groupby(shots, lambda shot: (shot.phase, shot.victim, shot.sink)):
+        yield from fire(
+            [*mine], sinks, folder / "-".join(filter(None, (phase, victim, sink))).replace(".", "-"), server
+        )

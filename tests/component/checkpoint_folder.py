@@ -13,7 +13,7 @@ class Blobs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.location = str(folder)
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
 
     def write(self, name: str, data: bytes) -> str:
         with (self.folder / name).open("xb") as file:

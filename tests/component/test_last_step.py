@@ -17,7 +17,8 @@ from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.snapshot import MANIFEST
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import State
 from tests.component.ledger import ROWS, Amount, Ledger, Paced, await_checkpoints, paced, read
 
 pytestmark = pytest.mark.edges
@@ -158,6 +159,20 @@ def test_e6_a_failure_at_the_very_end_recovers(tmp_path: Path, call: str, times:
     assert sorted(read(tmp_path / "ledger")) == ALL
     assert result["ledger"] == ROWS
     assert [t.value for t in result["out of others"]] == list(range(7))
+
+
+def test_e6_a_job_whose_sources_stand_still_for_checkpoints_ends_with_one(tmp_path: Path) -> None:
+    Told.faults["commit"] = 2
+    made = rel.Topology("channels")
+    rows = made.source("amounts", amounts()).parallel("both", 2, lambda s: s.map("same", lambda t: t, schema=Amount))
+    rows.sink("ledger", rel.call(Told(tmp_path / "ledger")))
+    job = rel.start(made, config(tmp_path))
+    try:
+        job.wait(PATIENCE)
+        assert "stage" in job.status.checkpoints.standstill
+    finally:
+        job.close()
+    assert sorted(read(tmp_path / "ledger")) == ALL
 
 
 @pytest.mark.parametrize("name", ["all.csv", "all.parquet", "parts"])

@@ -96,8 +96,8 @@ class HostedOperators:
             if operator.kind is OperatorKind.SOURCE:
                 self.sources[operator.name] = source_operator(self._objects.initialized(operator))
             elif operator.kind is OperatorKind.SINK:
-                own = self._objects.initialized(operator)
-                self.sinks[operator.name] = sink_operator(own, past, f"{self._spec.pe}-{number:04}")
+                described = self._objects.initialized(operator)
+                self.sinks[operator.name] = sink_operator(described, past, f"{self._spec.pe}-{number:04}")
 
     def begin(self) -> None:
         """Has the sinks bring their outputs to where they were: all of the job have looked at them. Before they run.

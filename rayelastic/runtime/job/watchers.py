@@ -123,11 +123,12 @@ class Watchers:
             try:
                 handle.within(CALL_TIMEOUT).status()
             except TimeoutError:
-                if handle.is_alive():
-                    continue
-                self.lose(handle, f"processing element {handle.pe} stopped answering")
+                if not handle.is_alive():
+                    self.lose(handle, f"processing element {handle.pe} stopped answering")
+                    return
             except Exception as error:
                 self.lose(handle, f"processing element {handle.pe} was lost: {error}")
+                return
 
     def _ends_job(self, handle: PEHandle, status: PEStatus) -> bool:
         """Ends the job, or has it go back, if the state of one of its elements says so; tells whether it has."""

@@ -39,6 +39,9 @@ class Element:
             raise said
         return said
 
+    def status(self) -> PEStatus:
+        return self.wait(0.0)
+
     operators: tuple[OperatorSample, ...] = ()
 
     def sample(self) -> PESample:
@@ -220,3 +223,16 @@ def test_the_last_counters_are_told_where_a_job_goes_back_just_as_its_elements_a
     job.element.sample = goes_back  # type: ignore[method-assign]
     assert job.telemetry.metrics().operator("work").tuples_in == 3
     assert job.telemetry.metrics().operator("work").tuples_in == 3
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("alive", [True, False])
+def test_one_that_has_ended_is_watched_until_the_job_is_completed(alive: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sinks hide their rows until then: who is lost there is lost, once."""
+    monkeypatch.setattr(watchers, "WATCH_PERIOD", 0.0)
+    job = Job(RUNS, FINISHED, FINISHED, TimeoutError("20 s"), *([PELostError("gone")] if alive else []))
+    job.cluster.by_epoch, job.cluster.handles["pe0"].alive = True, alive
+    failure = job.watch()
+    assert failure is not None
+    assert failure.reason.startswith(f"processing element pe0 {'was lost: gone' if alive else 'stopped answering'}")
+    assert not job.results_at_the_end
