@@ -304,7 +304,7 @@ bool ScalarCodec::encode_temporal(PyObject* value, std::byte* to, Refusal& refus
     case TemporalError::WrongType:
       return refusal.wrong(value, temporal_name(type_));
     case TemporalError::NeedsZone:
-      return refusal.refused(value, "which has no time zone, but the field has one");
+      return refusal.refused(value, "which has no time zone, but the field has one: give it one, as by value.replace(tzinfo=UTC)");
     case TemporalError::UnwantedZone:
       return refusal.refused(
           value, "which has a time zone, but the field has none: declare it as Annotated[datetime, datetime.UTC], or with a ZoneInfo");

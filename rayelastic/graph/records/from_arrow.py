@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from rayelastic.errors import SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema, generated_type
@@ -18,11 +19,21 @@ Reader = Callable[[Any], Any]
 
 
 def tuples_of(table: Any, schema: Schema) -> list[Any]:
-    """The rows of a pyarrow table of a schema, as tuples of its class."""
+    """The rows of a pyarrow table of a schema, as tuples of its class.
+
+    Raises:
+        SinkError: Python has no such value.
+    """
     columns = []
     for column, field in zip(table.columns, schema.fields, strict=True):
         reader = reader_of(plain_form(field.format), generated_type)
-        values = column.to_pylist()
+        try:
+            values = column.to_pylist()
+        except OverflowError as error:
+            raise SinkError(
+                f"field '{field.name}' has a time that a datetime can't hold ({error})",
+                way_out="Write it to a file, or give the event time as a number",
+            ) from error
         columns.append(values if reader is None else [reader(value) for value in values])
     return list(map(schema.tuple_type, *columns))
 

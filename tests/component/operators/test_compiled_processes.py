@@ -160,7 +160,7 @@ class Clocked:
     """By the clock: tells of itself as soon as its time has come."""
 
     def on_tuple(self, t: Row, state: Rested, out: rel.Out) -> None:
-        state.since = out.time
+        state.since = out.time  # type: ignore[misc]
         out.after(0.01)
         out.after(3600)
 

@@ -161,7 +161,7 @@ def test_updates_and_counts_keep_rows_whole() -> None:
 
 def test_a_null_is_left_out_unless_it_counts() -> None:
     rows, schema = [(1, None), (2, 9), (3, None)], {"n": int, "x": int | None}
-    wanted = {
+    wanted: dict[str, Any] = {
         "first": rel.first("x"),
         "last": rel.last("x"),
         "first_too": rel.first("x", nulls=True),
