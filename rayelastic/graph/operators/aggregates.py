@@ -192,8 +192,7 @@ def last(field: str, *, nulls: bool = False) -> AggregateSpec:
 
     Args:
         field: of which.
-        nulls: False: ignore nulls; null only if there is no other value (SQL's IGNORE NULLS). True: a null is a value;
-            with all fields kept so, the result is the latest tuple (RESPECT NULLS).
+        nulls: False: ignore nulls (SQL's IGNORE NULLS). True: a null is a value; with all fields so, it is the last tuple.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("prices")
