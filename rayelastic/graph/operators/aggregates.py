@@ -192,7 +192,7 @@ def last(field: str, *, nulls: bool = False) -> AggregateSpec:
 
     Args:
         field: of which.
-        nulls: False: ignore nulls (SQL's IGNORE NULLS). True: a null is a value; with all fields so, it is the last tuple.
+        nulls: False: ignore nulls (SQL's IGNORE NULLS). True: a null is a value; with all fields so, the last tuple.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("prices")
