@@ -23,11 +23,13 @@ FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
 }  # fmt: skip
 
 
-def aggregated(flow: Flow, chosen: Sequence[int], wanted: Wanted) -> Row:
-    """What aggregates make of some rows, in their order."""
+def aggregated(flow: Flow, chosen: Sequence[int], wanted: Wanted, times: Sequence[int] = ()) -> Row:
+    """What aggregates make of some rows, in their order; first and last in that of their times, if there are any."""
     row: list[Any] = []
     for function, field in wanted.values():
-        values = [flow.rows[i][flow.at(field)] for i in chosen] if field is not None else list(chosen)
+        by_time = times and function in ("first", "last")
+        order = sorted(chosen, key=lambda i: times[i]) if by_time else chosen
+        values = [flow.rows[i][flow.at(field)] for i in order] if field is not None else list(order)
         values = [value for value in values if value is not None]
         if function == "count":
             row.append(len(values))
@@ -74,7 +76,7 @@ class Windows:
         bounds: tuple[Any, ...] = (start, start + self.size)
         if self.lateness:
             bounds += (corrected,)
-        self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"])))
+        self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"], self.times)))
         self.given.add((key, start))
 
     def advance(self, mark: int | None) -> None:
@@ -127,6 +129,7 @@ class Sessions:
     def __init__(self, node: Node, flow: Flow) -> None:
         self.node, self.flow = node, flow
         self.gap, self.lateness = node.options["gap"], node.options.get("lateness", 0)
+        self.times = flow.times()
         self.kept: dict[Row, list[Session]] = {}
         self.rows: list[Row] = []
         self.late: list[int] = []
@@ -139,7 +142,7 @@ class Sessions:
         if self.lateness:
             bounds += (session.is_given,)
         chosen = sorted(session.chosen)
-        self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"])))
+        self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"], self.times)))
         session.is_given, session.is_open = True, False
 
     def advance(self, mark: int | None) -> None:

@@ -1,9 +1,8 @@
 """Aggregates: what can be computed over the tuples of a key, and which fields come out.
 
 All of them run in C++ over records, and can be merged, so windows share what they have in common. Nulls are left out,
-as in SQL (`first` and `last` can count them); a key with nothing but nulls gives null, so their output is nullable
-where the field is. `count` and
-`distinct` are never null, `stddev` and `top_k` may always be.
+as in SQL (`first` and `last` can count them): where the field is nullable so is the output, null for a key with nothing
+but nulls. `count` and `distinct` are never null, `stddev` and `top_k` may always be.
 """
 
 from __future__ import annotations
@@ -193,8 +192,7 @@ def last(field: str, *, nulls: bool = False) -> AggregateSpec:
 
     Args:
         field: of which.
-        nulls: False: ignore nulls; null only if there is no other value (SQL's IGNORE NULLS). True: a null is a value;
-            with all fields kept so, the result is the latest tuple (RESPECT NULLS).
+        nulls: False: ignore nulls (SQL's IGNORE NULLS). True: a null is a value; with all fields so, the last tuple.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("prices")
