@@ -30,6 +30,8 @@ __all__ = [
     "SchemaError",
     "SetupError",
     "SinkError",
+    "SinkLostError",
+    "SinkTakenError",
     "SourceError",
     "SparkError",
     "StateError",
@@ -125,7 +127,7 @@ class SinkLostError(SinkError):
 
 
 class SinkTakenError(SinkError):
-    """Another job, which goes on from what this one saved, writes to its sink now: this one can't go back."""
+    """Another run owns the output of a sink: it wrote there first, or has taken the output over from this run."""
 
 
 class NotShippableError(DeclarationError):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HiddenPart", "check_whole", "lineage_tag", "part_ledger"]
 
+PIECE = 1 << 20  # bytes that are written at once
 MOST_READ = 16 << 30  # bytes of shown parts that are read at a restore, the newest ones; of others sizes are compared
 
 
@@ -93,10 +94,13 @@ class HiddenPart:
     """
 
     def __init__(self, folder: OutputFolder, name: str, form: FileFormat) -> None:
+        import pyarrow as pa
+
         self._folder = folder
         self._name = name
         self._form = form
-        self._file = _Digested(folder.open(name))
+        self._digested = _Digested(folder.open(name))
+        self._file = pa.BufferedOutputStream(pa.PythonFile(self._digested, "w"), PIECE)
         self._writer = form.begin(self._file)
         self._rows = 0
 
@@ -115,7 +119,7 @@ class HiddenPart:
         """End the file; it stays hidden."""
         self._writer.close()
         self._folder.close(self._file, self._name)
-        return WrittenFile(self._name, self._rows, self._file.size, self._file.sha.hexdigest())
+        return WrittenFile(self._name, self._rows, self._digested.size, self._digested.sha.hexdigest())
 
 
 class _Digested:
@@ -142,22 +146,6 @@ class _Digested:
     def flush(self) -> None:
         """Have the file system know what was written."""
         self._file.flush()
-
-    def tell(self) -> int:
-        """Return the bytes so far."""
-        return self.size
-
-    def writable(self) -> bool:
-        """Tell pyarrow what it is for."""
-        return True
-
-    def readable(self) -> bool:
-        """Tell pyarrow what it isn't for."""
-        return False
-
-    def seekable(self) -> bool:
-        """Tell pyarrow what it isn't for."""
-        return False
 
     def close(self) -> None:
         """End it."""
