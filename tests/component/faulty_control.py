@@ -228,7 +228,7 @@ def slowly(t: Event, s: Seen) -> Counted:
 
 def counts_of(feed: Events) -> rel.Topology:
     topology = rel.Topology("faulty")
-    events = topology.source("events", rel.callable(feed, Event))
+    events = topology.source("events", rel.callable(feed.__call__, Event))
     events.key_by("key").map("count", slowly, state=Seen, schema=Counted, lane="compiled").sink("out", rel.list())
     return topology
 
