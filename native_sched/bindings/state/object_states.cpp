@@ -103,7 +103,7 @@ std::vector<std::byte> ObjectStates::export_chunk(const KeySelection& selected, 
   at = table_.for_each_of(selected, at, [&](const StringView& key, std::byte* state) {
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
     PyObject* object = object_in(state);
-    if (object == nullptr) return true;
+    if (object == nullptr || !table_.is_live(state, now)) return true;
     const ObjectRef bytes = pickler_(object);
     writer.key(key);
     table_.write_touch(state, writer, now);
@@ -118,7 +118,7 @@ std::shared_ptr<StateCopy> ObjectStates::begin_copy() {
   auto copying = std::make_shared<ObjectCopying>(turns_, pickler_, told_);
   const auto write = [this, copying, now = table_.now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
     PyObject* const object = *reinterpret_cast<PyObject* const*>(state);
-    if (object == nullptr) return;
+    if (object == nullptr || !table_.is_live(state, now)) return;
     const ObjectRef bytes = copying->bytes_of(object);
     if (!bytes) return;
     writer.key(key);

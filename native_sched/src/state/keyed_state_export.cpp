@@ -44,6 +44,7 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
   const std::int64_t now = now_for_touches();
   at = for_each_of(keys, at, [&](const StringView& key, std::byte* state) {
     if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
+    if (!is_live(state, now)) return true;
     writer.key(key);
     write_touch(state, writer, now);
     writer.record(state, {state_size_, text_offsets_, {}});
@@ -54,6 +55,7 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
 
 std::shared_ptr<StateCopy> KeyedState::begin_copy() {
   const auto write = [this, now = now_for_touches()](const StringView& key, const std::byte* state, StateWriter& writer) {
+    if (!is_live(state, now)) return;
     writer.key(key);
     write_touch(state, writer, now);
     writer.record(state, {state_size_, text_offsets_, {}});

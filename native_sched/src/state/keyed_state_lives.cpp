@@ -89,7 +89,11 @@ std::uint32_t KeyedState::next_forgotten() {
   return kNoSlot;
 }
 
-std::int64_t KeyedState::now_for_touches() const { return lives_ != nullptr && lives_->clock ? lives_->clock() : 0; }
+std::int64_t KeyedState::now_for_touches() const { return lives_ == nullptr ? 0 : lives_->clock ? lives_->clock() : lives_->now; }
+
+bool KeyedState::is_live(const void* state, std::int64_t now) const noexcept {
+  return lives_ == nullptr || now == kNoWatermark || touch_of(static_cast<const Slot*>(state) - 1) >= now - lives_->ttl;
+}
 
 void KeyedState::write_touch(const void* state, StateWriter& writer, std::int64_t now) const {
   if (lives_ == nullptr) return;

@@ -42,10 +42,12 @@ std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::u
   StateWriter writer(kMagic, layout(), max_bytes);
   write_preamble(keys.of.has_all(), writer);
   if (at < kWaiting) {
+    const std::int64_t now = keys_ == nullptr ? 0 : keys_->now_for_touches();
     at = keys_ == nullptr ? 0 : keys_->for_each_of(keys, at, [&](const StringView& key, const std::byte* slot) {
       if (writer.keys() > 0 && writer.size() >= max_bytes) return false;
-      if (!is_kept(slot)) return true;
+      if (!is_kept(slot) || !keys_->is_live(slot, now)) return true;
       writer.key(key);
+      keys_->write_touch(slot, writer, now);
       write(slot, writer);
       return true;
     });
@@ -76,9 +78,10 @@ std::shared_ptr<StateCopy> TimedState::begin_copy() {
   return keys_->begin_copy({.magic = &kMagic,
                             .layout = layout(),
                             .write =
-                                [this](const StringView& key, const std::byte* slot, StateWriter& writer) {
-                                  if (!is_kept(slot)) return;
+                                [this, now = keys_->now_for_touches()](const StringView& key, const std::byte* slot, StateWriter& writer) {
+                                  if (!is_kept(slot) || !keys_->is_live(slot, now)) return;
                                   writer.key(key);
+                                  keys_->write_touch(slot, writer, now);
                                   write(slot, writer);
                                 },
                             .tells_all_changes = false,
@@ -107,6 +110,7 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
     keys.push_back(reader.key(keys_->extractor()));
     if (keys_->find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
+    (void)keys_->read_touch(reader);
     read(reader, nullptr, until);
   }
   check_distinct(keys);
@@ -117,8 +121,9 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
   read_common(reader, true, all == 1);
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
     const StringView key = reader.key(keys_->extractor());
+    const std::int64_t touched = keys_->read_touch(reader);
     void* slot = nullptr;
-    keys_->lookup_keys(&key, 1, &slot);
+    keys_->lookup_keys(&key, 1, &slot, &touched);
     read(reader, slot, until);
   }
   while (!reader.empty()) waiting_->read(reader, true);

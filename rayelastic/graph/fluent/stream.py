@@ -26,7 +26,7 @@ from rayelastic.graph.operators.joins.merge import merge_by_time
 from rayelastic.graph.operators.windows import session, window
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.records.time_info import Lifetime, Seconds
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import NewOperator, declaring
 from rayelastic.graph.spec.location import caller_location
@@ -140,6 +140,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         clock: bool = False,
         align_to: object = None,
         zone: str | None = None,
+        ttl: Lifetime | None = None,
     ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
@@ -164,6 +165,8 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
                 `end` are seconds since 1970 then. Such windows are folded, reduced or processed.
             align_to: with seconds: a time at which a window starts, of the type of the event time; 1970 by default.
                 With days: a date on which one starts; a Monday by default, so that seven days are a week.
+            ttl: of windows by count of keys: seconds, or a timedelta, without a tuple of a key after which its next
+                tuple begins a new window, and what was in the old one is dropped; None: never. As of ``map``.
             zone: of the days, such as 'Europe/Berlin'; by default that of the event time, else UTC.
 
         Raises:
@@ -188,6 +191,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
             assign,
             lateness,
             clock,
+            ttl,
         )
         return WindowedStream(self, framed, self._declare_timely)
 

@@ -13,6 +13,7 @@ from typing import Any
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import TimeToLive
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_class import OperatorDefinition, definition_of
@@ -56,13 +57,30 @@ def class_operator(
             name, _copied(instance), inputs, outputs, definition.state, definition.lane, location, policy
         )
         body = compiler.compile_operator(request)
+        lives = _lives(definition, streams)
         if len(inputs) == 1:
             inputs = (replace(inputs[0], name=IN),)
         if len(outputs) == 1:
             outputs = (replace(outputs[0], name=OUT),)
         if policy is OnError.DIVERT:
             outputs += (dead_letters(inputs[0].schema),)
-        return OperatorSpec(name, OperatorKind.OPERATOR, inputs, outputs, definition.state_kind, body, location, policy)
+        return OperatorSpec(
+            name, OperatorKind.OPERATOR, inputs, outputs, definition.state_kind, body, location, policy, lives
+        )
+
+
+def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> TimeToLive | None:
+    up = next(iter(streams.values()), None)
+    if definition.ttl is None or up is None:
+        return None
+    if len(definition.inputs) > 1:
+        raise GraphError(
+            f"ttl={shown(definition.ttl)} of an operator with several inputs", way_out="Unite the streams before it"
+        )
+    lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=")
+    if lives is not None and lives.since == "change":
+        raise GraphError("nobody sees whether invoke changes its state", way_out="Use since='last', or 'first'")
+    return lives
 
 
 def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> tuple[InputPort, ...]:

@@ -24,7 +24,7 @@ from rayelastic.graph.operators.aligned import Aligned, ticks_of
 from rayelastic.graph.records.days import Days
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
-from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Seconds, TimeInfo
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Lifetime, Seconds, TimeInfo, TimeToLive
 from rayelastic.graph.records.time_values import CLOCK
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
@@ -66,6 +66,7 @@ class Window:
         lateness: ticks of event time for which a window that was given still takes tuples, and is given again.
         offset: ticks from 1970 to where a window starts, less than a slide; of windows by time.
         zone: in whose days size, slide and offset are counted; '': in none.
+        ttl: after how long without a tuple a key begins anew; of windows by count.
     """
 
     kind: WindowKind
@@ -79,6 +80,7 @@ class Window:
     lateness: int = 0
     offset: int = 0
     zone: str = ""
+    ttl: TimeToLive | None = None
 
     def __str__(self) -> str:
         late = f", open for {self._span(self.lateness)} more" if self.lateness else ""
@@ -167,6 +169,7 @@ def window(
     assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None,
     lateness: Seconds | None,
     clock: bool,
+    ttl: Lifetime | None,
 ) -> Window:
     """See ``Stream.window``."""
     with declaring(up.called, caller_location()):
@@ -184,10 +187,12 @@ def window(
             )
         if clock and not by_time:
             raise GraphError("clock is for windows by time", way_out="Write .window(seconds=..., clock=True)")
+        if ttl is not None and (by_time or within is not None):
+            raise GraphError(f"ttl={shown(ttl)} is for windows by count alone", way_out="Others end by themselves")
         if within is not None:
             return _batch(up, count, within, slide, rest)
         if not by_time:
-            return _by_count(count, slide, rest)
+            return _by_count(up, count, slide, rest, ttl)
         if rest is not None:
             raise GraphError("rest is for windows by count", way_out="Windows by time are all given at the end")
         time = None if clock else _time_of(up, "a window by time")
@@ -245,6 +250,7 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
             location,
             (OutputPort(OUT, _schema(up, window, name, wanted)), *late),
             keys=up.keys,
+            ttl=window.ttl,
         )
 
 
@@ -269,10 +275,19 @@ def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, Aggregate
     return laid_out(name, [*columns[: len(keys)], *bounds, *columns[len(keys) :]])
 
 
-def _by_count(count: object, slide: object, rest: bool | None) -> Window:
+def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl: Lifetime | None) -> Window:
     size = _tuples(count, "count")
     every = size if slide is None else _tuples(slide, "slide")
-    return Window(WindowKind.COUNT, size, every, rest=every >= size if rest is None else rest)
+    lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
+    if lives is not None and lives.since == "change":
+        raise GraphError("each tuple changes a window", way_out="Use since='last', or 'first'")
+    if lives is not None and rest:
+        raise GraphError(
+            f"ttl={shown(ttl)}: rest=True gives what each key has left at the end, and some would be forgotten",
+            way_out="Leave rest= out, or use within= in place of ttl=",
+        )
+    rest = lives is None and every >= size if rest is None else rest
+    return Window(WindowKind.COUNT, size, every, rest=rest, ttl=lives)
 
 
 def _tuples(value: object, what: str) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, overload
 
 from rayelastic.errors import DeclarationError, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.declaration import LaneChoice, binds, check_state, lane_of
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, StateKind
@@ -49,6 +50,7 @@ class OperatorDefinition:
         state_kind: what it remembers.
         state: makes the state of a key, where it is partitioned.
         lane: 'auto', or the lane that was asked for.
+        ttl: seconds without a tuple after which a key is forgotten.
     """
 
     inputs: Mapping[str, Wanted]
@@ -56,6 +58,7 @@ class OperatorDefinition:
     state_kind: StateKind
     state: Callable[[], Any] | None
     lane: Literal["auto"] | Lane
+    ttl: Lifetime | None = None
 
     @property
     def is_conjunctive(self) -> bool:
@@ -98,6 +101,7 @@ def operator(
     state: Callable[[], Any] | None = ...,
     stateless: bool = ...,
     lane: LaneChoice = ...,
+    ttl: Lifetime | None = ...,
 ) -> Callable[[Class], Class]: ...
 
 
@@ -109,6 +113,7 @@ def operator(
     state: Callable[[], Any] | None = None,
     stateless: bool = False,
     lane: LaneChoice = "auto",
+    ttl: Lifetime | None = None,
 ) -> Any:
     """Make a class an operator: `stream.apply("name", TheClass(...))`, or `topology.apply` for several streams.
 
@@ -144,6 +149,8 @@ def operator(
         stateless: promises that `invoke` leaves self as it is: the operator may be replicated. Otherwise it is
             stateful.
         lane: 'auto', 'compiled', 'vectorised' or 'python'.
+        ttl: with state, of an operator with one input: seconds, or a timedelta, without a tuple of a key after which
+            it is forgotten, as of ``KeyedStream.map``.
 
     Raises:
         GraphError: the class, a port or a firing rule is wrong.
@@ -166,7 +173,7 @@ def operator(
 
     def made(cls: Class) -> Class:
         try:
-            setattr(cls, _MARK, _definition(cls, inputs, outputs, state, stateless, lane))
+            setattr(cls, _MARK, replace(_definition(cls, inputs, outputs, state, stateless, lane), ttl=ttl))
         except DeclarationError as error:
             error.at(getattr(cls, "__name__", "?"), location)
             raise

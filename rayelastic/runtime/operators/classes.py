@@ -12,6 +12,7 @@ from rayelastic.errors import JobFailedError
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import StateKind
 from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.operators.tolerant import ttl_of
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -33,7 +34,7 @@ def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _na
     inputs = [native_schema(port.schema) for port in code.inputs]
     keyed = None
     if code.state is not None:
-        keyed = _native.KeyedState.objects(inputs[0], list(code.inputs[0].keys), code.state)
+        keyed = _native.KeyedState.objects(inputs[0], list(code.inputs[0].keys), code.state, ttl_of(spec))
     try:
         function.initialize()
     except Exception as error:

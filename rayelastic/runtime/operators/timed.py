@@ -16,6 +16,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import match_operator, native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.own_aggregates import own_aggregate
+from rayelastic.runtime.operators.tolerant import ttl_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,6 +89,7 @@ def _window(spec: OperatorSpec) -> _native.Operator:
         native_window(body.window).times,
         native_aggregates(body.aggregates),
         own_aggregate(spec.name, body.own),
+        ttl_of(spec),
     )
 
 

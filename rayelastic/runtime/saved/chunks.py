@@ -296,14 +296,17 @@ def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     if shape.window is None:
         final = _native.Operator.aggregate("state", native_schema(takes), native_schema(gives), keys, made)
     else:
-        window = shape.window._replace(rest=True)  # of windows by count also those that aren't full
+        window = shape.window._replace(rest=not shape.ttl[0])  # of windows by count also those that aren't full
         final = _native.Operator.window(
-            "state", native_schema(takes), native_schema(gives), keys, *window[:7], window.times, made
-        )
+            "state", native_schema(takes), native_schema(gives), keys, *window[:7], window.times, made,
+            ttl=shape.ttl,
+        )  # fmt: skip
     state = final.state
     assert state is not None
     try:
-        for chunk in chunks if not shape.ttl[0] else _without_touches(chunks, shape, state.layout):
+        for chunk in (
+            chunks if not shape.ttl[0] or shape.window is not None else _without_touches(chunks, shape, state.layout)
+        ):
             state.import_(chunk)
     except _native.StateError as error:
         raise DamagedError(str(error), way_out="Use an earlier snapshot") from None

@@ -133,6 +133,8 @@ class KeyedState final : public StateTable {
   // `now` is what now_for_touches() gave.
   void write_touch(const void* state, StateWriter& writer, std::int64_t now) const;
   [[nodiscard]] std::int64_t now_for_touches() const;
+  // Whether a key hasn't lived for longer than it may: others aren't exported, though they are swept when records come.
+  [[nodiscard]] bool is_live(const void* state, std::int64_t now) const noexcept;
   [[nodiscard]] std::int64_t read_touch(StateReader& reader) const;
 
   void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;

@@ -129,6 +129,9 @@ std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t cap
   }
   const auto* record = static_cast<const std::byte*>(in);
   const std::size_t stride = window.core.input().record_size();
+  window.core.table().begin_run(context->watermark(), static_cast<std::size_t>(n), [&window](void* slot) {
+    if (kept_in<CountKey>(slot) != nullptr) window.forget(slot);
+  });
   void* slots[WindowCore::kBatch];
   for (std::int64_t i = 0; i < n; ++i, record += stride) {
     const auto at = static_cast<std::size_t>(i) % WindowCore::kBatch;
@@ -147,7 +150,7 @@ void make_count_window(OperatorSpec& spec, const std::vector<std::string>& keys,
                        const std::vector<Aggregate>& aggregates) {
   spec.process = process;
   spec.flags = options.rest ? static_cast<std::uint32_t>(REL_ON_FINISH) : 0;
-  auto window = std::make_shared<CountWindow>(WindowCore(spec.input, spec.output, keys, 0, aggregates), options);
+  auto window = std::make_shared<CountWindow>(WindowCore(spec.input, spec.output, keys, 0, aggregates, options.ttl), options);
   spec.store = window;
   spec.state = std::move(window);
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 
 #include "record/time_field.hpp"
@@ -9,10 +10,10 @@
 namespace rayelastic {
 
 WindowCore::WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
-                       std::size_t bounds, const std::vector<Aggregate>& aggregates)
+                       std::size_t bounds, const std::vector<Aggregate>& aggregates, const TimeToLive& ttl)
     : input_(std::move(input)), output_(std::move(output)), accumulators_(input_, output_, keys.size() + bounds, aggregates) {
   constexpr std::array<std::byte, sizeof(void*)> kNothing = {};
-  table_ = std::make_unique<KeyedState>(input_, keys, kNothing.size(), kNothing);
+  table_ = std::make_unique<KeyedState>(input_, keys, kNothing.size(), kNothing, std::span<const std::size_t>(), ttl);
   accumulators_.keep_in(table_->texts());
   if (!accumulators_.merges()) throw std::invalid_argument("an aggregate of windows has to merge");
   const std::vector<Field>& fields = output_->fields();

@@ -20,7 +20,7 @@ class WindowCore {
 
   // Fields of the output before the aggregates: the keys, then `bounds` (start, end, corrected). Throws std::invalid_argument.
   WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
-             std::size_t bounds, const std::vector<Aggregate>& aggregates);
+             std::size_t bounds, const std::vector<Aggregate>& aggregates, const TimeToLive& ttl = {});
 
   [[nodiscard]] Accumulators& accumulators() noexcept { return accumulators_; }
   [[nodiscard]] const Schema& input() const noexcept { return *input_; }

@@ -93,7 +93,7 @@ def window_combine(
             kind = StateKind.PARTITIONED if up.keys else StateKind.STATEFUL
             outputs = (OutputPort(OUT, gives), *late)
             body = Windowing(window, (), code)
-            return up.operator(name, OperatorKind.WINDOW, kind, body, location, outputs, keys=up.keys)
+            return up.operator(name, OperatorKind.WINDOW, kind, body, location, outputs, keys=up.keys, ttl=window.ttl)
         if window.kind is WindowKind.COUNT or not up.keys:
             raise LaneError(
                 f"windows by count, and of the whole stream, take no aggregate in Python, and it runs there: {code}",

@@ -13,6 +13,7 @@
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/operators/aggregate/aggregate.hpp"
 #include "rayelastic/record/days.hpp"
+#include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
 
@@ -31,6 +32,7 @@ struct WindowOptions {
   bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
   std::int64_t lateness = 0;  // of Time and Session: ticks for which a window that was given still takes records
   WindowTimes times = {};     // of Time: where windows start
+  TimeToLive ttl = {};        // of Count, without `rest`: after how long without a record a key begins anew
 };
 
 // `output` is the key fields; of Time and Session start and end, of the type of the time (a session ends `size` after its last record); then
