@@ -31,12 +31,13 @@ from rayelastic.graph.records.forms import (
     struct_form,
 )
 from rayelastic.graph.records.names import is_field_name
+from rayelastic.graph.records.python_classes import own_class
 
 __all__ = ["form_of", "numpy_form", "optional_form"]
 
 _OF_PYTHON: dict[object, DataType] = {
     bool: DataType.BOOL, int: DataType.INT64, float: DataType.FLOAT64, str: DataType.STRING, bytes: DataType.BINARY,
-    dt.datetime: DataType.TIMESTAMP, dt.date: DataType.DATE32, dt.time: DataType.TIME64,
+    own_class(dt.datetime): DataType.TIMESTAMP, own_class(dt.date): DataType.DATE32, dt.time: DataType.TIME64,
     dt.timedelta: DataType.DURATION, decimal.Decimal: DataType.DECIMAL, uuid.UUID: DataType.UUID,
 }  # fmt: skip
 _LISTS = (list, collections.abc.Sequence)
@@ -133,6 +134,7 @@ def _of_items(item: object, inside: tuple[type, ...], of: type) -> Form | None:
 
 
 def _of_class(cls: type, inside: tuple[type, ...]) -> Form | None:
+    cls = own_class(cls)
     if cls in _OF_PYTHON:
         return plain_form(_OF_PYTHON[cls].default_format)
     if cls is Json:

@@ -12,6 +12,8 @@ import uuid
 from enum import Enum
 from typing import Any
 
+from rayelastic.graph.records.python_classes import own_class
+
 __all__ = ["Column", "DataType"]
 
 HOLDS = (
@@ -141,8 +143,9 @@ _SIZES = {
 _PYTHON_TYPES: dict[DataType, type] = {
     **{t: int for t in DataType if t.is_integer},
     **{t: float for t in DataType if t.is_float},
-    DataType.BOOL: bool, DataType.DATE32: dt.date, DataType.DATE64: dt.date, DataType.TIME32: dt.time,
-    DataType.TIME64: dt.time, DataType.TIMESTAMP: dt.datetime, DataType.DURATION: dt.timedelta,
+    DataType.BOOL: bool, DataType.TIME32: dt.time, DataType.TIME64: dt.time,
+    DataType.DATE32: own_class(dt.date), DataType.DATE64: own_class(dt.date),
+    DataType.TIMESTAMP: own_class(dt.datetime), DataType.DURATION: dt.timedelta,
     DataType.STRING: str, DataType.BINARY: bytes, DataType.DECIMAL: decimal.Decimal, DataType.UUID: uuid.UUID,
     DataType.ENUM: enum.Enum, DataType.LIST: list, DataType.STRUCT: tuple, DataType.MAP: dict, DataType.JSON: object,
     DataType.OBJECT: object,
