@@ -17,7 +17,7 @@ import uuid
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.records.data_type import FORMATS, HOLDS, DataType, arrow_type_of
+from rayelastic.graph.records.data_type import FORMATS, HOLDS, DataType, arrow_type_of, own_class
 from rayelastic.graph.records.forms import (
     JSON,
     Form,
@@ -31,7 +31,6 @@ from rayelastic.graph.records.forms import (
     struct_form,
 )
 from rayelastic.graph.records.names import is_field_name
-from rayelastic.graph.records.python_classes import own_class
 
 __all__ = ["form_of", "numpy_form", "optional_form"]
 

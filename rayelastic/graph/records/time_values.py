@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.data_type import DataType, own_class, parsed_format
 from rayelastic.graph.records.days import zone_of
-from rayelastic.graph.records.python_classes import own_class
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 

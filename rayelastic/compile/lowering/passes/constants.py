@@ -36,7 +36,7 @@ from rayelastic.compile.lowering.times import moments, times_of_day
 from rayelastic.compile.lowering.times import text as moment_text
 from rayelastic.compile.originals import is_member
 from rayelastic.compile.reading.bound import taken_apart
-from rayelastic.graph.records.python_classes import own_class
+from rayelastic.graph.records.data_type import own_class
 
 # Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
 _REPLACED: dict[Any, Any] = {
