@@ -45,7 +45,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
             spec = specs[name]
             head = f"    {name:<{names}}  {spec.kind.value:<{kinds}}  {spec.lane.value:<{lanes}}  "
             room = WIDTH - len(head)
-            why = "; ".join(filter(None, (spec.reason, memory_of(spec))))
+            why = f"{spec.reason}; {memory_of(spec)}: one replica" if spec.remembers else spec.reason
             if room < 24:
                 lines += [head.rstrip(), *_wrapped(" " * 8 + why, 8)]
             else:

@@ -12,7 +12,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import ConfigError, GraphError
+from rayelastic.job import prepare
 from rayelastic.plan.wishes.replicas import region_wishes
+from rayelastic.runtime.job.region_level import why_together
 
 pytestmark = pytest.mark.edges
 SEEN: set[int] = set()
@@ -137,6 +139,14 @@ def test_no_stage_has_it_in_several_channels(stage: str) -> None:
     declare = stream.elastic if stage == "elastic" else functools.partial(stream.parallel, width=2, by=by)
     with pytest.raises(GraphError, match=r"'op'.*remembers `SEEN` outside its state"):
         declare("stage", body=body)
+
+
+def test_it_never_moves_to_another_process_by_itself() -> None:
+    """A8: a move begins again from a checkpoint, which doesn't have what it remembers."""
+    topology = rel.Topology("hidden")
+    numbers = topology.source("numbers", rel.sequence(10))
+    numbers.filter("op", lambda t: SEEN.add(t.value) is None).sink("out", rel.list())
+    assert "'op' remembers `SEEN` outside its state" in why_together(prepare(topology, rel.JobConfig()), saves=True)
 
 
 def test_functions_that_remember_nothing_keep_their_replicas() -> None:

@@ -38,7 +38,7 @@ def runs_anywhere(spec: OperatorSpec) -> bool:
 def memory_of(spec: OperatorSpec) -> str:
     """Say what an operator remembers outside its state; empty: nothing that is known."""
     names = ", ".join(f"`{name}`" for name in spec.remembers)
-    return f"remembers {names} outside its state: one replica" if names else ""
+    return f"remembers {names} outside its state" if names else ""
 
 
 def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
