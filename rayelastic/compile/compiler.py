@@ -8,39 +8,42 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import inspect
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from rayelastic.compile.aggregate_compiler import compile_aggregate
-from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
-from rayelastic.compile.cache.keys import code_key, refusal_key
+from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache, key_of
+from rayelastic.compile.cache.keys import code_inputs, refusal_inputs
 from rayelastic.compile.cache.loader import host_target
+from rayelastic.compile.cache.outputs import described_output, output_of
 from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import MachineCode, OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import initial_record, is_record_class, state_factory
 from rayelastic.compile.config import cache_directory
+from rayelastic.compile.effects.effects import first_change
+from rayelastic.compile.effects.remembering import remembered_by
+from rayelastic.compile.originals import replaced_member
 from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.process_compiler import compile_process
 from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, plain_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.forms import Form
-from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import (
     AggregateRequest,
     FunctionRequest,
     Lane,
+    OperatorBody,
     OperatorKind,
     OperatorRequest,
     ProcessRequest,
@@ -106,6 +109,10 @@ class Compiler:
         with _naming(request):
             return compile_aggregate(request, self.compile)
 
+    def remembered(self, body: OperatorBody) -> tuple[str, ...]:
+        """Names what the functions and objects in a body are known to change outside their state."""
+        return remembered_by(body)
+
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         _check_arguments(request)
         if request.concurrent is not None:
@@ -123,6 +130,9 @@ class Compiler:
         try:
             if lives := next((name for name in LIFE if has_method(request.function, name)), None):
                 raise NotCompiledError(f"it has {lives}(), which is called in each process")
+            if replaced := replaced_member():
+                said = f"{replaced} isn't Python's own now, it has been replaced: nothing is compiled meanwhile"
+                raise NotCompiledError(said, lasting=False)
             if request.sides:
                 raise NotCompiledError(f"it has the side output '{request.sides[0]}'")
             return self._machine(request)
@@ -160,6 +170,11 @@ class Compiler:
 def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | AggregateRequest) -> Iterator[None]:
     """Has errors say which operator they are about."""
     try:
+        if replaced := replaced_member(("builtins",)):
+            raise LaneError(
+                f"{replaced} isn't Python's own now, and without it nothing can be declared",
+                way_out="Patch it after the declaration, or in the module that calls it",
+            )
         yield
     except (LaneError, SchemaError) as error:
         raise error.at(request.operator, request.location) from None
@@ -279,31 +294,31 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
         SchemaError: a field is misspelt.
     """
     identity = _identity(request)
-    key = code_key(request, state_schema, identity)
+    inputs = code_inputs(request, state_schema, identity)
+    key = key_of(inputs)
     entry = cache.get(key) if identity.known else None
-    output = None if entry is None else _output_of(entry, request, identity)
+    output = None if entry is None else output_of(entry, request, identity)
     if entry is None or output is None:
-        entry, output = _compiled_once(
-            request, state_schema, cache, refusal_key(key, request) if identity.known else ""
-        )
+        refusal = refusal_inputs(inputs, request) if identity.known else b""
+        entry, output = _compiled_once(request, state_schema, cache, refusal)
         if identity.known:
-            cache.put(key, entry)
+            cache.put(replace(entry, inputs=inputs))
         else:
-            key = hashlib.sha256(entry.image).hexdigest()
+            key = key_of(entry.image)
     return MachineCode(entry.entry, entry.image, entry.imports, host_target(), key, entry.in_place), output
 
 
 def _compiled_once(
-    request: FunctionRequest, state_schema: Schema | None, cache: CodeCache, refusal: str
+    request: FunctionRequest, state_schema: Schema | None, cache: CodeCache, refusal: bytes
 ) -> tuple[CacheEntry, Schema]:
-    """Compiles now, unless an earlier process found that it can't be; `refusal` is the key of that, empty: none."""
-    if refusal and (known := cache.get(refusal)) is not None:
+    """Compiles now, unless an earlier process found that it can't be; `refusal` is what that goes by, or empty."""
+    if refusal and (known := cache.get(key_of(refusal))) is not None:
         raise NotCompiledError(known.output)
     try:
         return _compile_now(request, state_schema)
     except NotCompiledError as error:
         if refusal and error.lasting:
-            cache.put(refusal, CacheEntry("", b"", (), False, str(error)))
+            cache.put(CacheEntry("", b"", (), False, str(error), refusal))
         raise
 
 
@@ -322,6 +337,8 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
     if found is None:
         raise NotCompiledError(f"it is a {type(request.function).__name__}, only functions in Python are compiled")
     user: Callable[..., Any] = found.function
+    if changed := first_change(request.function, 1 if state_schema is None else 2):
+        raise NotCompiledError(plain_reason(NotRewrittenError(changes(changed[0]), *changed[1:]), user))
     if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(user):
         raise LaneError(f"a {request.kind.value} returns, it can't yield", way_out="Use flat_map")
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
@@ -354,39 +371,13 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
             raise _with_line(plan.mistake, error, user) from None
         passing = isinstance(error, MemoryError | OSError | ImportError | RecursionError)
         raise NotCompiledError(plain_reason(error, user, plan.problem), lasting=not passing) from None
-    described = _described_output(made.output, request)
+    described = described_output(made.output, request)
     return CacheEntry(made.entry, made.image, made.imports, made.in_place, described), made.output
 
 
 def _with_line(mistake: SchemaError, error: Exception, function: Callable[..., Any]) -> SchemaError:
     mistake.problem += f" ({plain_reason(error, function, 'in').removeprefix('in (').removesuffix(')')})"
     return mistake
-
-
-def _described_output(output: Schema, request: FunctionRequest) -> str:
-    if output is request.output:
-        return "declared"
-    given = request.input_schema
-    if output is given or (output.declared_type is not None and output.declared_type is given.declared_type):
-        return "input"  # also of t._replace(..), which doesn't name the class
-    if output.declared_type is not None:
-        return f"class:{output.declared_type.__qualname__}"
-    return json.dumps([[f.name, f.format, f.nullable] for f in output.fields])
-
-
-def _output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) -> Schema | None:
-    if entry.output == "declared":
-        return request.output
-    if entry.output == "input":
-        return request.input_schema
-    if entry.output.startswith("class:"):
-        name = entry.output.removeprefix("class:")
-        found = next((c for c in identity.classes if c.__qualname__ == name), None)
-        return None if found is None else Schema.of(found)
-    forms = {str(field.format): field.format for field in request.input_schema.fields}
-    columns = [(name, forms.get(text, text), nullable) for name, text, nullable in json.loads(entry.output)]
-    known = all(isinstance(text, Form) or not text.startswith("+") for _, text, _ in columns)
-    return laid_out("Record", columns) if known else None
 
 
 def is_cached(request: FunctionRequest) -> bool:
@@ -396,4 +387,4 @@ def is_cached(request: FunctionRequest) -> bool:
     except NotCompiledError:
         return False
     identity = _identity(request)
-    return identity.known and user_cache().get(code_key(request, state_schema, identity)) is not None
+    return identity.known and user_cache().get(key_of(code_inputs(request, state_schema, identity))) is not None

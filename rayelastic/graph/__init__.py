@@ -6,9 +6,9 @@
 from rayelastic.graph.fluent.stream import KeyedStream, Stream
 from rayelastic.graph.fluent.topology import Topology
 from rayelastic.graph.records.schema import DataType, Field, Schema
+from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.operator_spec import (
     CompiledFunction,
-    FunctionCompiler,
     FunctionRequest,
     Lane,
     OperatorKind,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_wait
 from rayelastic.graph.operators.joins.by_key import RIGHT, Join, JoinKind
-from rayelastic.graph.spec.order import Graph
+from rayelastic.graph.spec.order import Graph, memory_of
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
@@ -45,16 +45,18 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
             spec = specs[name]
             head = f"    {name:<{names}}  {spec.kind.value:<{kinds}}  {spec.lane.value:<{lanes}}  "
             room = WIDTH - len(head)
+            why = f"{spec.reason}; {memory_of(spec)}: one replica" if spec.remembers else spec.reason
             if room < 24:
-                lines += [head.rstrip(), *_wrapped(" " * 8 + spec.reason, 8)]
+                lines += [head.rstrip(), *_wrapped(" " * 8 + why, 8)]
             else:
-                lines += _wrapped(head + spec.reason, len(head))
+                lines += _wrapped(head + why, len(head))
         lines += _notes(graph, region, waiting)
     return "\n".join(lines) + "\n"
 
 
 def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str]:
-    python = [name for name in region.operators if graph.operators[name].lane.needs_python]
+    specs = [graph.operators[name] for name in region.operators]
+    python = [spec.name for spec in specs if spec.lane.needs_python and not spec.remembers]
     notes = []
     if python and region.kind is not RegionKind.SOURCE:
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")

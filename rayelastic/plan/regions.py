@@ -24,6 +24,9 @@ function, and belongs to no region in which tuples go by its keys.
 A join of a stream without keys with rules (a cross join by arrival) begins such a region, too, and functions behind
 it belong to it: each replica has all rules. Its stream may come from wherever it leaves from one place.
 
+An operator that is known to remember something outside its state, such as a global set, is in no region that has
+replicas.
+
 Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
 front of the first partitioned operator belong to its region as far back as they hold its keys.
 
@@ -192,7 +195,8 @@ def _takes_rules(spec: OperatorSpec) -> bool:
     One by event time gives tuples later than it takes them, so no turn would hold what comes of it.
     """
     body = spec.body
-    return isinstance(body, Join) and body.kind is JoinKind.CROSS and not spec.keys and body.left_time is None
+    alone = bool(spec.keys or spec.remembers)
+    return isinstance(body, Join) and body.kind is JoinKind.CROSS and not alone and body.left_time is None
 
 
 def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
@@ -200,7 +204,7 @@ def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind
     found: list[tuple[RegionKind, list[OperatorSpec]]] = []
     rest_from = at = 0
     while at < len(chain):
-        if chain[at].state_kind is not StateKind.PARTITIONED:
+        if chain[at].state_kind is not StateKind.PARTITIONED or chain[at].remembers:
             at += 1
             continue
         first = chain[at]
@@ -230,6 +234,8 @@ def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind
 def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
     """Tell whether an operator can share a data-parallel region with its first partitioned one: rule 4."""
     if spec.state_kind is StateKind.STATEFUL or spec.input_schema is None or first.input_schema is None:
+        return False
+    if spec.remembers:  # a replica would have only a part of that
         return False
     if len(spec.inputs) > 1:  # what comes by another port wasn't dealt out with the rest
         return False

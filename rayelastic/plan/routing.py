@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from rayelastic.graph.operators.channels import is_in_turn
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.order import memory_of
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
 from rayelastic.plan.regions import RegionKind
@@ -142,6 +143,8 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     region = planned.region
     members = [operators[name] for name in region.operators]
     if not region.kind.is_replicable:
+        if alone := next((m for m in members if m.remembers), None):
+            return f"'{alone.name}' {memory_of(alone)}"
         if timed := next((m.name for m in members if _is_in_order_of_times(m)), None):
             return f"'{timed}' gives tuples in the order of their times: key_by a field of its left stream frees it"
         return f"it is {region.kind.value}"

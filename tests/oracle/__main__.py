@@ -13,7 +13,9 @@ import warnings
 from pathlib import Path
 
 from tests.oracle.compare import Difference
+from tests.oracle.generate import OUTSIDE
 from tests.oracle.known import KNOWN, known
+from tests.oracle.plants import PLANTS, plant
 from tests.oracle.pool import Pool
 from tests.oracle.report import Progress, described, say
 from tests.oracle.shrink import skeleton
@@ -34,9 +36,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--optimise", type=int, default=1, help="level of LLVM's passes (1); a job has 3")
     parser.add_argument("--once", action="store_true", help="no second start in a new process")
     parser.add_argument("--shrink", type=int, default=25, help="how many differences are shrunk (25)")
+    parser.add_argument("--outside", action="store_true", help="only programs about what stands outside a function")
+    parser.add_argument("--plant", choices=PLANTS, default="", help="a fault, to see whether it is found")
     parser.add_argument("--reasons", action="store_true", help="say why functions aren't compiled")
     given = parser.parse_args(arguments)
     os.environ["NUMBA_OPT"] = str(given.optimise)
+    plant(given.plant)
     warnings.simplefilter("ignore")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell that starts it in the background ignores Ctrl-C for it
         signal.signal(number, signal.default_int_handler)
@@ -44,6 +49,8 @@ def main(arguments: list[str]) -> int:
     (FOLDER / f"found-{given.seed}.txt").unlink(missing_ok=True)
     options = Options(given.seed, FOLDER, not given.once)
     numbers = range(given.first, given.first + given.functions)
+    if given.outside:
+        numbers = range(OUTSIDE, OUTSIDE + 8 * given.functions, 8)
     if given.only is not None:
         numbers = range(given.only, given.only + 1)
     return Run(options, numbers, given.jobs, given.shrink, given.reasons).run()
@@ -98,13 +105,16 @@ class Run:
             else:
                 self.progress.new += 1
                 self.found.append((result, found))
+                if result.program.repeated:
+                    say(described(result.number, self.options.seed, result.program, found, shrunk=False))
                 with (FOLDER / f"found-{self.options.seed}.txt").open("a") as file:
                     text = described(result.number, self.options.seed, result.program, found, shrunk=False)
                     file.write(text + "\n\n")
 
     def tell_shrunk(self) -> None:
         """Shrinks differences, short programs first; one that has all that a shrunk one needs counts as the same."""
-        rest = sorted(self.found, key=lambda one: len(one[0].program.body))
+        alone = [one for one in self.found if not one[0].program.repeated]
+        rest = sorted(alone, key=lambda one: len(one[0].program.body))
         seen: list[tuple[str, frozenset[str], str]] = []
 
         def is_seen(result: Result, found: Difference) -> bool:

@@ -10,7 +10,7 @@ import ast
 import random
 import re
 
-from tests.oracle import control, grammar, ordinary, seldom, statements
+from tests.oracle import control, grammar, ordinary, outside, seldom, statements
 from tests.oracle.program import Program
 from tests.oracle.rows import FIELDS, WORDS
 
@@ -354,15 +354,20 @@ EACH += [(kind, template) for kind, table in _ORDINARY.items() for _, template i
 EACH += [("statement", template) for _, template in _blocks(ordinary.STATEMENTS)]
 
 
+OUTSIDE = (
+    len(EACH) + (3 - len(EACH)) % 8
+)  # the first program about what stands outside its function; each eighth follows
+
+
 def program(seed: int, number: int) -> Program:
     """The program of a number: the same for the same seed.
 
     The first ones have one template each, so that all are seen; of the others, which are drawn, each eighth is about
-    control alone.
+    control alone, and each eighth about what stands outside the function.
     """
     chosen = random.Random(f"{seed}:{number}")
-    if number >= len(EACH) and number % 8 == 7:
-        return control.program(chosen)
+    if number >= len(EACH) and number % 8 in (3, 7):
+        return control.program(chosen) if number % 8 == 7 else outside.program(chosen)
     while True:
         try:
             maker = Maker(chosen)

@@ -77,7 +77,13 @@ def _looks_into(node: ast.Compare) -> bool:
     return any(isinstance(one, ast.List | ast.Tuple | ast.ListComp) for one in given)
 
 
+def _is_frozen(program: Program, found: Difference) -> bool:
+    """Somebody else changed what is outside the function after its declaration: it is as it was then."""
+    return found.kind == "frozen" and "change" in program.body
+
+
 KNOWN = (
+    Known("frozen", "globals and closures are as at declaration", _is_frozen),
     Known(
         "int-of-long-text", "int() of a text beyond 64 bits refuses the tuple, under a handler, too", _is_long_number
     ),

@@ -66,7 +66,7 @@ class Pool:
 
     def results(self, numbers: range, size: int) -> Iterator[Result]:
         """What came of each program; those that failed at their second start come twice."""
-        waiting = [range(at, min(at + size, numbers.stop)) for at in range(numbers.start, numbers.stop, size)][::-1]
+        waiting = [numbers[at : at + size] for at in range(0, len(numbers), size)][::-1]
         while waiting or self._running:
             while waiting and len(self._running) < self._jobs:
                 mine = waiting.pop()
@@ -82,7 +82,7 @@ class Pool:
                     status = self._ended(job)
                     died = Difference("died", (), "", f"the process ended with {status}")
                     yield Result(job.at, program(self._options.seed, job.at), "error", "", (died,))
-                    rest = range(job.at + 1, job.numbers.stop)
+                    rest = job.numbers[job.numbers.index(job.at) + 1 if job.at in job.numbers else 1 :]
                     waiting += [rest] if rest else []
 
     def shrunk(self, wanted: Callable[[], tuple[Result, Difference] | None]) -> Iterator[tuple[int, Any, Any]]:

@@ -17,6 +17,11 @@ IMPORTS = {
     "dt": "import datetime as dt", "math": "import math", "re": "import re", "np": "import numpy as np",
     "operator": "import operator", "collections": "import collections", "functools": "import functools",
     "itertools": "import itertools", "bisect": "import bisect", "statistics": "import statistics",
+    "contextvars": "import contextvars", "dataclasses": "import dataclasses", "decimal": "import decimal",
+    "heapq": "import heapq", "json": "import json", "locale": "import locale", "os": "import os",
+    "pa": "import pyarrow as pa",
+    "random": "import random", "string": "import string", "threading": "import threading", "time": "import time",
+    "types": "import types", "uuid": "import uuid", "Annotated": "from typing import Annotated",
 }  # fmt: skip
 STATE = """class State(NamedTuple):
     count: int = 0
@@ -27,8 +32,26 @@ STATE = """class State(NamedTuple):
 """
 OUTPUT_TYPES = {
     "s": "str", "b": "bytes", "i": "int", "x": "float", "p": "bool", "a": "dt.datetime", "e": "dt.date",
-    "g": "dt.timedelta", "ns": "str | None", "ni": "int | None", "nx": "float | None",
+    "g": "dt.timedelta", "o": "dt.time", "Z": 'pa.timestamp("us", "Europe/Berlin")', "U": 'pa.timestamp("us", "UTC")',
+    "ns": "str | None", "ni": "int | None", "nx": "float | None",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A member of a module that something else stands for in some of the runs of a program.
+
+    Args:
+        member: 'math.sqrt'.
+        fake: what stands for it, as text.
+        phases: of each run whether it is patched.
+        moves: whether what it gives by itself is another at each call, so that no compiled code can be right.
+    """
+
+    member: str
+    fake: str
+    phases: tuple[bool, ...]
+    moves: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +59,20 @@ class Program:
     """One function `f` as text.
 
     Args:
-        body: the definition of `f`.
+        body: the definition of `f`; of one that is repeated all that stands outside it, too.
         kind: map, filter or flat_map.
         keyed: whether it has a state `st` beside the tuple `t`.
         declared: types of its output where the output is declared, else empty.
+        repeated: whether it is run several times, as it may remember something (repeated.py).
+        patch: what is replaced while it runs.
     """
 
     body: str
     kind: str = "map"
     keyed: bool = False
     declared: tuple[str, ...] = ()
+    repeated: bool = False
+    patch: Patch | None = None
 
     @property
     def fields(self) -> list[str]:

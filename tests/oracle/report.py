@@ -59,6 +59,12 @@ class Progress:
 def test_text(number: int, seed: int, program: Program, found: Difference) -> str:
     """A test to paste into tests/component/compile."""
     rows = ", ".join("(" + "".join(f"{literal(cell)}, " for cell in row).rstrip() + ")" for row in found.rows)
+    if program.repeated:
+        return (
+            f"{program.source}\n\n# over {[rows]}, in {program.patch}\n"
+            if program.patch
+            else f"{program.source}\n\n# over [{rows}]\n"
+        )
     options = ", output=Schema.of(OUTPUT)" if program.declared else ""
     keys = ", keys=[0] * len(rows)" if program.keyed else ""
     options += f', keys=("{program.fields[0]}",), state=State' if program.keyed else ""

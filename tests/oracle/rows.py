@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
 FIELDS = {  # name: letter of its type, annotation
     "s": ("s", "str"),
@@ -30,7 +31,12 @@ FIELDS = {  # name: letter of its type, annotation
     "n": ("ni", "int | None"),
     "m": ("ns", "str | None"),
     "q": ("nx", "float | None"),
+    "z": ("Z", 'Annotated[dt.datetime, pa.timestamp("us", "Europe/Berlin")]'),
+    "h": ("Z", 'Annotated[dt.datetime, pa.timestamp("us", "Europe/Berlin")]'),
+    "v": ("U", 'Annotated[dt.datetime, pa.timestamp("us", "UTC")]'),
+    "w": ("U", 'Annotated[dt.datetime, pa.timestamp("us", "UTC")]'),
 }
+BERLIN = ZoneInfo("Europe/Berlin")
 
 SPACES = " \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 TRAPS = [
@@ -223,6 +229,15 @@ TIMEDELTAS = [
 ]
 
 
+CHANGES = [  # of Berlin's clock: forward, back; midnight there; the ends of a year and of a week
+    dt.datetime(year, month, day, hour, tzinfo=dt.UTC)
+    for year, month, day, hour in (
+        (2026, 3, 29, 1), (2026, 10, 25, 1), (2026, 10, 25, 0), (2026, 7, 5, 22), (2026, 12, 31, 23), (1980, 4, 6, 1),
+        (1970, 1, 1, 0), (2027, 1, 3, 23),
+    )
+]  # fmt: skip
+
+
 class Values:
     """Draws values of a type.
 
@@ -286,6 +301,18 @@ class Values:
             return self.chosen.choice(TIMEDELTAS)
         return dt.timedelta(microseconds=self.chosen.randrange(-(10**13), 10**13))
 
+    def instant(self) -> dt.datetime:
+        """In UTC: mostly around a change of Berlin's clock, or around midnight there."""
+        if self.chosen.random() < 0.2:
+            return self.moment().replace(tzinfo=dt.UTC) if self.chosen.random() < 0.2 else self.chosen.choice(CHANGES)
+        minutes = self.chosen.choice((-1441, -61, -60, -1, 0, 1, 29, 59, 60, 119, 1440))
+        return self.chosen.choice(CHANGES) + dt.timedelta(minutes=minutes, seconds=self.chosen.choice((0, 0, 59)))
+
+    def zoned(self) -> dt.datetime:
+        """In Berlin; what leaves the years 1 to 9999 there isn't drawn."""
+        when = self.instant()
+        return (when if 1 < when.year < 9999 else CHANGES[0]).astimezone(BERLIN)
+
     def of(self, kind: str) -> Any:
         if kind[0] == "n":
             return None if self.chosen.random() < 0.35 else self.of(kind[1:])
@@ -294,6 +321,7 @@ class Values:
         return {
             "s": self.text, "i": self.integer, "x": self.real, "p": lambda: self.chosen.random() < 0.5,
             "a": self.moment, "e": lambda: self.moment().date(), "g": self.duration,
+            "Z": self.zoned, "U": self.instant,
         }[kind]()  # fmt: skip
 
     def octets(self) -> bytes:
@@ -308,7 +336,7 @@ def drawn(fields: Sequence[str], count: int, chosen: random.Random, constants: S
     rows = []
     for _ in range(count):
         row = {name: values.of(FIELDS[name][0]) for name in fields}
-        for one, other in (("s", "u"), ("i", "j"), ("x", "y"), ("at", "since"), ("b", "c")):
+        for one, other in (("s", "u"), ("i", "j"), ("x", "y"), ("at", "since"), ("b", "c"), ("z", "h"), ("v", "w")):
             if one in row and other in row and (way := chosen.random()) < 0.3:
                 row[other] = row[one]
                 if one == "s" and way < 0.15:

@@ -26,6 +26,7 @@ from tests.oracle.compare import Comparison, Difference, request, rows_of
 from tests.oracle.generate import program as made_program
 from tests.oracle.known import known
 from tests.oracle.program import Program
+from tests.oracle.repeated import repeated
 from tests.oracle.shrink import Shrinker
 
 BETWEEN_STARTS = 100  # programs
@@ -113,8 +114,8 @@ def compared(
 def batch(numbers: range, options: Options, conn: Any) -> None:
     """Compares the programs of these numbers; sends what it starts and what came of it."""
     shim = opened_shim(built_shim(options.folder))
-    for first in range(numbers.start, numbers.stop, BETWEEN_STARTS):
-        _some(range(first, min(first + BETWEEN_STARTS, numbers.stop)), options, shim, conn)
+    for first in range(0, len(numbers), BETWEEN_STARTS):
+        _some(numbers[first : first + BETWEEN_STARTS], options, shim, conn)
     conn.send(None)
 
 
@@ -127,9 +128,10 @@ def _some(numbers: range, options: Options, shim: ctypes.CDLL, conn: Any) -> Non
             limited(options.limit)
             program = made_program(options.seed, number)
             rows = rows_of(program, f"{options.seed}:{number}")
-            lane, reason, found = compared(program, f"oracle-{options.seed}-{number}", rows, shim, cache)
+            compare = repeated if program.repeated else compared
+            lane, reason, found = compare(program, f"oracle-{options.seed}-{number}", rows, shim, cache)
             conn.send(Result(number, program, lane, reason, tuple(found)))
-            if lane == "compiled" and not found:
+            if lane == "compiled" and not found and not program.repeated:
                 again.append((number, program))
         if options.limit:
             signal.setitimer(signal.ITIMER_PROF, 0)

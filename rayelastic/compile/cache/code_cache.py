@@ -1,7 +1,8 @@
 """Compiled code kept between processes: one file per key, in a folder that only its owner can touch.
 
-A file is written aside and renamed, so that many processes may write and read at once; what can't be read or doesn't
-match its checksum counts as missing. A folder that others could write to isn't used: what lies there would be run.
+A file is written aside and renamed, so that many processes may write and read at once. It holds all that its code was
+made of, whose hash is its name; what can't be read or doesn't match its checksum counts as missing. A folder that
+others could write to isn't used: what lies there would be run.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import json
 import os
 import stat
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CacheEntry", "CodeCache"]
+__all__ = ["CacheEntry", "CodeCache", "key_of"]
 
-_MAGIC = "rayelastic-code-1"
+_MAGIC = "rayelastic-code-2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class CacheEntry:
         imports: names that it needs.
         in_place: whether the output buffer may be the input buffer.
         output: 'declared', 'input', 'class:<name>', or the columns of the inferred schema as JSON.
+        inputs: all that it depends on (keys.py); its hash is the key.
     """
 
     entry: str
@@ -37,6 +40,12 @@ class CacheEntry:
     imports: tuple[str, ...]
     in_place: bool
     output: str
+    inputs: bytes = b""
+
+
+def key_of(inputs: bytes) -> str:
+    """What an entry that is made of this is called."""
+    return hashlib.sha256(inputs).hexdigest()
 
 
 class CodeCache:
@@ -55,20 +64,23 @@ class CodeCache:
         if key not in self._entries and self._usable():
             assert self._directory is not None
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                self._entries[key] = _decoded(_path(self._directory, key).read_bytes())
+                self._entries[key] = _decoded(_path(self._directory, key).read_bytes(), key)
         return self._entries.get(key)
 
-    def put(self, key: str, entry: CacheEntry) -> None:
+    def put(self, entry: CacheEntry) -> None:
         """Keeps an entry; a folder that can't be written to costs a compilation in the next process, no more."""
+        key = key_of(entry.inputs)
         self._entries[key] = entry
-        if not self._usable():
-            return
+        raw = _encoded(entry)
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            if not self._usable() or _decoded(raw, key) != entry:  # what writes may have been replaced
+                return
         assert self._directory is not None
         with contextlib.suppress(OSError):
             handle, aside = tempfile.mkstemp(dir=self._directory, prefix=".writing-")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_encoded(entry))
+                    file.write(raw)
                 Path(aside).replace(_path(self._directory, key))
             except OSError:
                 Path(aside).unlink(missing_ok=True)
@@ -89,20 +101,28 @@ def _path(directory: Path, key: str) -> Path:
 
 
 def _encoded(entry: CacheEntry) -> bytes:
+    inputs = zlib.compress(entry.inputs)
     head = {
         "format": _MAGIC,
         "entry": entry.entry,
         "imports": entry.imports,
         "in_place": entry.in_place,
         "output": entry.output,
-        "sha256": hashlib.sha256(entry.image).hexdigest(),
+        "inputs": len(inputs),
     }
-    return json.dumps(head).encode() + b"\n" + entry.image
+    rest = json.dumps(head).encode() + b"\n" + inputs + entry.image
+    return hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
 
 
-def _decoded(raw: bytes) -> CacheEntry:
-    line, _, image = raw.partition(b"\n")
-    head = json.loads(line)
-    if head["format"] != _MAGIC or head["sha256"] != hashlib.sha256(image).hexdigest():
+def _decoded(raw: bytes, key: str) -> CacheEntry:
+    digest, _, rest = raw.partition(b"\n")
+    if hashlib.sha256(rest).hexdigest().encode() != digest:
         raise ValueError("not an entry, or a damaged one")
-    return CacheEntry(head["entry"], image, tuple(head["imports"]), head["in_place"], head["output"])
+    line, _, rest = rest.partition(b"\n")
+    head = json.loads(line)
+    if head["format"] != _MAGIC:
+        raise ValueError("an entry of another release")
+    inputs, image = zlib.decompress(rest[: head["inputs"]]), rest[head["inputs"] :]
+    if key_of(inputs) != key:
+        raise ValueError("an entry of something else")
+    return CacheEntry(head["entry"], image, tuple(head["imports"]), head["in_place"], head["output"], inputs)

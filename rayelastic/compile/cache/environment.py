@@ -21,7 +21,8 @@ def environment() -> str:
     """What else machine code depends on: versions, this package's own sources, the processor."""
     folder = Path(__file__).parents[1]
     sources = hashlib.sha256()
-    for path in sorted(path for part in ("reading", "lowering") for path in (folder / part).rglob("*.py")):
+    parts = ("reading", "lowering", "effects")
+    for path in sorted([folder / "originals.py", *(p for part in parts for p in (folder / part).rglob("*.py"))]):
         sources.update(path.read_bytes())
     versions = [_version(name) for name in ("numba", "llvmlite", "numpy")]
     return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))

@@ -1,8 +1,7 @@
-"""What an entry of the cache is called: all that its machine code, or the reason that there is none, depends on."""
+"""What an entry of the cache is called by: all that its machine code, or the reason for none, depends on."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from rayelastic.compile.cache.environment import environment, layout
@@ -10,10 +9,10 @@ from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest
 
-__all__ = ["code_key", "refusal_key"]
+__all__ = ["code_inputs", "refusal_inputs"]
 
 
-def code_key(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> str:
+def code_inputs(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> bytes:
     """Of the machine code of a function.
 
     Args:
@@ -27,18 +26,17 @@ def code_key(request: FunctionRequest, state_schema: Schema | None, identity: Id
         layout(request.input_schema),
         layout(request.output),
         layout(state_schema),
-        identity.digest,
     )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return repr(parts).encode() + b"\n" + identity.inputs
 
 
-def refusal_key(key: str, request: FunctionRequest) -> str:
+def refusal_inputs(inputs: bytes, request: FunctionRequest) -> bytes:
     """Of the reason why a function can't be compiled, which names its lines.
 
     Args:
-        key: that its machine code would have.
+        inputs: that its machine code would have.
         request: the function.
     """
     code = getattr(request.function, "__code__", None)
     place = (Path(code.co_filename).name, code.co_firstlineno) if code is not None else ()
-    return hashlib.sha256(repr((key, place)).encode()).hexdigest()
+    return inputs + b"\n" + repr(("refused", place)).encode()

@@ -17,8 +17,8 @@ __all__ = ["Explanation", "explain"]
 
 SHOWN = 80  # characters of a value
 _REFUSED = (
-    "its machine code refused what Python may do: a number beyond 64 bits on the way, or an int and a float in one "
-    "variable"
+    "its machine code refused what Python may do: a number beyond 64 bits on the way, an int and a float in one "
+    "variable, or a lone surrogate in a text"
 )
 
 
@@ -93,6 +93,8 @@ def _problem(schema: Schema, item: Any) -> str:
         if value is None:
             if not field.nullable:
                 return f"it gave None for '{field.name}' of {schema.name}, which is not nullable"
+        elif isinstance(value, str) and not _is_encodable(value):
+            return f"it gave {_shown(value)} for '{field.name}', which has a lone surrogate and can't be UTF-8"
         elif _is_too_big(field, value) or not _is_kind(field, value):
             return f"it gave {_shown(value)} for '{field.name}' of {schema.name}, which is {field.type.value}"
     name = inexact(schema, item)
@@ -111,6 +113,14 @@ def _shown(value: object) -> str:
     except ValueError:  # more digits than Python prints
         return "an int of thousands of digits"
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_kind(field: Field, value: object) -> bool:

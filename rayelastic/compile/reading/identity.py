@@ -2,7 +2,8 @@
 objects and classes that it uses the attributes that it may read.
 
 Names of files and line numbers don't count, so equal functions are shared and an edit elsewhere in the file costs
-nothing. A function that uses what can't be named so has no identity and isn't cached.
+nothing. A member of the standard library or of NumPy is hashed by what stands there: a test may have replaced it. A
+function that uses what can't be named so has no identity and isn't cached.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import functools
 import hashlib
 import inspect
 import re
-import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rayelastic.compile.originals import builtin_of, is_installed, is_member
 from rayelastic.compile.reading.bound import is_callable_object, taken_apart
 
 _NO_DATA = types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type
@@ -47,7 +48,7 @@ class Identity:
         self.members: set[str] = set()  # names that it may use of methods and properties of objects and classes
         self.times = False  # whether it knows datetime, by whatever name
         self.frozen: dict[str, list[Any]] = {}  # names outside the function that stand for data, as it is now
-        self._hash = hashlib.sha256()
+        self._parts: list[bytes] = []
         self._seen: dict[int, int] = {}
         self._names: set[str] = set()  # that any of the code has
         self._owners: list[Any] = [one for one in records if one is not None]  # whose attributes it may read
@@ -60,10 +61,15 @@ class Identity:
     @property
     def digest(self) -> str:
         """Hexadecimal; of no use if not `known`."""
-        return self._hash.hexdigest()
+        return hashlib.sha256(self.inputs).hexdigest()
+
+    @property
+    def inputs(self) -> bytes:
+        """All that the digest is made of, as text."""
+        return b"\n".join(self._parts)
 
     def _add(self, *parts: object) -> None:
-        self._hash.update(repr(parts).encode() + b"\0")
+        self._parts.append(repr(parts).encode(errors="backslashreplace"))
 
     def _value(self, value: Any) -> None:
         if isinstance(value, enum.Enum):
@@ -91,10 +97,14 @@ class Identity:
         elif isinstance(value, type):
             self._class(value)
         elif isinstance(value, types.BuiltinFunctionType):
-            self._add("builtin", value.__module__, value.__qualname__)
-            self.known = self.known and isinstance(value.__self__, types.ModuleType | type | None)
+            owner = value.__self__
+            plain = isinstance(owner, types.ModuleType | type | None)
+            self._add("builtin", value.__module__, value.__qualname__, "" if plain else type(owner).__qualname__)
+            self.known = self.known and (plain or is_installed(type(owner).__module__))
         elif type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
             self._add("numpy", str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest())
+        elif type(value).__module__ == "numpy" and callable(value):
+            self._add("numpy", type(value).__qualname__, _name_of(value))
         elif is_of_python(type(value)):
             self._class(type(value))
             self._owner(value)
@@ -150,6 +160,10 @@ class Identity:
             return
         if self._is_known(function):  # recursion, or a helper used twice
             return
+        if is_member(function):
+            self._add("member", function.__module__, function.__qualname__)
+            self._code(function.__code__)
+            return
         self._code(function.__code__)
         self._names |= _all_names(function.__code__)
         self.times = self.times or dt.__name__ in self._names  # imported in the function
@@ -167,6 +181,11 @@ class Identity:
                 self._add("global", name)
                 self._note(name, function.__globals__[name])
                 self._value(function.__globals__[name])
+                continue
+            is_replaced, value = builtin_of(function, name)
+            if is_replaced:
+                self._add("builtins", name)
+                self._value(value)
 
     def _is_known(self, value: Any) -> bool:
         """Whether it was met before, which is then noted."""
@@ -213,11 +232,13 @@ class Identity:
 
     def _attribute(self, owner: Any, name: str, found: Any) -> None:
         if isinstance(owner, types.ModuleType):
-            installed = owner.__name__.partition(".")[0] in _INSTALLED
-            if not installed or isinstance(found, int | float | str | bytes | types.ModuleType):
+            if not is_installed(owner.__name__):
                 self._value(found)
-            if not installed:
                 self._note(f"{owner.__name__}.{name}", found)
+            elif isinstance(found, _NAMEABLE) or _is_plain(found):
+                self._value(found)
+            else:
+                self._add("object", type(found).__module__, type(found).__qualname__, _name_of(found))
         elif isinstance(found, types.MemberDescriptorType | types.DynamicClassAttribute | enum.property):
             if not isinstance(owner, type):
                 self._value(getattr(owner, name, None))  # a slot; name and value of an Enum member
@@ -258,7 +279,7 @@ def frozen_digest(function: Callable[..., Any]) -> str | None:
 
 _WRAPPED: Any = staticmethod | classmethod
 _OF_C = (types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
-_INSTALLED = (sys.stdlib_module_names | {"numpy"}) - {"__main__"}  # their versions are in the cache's key
+_NAMEABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type)
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _NOT_PLAIN = {"re", "functools", "numpy", "numba", "llvmlite", "ctypes", "_ctypes", "cffi", "_cffi_backend"}
 
@@ -267,6 +288,20 @@ def is_of_python(kind: type) -> bool:
     """Whether a class is a user's, written in Python: all that compiled code may take of an object are attributes."""
     heap = bool(kind.__flags__ & _HEAP_TYPE)
     return heap and not any(one.__module__.partition(".")[0] in _NOT_PLAIN for one in kind.__mro__)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value of an installed module is a constant, or a collection of them: what compiled code may take in."""
+    if isinstance(value, dict):
+        return all(map(_is_plain, value)) and all(map(_is_plain, value.values()))
+    if isinstance(value, tuple | list | set | frozenset):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | complex | str | bytes)
+
+
+def _name_of(value: Any) -> str:
+    """What a callable of NumPy is called, such as a ufunc: that of the module by this name, if nobody replaced it."""
+    return str(getattr(value, "__name__", "")) if callable(value) else ""
 
 
 def _is_named(owner: Any, name: str) -> bool:

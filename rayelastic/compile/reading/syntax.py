@@ -21,6 +21,7 @@ from typing import Any
 from rayelastic.compile.reading.assignment_expressions import AssignmentExpressions
 from rayelastic.compile.reading.bound import bind
 from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.compile.reading.cells import cells_written, changes
 from rayelastic.compile.reading.exceptions import Narrowing
 from rayelastic.compile.reading.format_strings import Formats
 from rayelastic.compile.reading.lazy_loops import LazyLoops
@@ -69,6 +70,8 @@ def rewritten(
         NotRewrittenError: it can't be compiled, with the reason.
     """
     bound = bound or {}
+    if changed := next(cells_written(function.__code__), None):
+        raise NotRewrittenError(changes(changed), function.__code__.co_filename, function.__code__.co_firstlineno)
     found = definition(function)
     circle = in_circle(function, value_of, bound) if isinstance(function, types.FunctionType) else []
     if found is None:

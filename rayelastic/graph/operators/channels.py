@@ -18,6 +18,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.order import memory_of
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of, port_of, stream_name
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -251,6 +252,7 @@ def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
 
 
 def _check_stateless(spec: OperatorSpec) -> None:
+    _check_memory(spec)
     if spec.state_kind is not StateKind.STATELESS:
         _refuse(
             spec,
@@ -259,7 +261,13 @@ def _check_stateless(spec: OperatorSpec) -> None:
         )
 
 
+def _check_memory(spec: OperatorSpec) -> None:
+    if spec.remembers:
+        _refuse(spec, f"it {memory_of(spec)}", "Keep what it remembers in state=, or put it behind the stage")
+
+
 def _check_keyed(spec: OperatorSpec, by: tuple[str, ...]) -> None:
+    _check_memory(spec)
     if spec.keys and not (by and set(by) <= set(spec.keys)):
         dealt = f"by {', '.join(by)}" if by else "in turn"
         _refuse(

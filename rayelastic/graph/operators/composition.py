@@ -16,8 +16,9 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import TimeToLive
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.operator_class import OperatorDefinition, definition_of
-from rayelastic.graph.spec.operator_spec import FunctionCompiler, OperatorKind, OperatorRequest, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorRequest, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -64,9 +65,10 @@ def class_operator(
             outputs = (replace(outputs[0], name=OUT),)
         if policy is OnError.DIVERT:
             outputs += (dead_letters(inputs[0].schema),)
-        return OperatorSpec(
-            name, OperatorKind.OPERATOR, inputs, outputs, definition.state_kind, body, location, policy, lives
-        )
+        kept = definition.state_kind
+        remembers = () if kept is StateKind.STATEFUL or not body.lane.needs_python else compiler.remembered(body)
+        spec = OperatorSpec(name, OperatorKind.OPERATOR, inputs, outputs, kept, body, location, policy, lives)
+        return replace(spec, remembers=remembers)
 
 
 def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> TimeToLive | None:

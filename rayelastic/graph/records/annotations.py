@@ -17,7 +17,7 @@ import uuid
 from typing import Any
 
 from rayelastic.errors import SchemaError
-from rayelastic.graph.records.data_type import FORMATS, HOLDS, DataType, arrow_type_of
+from rayelastic.graph.records.data_type import FORMATS, HOLDS, DataType, arrow_type_of, own_class
 from rayelastic.graph.records.forms import (
     JSON,
     Form,
@@ -36,7 +36,7 @@ __all__ = ["form_of", "numpy_form", "optional_form"]
 
 _OF_PYTHON: dict[object, DataType] = {
     bool: DataType.BOOL, int: DataType.INT64, float: DataType.FLOAT64, str: DataType.STRING, bytes: DataType.BINARY,
-    dt.datetime: DataType.TIMESTAMP, dt.date: DataType.DATE32, dt.time: DataType.TIME64,
+    own_class(dt.datetime): DataType.TIMESTAMP, own_class(dt.date): DataType.DATE32, dt.time: DataType.TIME64,
     dt.timedelta: DataType.DURATION, decimal.Decimal: DataType.DECIMAL, uuid.UUID: DataType.UUID,
 }  # fmt: skip
 _LISTS = (list, collections.abc.Sequence)
@@ -133,6 +133,7 @@ def _of_items(item: object, inside: tuple[type, ...], of: type) -> Form | None:
 
 
 def _of_class(cls: type, inside: tuple[type, ...]) -> Form | None:
+    cls = own_class(cls)
     if cls in _OF_PYTHON:
         return plain_form(_OF_PYTHON[cls].default_format)
     if cls is Json:

@@ -12,7 +12,26 @@ import uuid
 from enum import Enum
 from typing import Any
 
-__all__ = ["Column", "DataType"]
+__all__ = ["Column", "DataType", "own_class"]
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: written in Python
+
+
+def own_class(cls: type) -> type:
+    """Return the class of the module datetime that a class passes itself off as; the class itself if it doesn't.
+
+    Such a fake is a subclass of the original, and says that the original is one of its own.
+
+    >>> import datetime as dt
+    >>> class Day(dt.date): pass
+    >>> own_class(dt.datetime) is dt.datetime, own_class(Day) is Day
+    (True, True)
+    """
+    for base in cls.__mro__[1:]:
+        if base.__module__ == "datetime" and not base.__flags__ & _HEAP_TYPE and issubclass(base, cls):
+            return base
+    return cls
+
 
 HOLDS = (
     "A record holds bool, int, float, str, bytes, datetime, date, time, timedelta, Decimal, UUID, enums, "
@@ -141,8 +160,9 @@ _SIZES = {
 _PYTHON_TYPES: dict[DataType, type] = {
     **{t: int for t in DataType if t.is_integer},
     **{t: float for t in DataType if t.is_float},
-    DataType.BOOL: bool, DataType.DATE32: dt.date, DataType.DATE64: dt.date, DataType.TIME32: dt.time,
-    DataType.TIME64: dt.time, DataType.TIMESTAMP: dt.datetime, DataType.DURATION: dt.timedelta,
+    DataType.BOOL: bool, DataType.TIME32: dt.time, DataType.TIME64: dt.time,
+    DataType.DATE32: own_class(dt.date), DataType.DATE64: own_class(dt.date),
+    DataType.TIMESTAMP: own_class(dt.datetime), DataType.DURATION: dt.timedelta,
     DataType.STRING: str, DataType.BINARY: bytes, DataType.DECIMAL: decimal.Decimal, DataType.UUID: uuid.UUID,
     DataType.ENUM: enum.Enum, DataType.LIST: list, DataType.STRUCT: tuple, DataType.MAP: dict, DataType.JSON: object,
     DataType.OBJECT: object,

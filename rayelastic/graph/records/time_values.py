@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.graph.records.data_type import DataType, parsed_format
+from rayelastic.graph.records.data_type import DataType, own_class, parsed_format
 from rayelastic.graph.records.days import zone_of
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
@@ -50,7 +50,11 @@ class TimeValues:
         if field.type is not DataType.TIMESTAMP:
             return cls(time, float if field.type.is_float else int)
         _, *zone = parsed_format(field.format)[2]
-        return cls(time, dt.datetime, zone_of(zone[0]) if zone else None)
+        return cls(time, own_class(dt.datetime), zone_of(zone[0]) if zone else None)
+
+    @property
+    def _has_dates(self) -> bool:
+        return self.kind not in (int, float)
 
     @property
     def ticks_per_second(self) -> int:
@@ -64,10 +68,10 @@ class TimeValues:
             TypeError: it isn't written as times of this stream are.
         """
         fits = isinstance(value, (int, float) if self.kind is float else self.kind) and not isinstance(value, bool)
-        if not fits or (self.kind is dt.datetime and (value.tzinfo is None) != (self.zone is None)):
+        if not fits or (self._has_dates and (value.tzinfo is None) != (self.zone is None)):
             zoned = " with a zone" if self.zone is not None else ""
             raise TypeError(f"{value!r} is no time here: times are of type {self.kind.__name__}{zoned}")
-        if self.kind is dt.datetime:
+        if self._has_dates:
             since = value - (_EPOCH if self.zone is not None else _EPOCH.replace(tzinfo=None))
             ticks = since // _MICROSECOND * TICKS_PER_SECOND[self.time.unit] // 1_000_000
         elif self.kind is float:

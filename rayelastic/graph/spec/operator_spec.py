@@ -22,7 +22,6 @@ __all__ = [
     "CompiledAggregate",
     "CompiledFunction",
     "CompiledProcess",
-    "FunctionCompiler",
     "FunctionRequest",
     "Lane",
     "OperatorBody",
@@ -260,26 +259,6 @@ class CompiledFunction(Protocol):
         ...
 
 
-class FunctionCompiler(Protocol):
-    """Makes operator functions of Python functions."""
-
-    def compile(self, request: FunctionRequest) -> CompiledFunction:
-        """Compile, or find the python lane. Raises LaneError or SchemaError naming the operator."""
-        ...
-
-    def compile_operator(self, request: OperatorRequest) -> OperatorBody:
-        """Find the lane of an operator class. Raises LaneError or SchemaError naming the operator."""
-        ...
-
-    def compile_process(self, request: ProcessRequest) -> CompiledProcess | str:
-        """Compile an object with timers, or say why it can't be. Raises SchemaError naming the operator."""
-        ...
-
-    def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate | str:
-        """Compile an object that aggregates, or say why it can't be. Raises SchemaError naming the operator."""
-        ...
-
-
 class SourceDescription(Protocol):
     """Where tuples come from: a value that can be shipped and started again, never a live iterator."""
 
@@ -335,6 +314,7 @@ class OperatorSpec:
         location: 'file.py:12' of the declaration.
         on_error: what happens to a tuple on which its function raises.
         ttl: after how long without a tuple a key of it is forgotten; None: never.
+        remembers: what it is known to change outside its state, as the user writes it; then it has one replica.
     """
 
     name: str
@@ -346,6 +326,7 @@ class OperatorSpec:
     location: str = ""
     on_error: OnError = OnError.FAIL
     ttl: TimeToLive | None = None
+    remembers: tuple[str, ...] = ()
 
     @property
     def input_schema(self) -> Schema | None:

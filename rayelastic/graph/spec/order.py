@@ -10,7 +10,7 @@ from rayelastic.errors import GraphError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of
 
-__all__ = ["Graph", "consumers", "runs_anywhere", "topological_order"]
+__all__ = ["Graph", "consumers", "memory_of", "runs_anywhere", "topological_order"]
 
 _FUNCTIONS = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE)
 
@@ -31,7 +31,14 @@ class Graph(Protocol):
 
 def runs_anywhere(spec: OperatorSpec) -> bool:
     """Tell whether any replica may run an operator on any tuple: a function without state that gives one stream."""
-    return spec.kind in _FUNCTIONS and spec.state_kind is StateKind.STATELESS and len(spec.outputs) == 1
+    free = spec.state_kind is StateKind.STATELESS and not spec.remembers
+    return spec.kind in _FUNCTIONS and free and len(spec.outputs) == 1
+
+
+def memory_of(spec: OperatorSpec) -> str:
+    """Say what an operator remembers outside its state; empty: nothing that is known."""
+    names = ", ".join(f"`{name}`" for name in spec.remembers)
+    return f"remembers {names} outside its state" if names else ""
 
 
 def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:

@@ -25,8 +25,9 @@ from rayelastic.graph.records.time_info import (
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.event_time import event_time_of
+from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import FunctionCompiler, OperatorBody, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, InputPort, OutputPort
 
 __all__ = ["Upstream"]
@@ -113,7 +114,9 @@ class Upstream:
     ) -> OperatorSpec:
         """Make an operator that takes them by its first port, and what `others` say by further ones."""
         inputs = (InputPort(IN, self.schema, self.inputs, keys), *others)
-        return OperatorSpec(name, kind, inputs, outputs, state_kind, body, location, on_error, ttl)
+        known = state_kind is not StateKind.STATEFUL and body.lane.needs_python
+        remembers = self.compiler.remembered(body) if known else ()
+        return OperatorSpec(name, kind, inputs, outputs, state_kind, body, location, on_error, ttl, remembers)
 
     def time_to_live(self, ttl: object, lacks: str | None, *, clock: bool = False) -> TimeToLive | None:
         """Check what an operator was given as ttl=; None if that is nothing.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
+from rayelastic.graph.spec.order import memory_of
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.wishes.replicas import region_wishes
@@ -143,6 +144,8 @@ def why_together(job: JobSpec, *, saves: bool) -> str:
         return NO_PYTHON
     if config.pes > 1 or config.pins:
         return "JobConfig(pes=...) or pins=... says which operators go where"
+    if alone := next((spec for spec in operators if spec.remembers), None):
+        return f"'{alone.name}' {memory_of(alone)}, which stays in its process"
     again = [source.name for source in sources_of(job) if math.isinf(seconds_to_go_on(source))]
     if again:
         return f"{', '.join(again)} would have to give again what was given: a source that can't seek"

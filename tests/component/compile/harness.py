@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -70,6 +71,7 @@ class Records:
 
 
 EPOCH = dt.datetime(1970, 1, 1)
+IN_UTC = EPOCH.replace(tzinfo=dt.UTC)
 UNITS = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 
@@ -80,7 +82,7 @@ def stored(f: Any, value: Any) -> Any:
     if f.type is DataType.DATE64:
         return (value - EPOCH.date()).days * 86_400_000
     if f.type is DataType.TIMESTAMP:
-        return (value - EPOCH) // micro // UNITS[f.format[2]]
+        return (value - (EPOCH if value.tzinfo is None else IN_UTC)) // micro // UNITS[f.format[2]]
     if f.type is DataType.DURATION:
         return value // micro // UNITS[f.format[2]]
     if f.type in (DataType.TIME32, DataType.TIME64):
@@ -94,7 +96,8 @@ def seen(f: Any, value: Any) -> Any:
     if f.type is DataType.DATE64:
         return EPOCH.date() + dt.timedelta(milliseconds=value)
     if f.type is DataType.TIMESTAMP:
-        return EPOCH + dt.timedelta(microseconds=value * UNITS[f.format[2]])
+        since, zone = dt.timedelta(microseconds=value * UNITS[f.format[2]]), f.format.partition(":")[2]
+        return (IN_UTC + since).astimezone(dt.UTC if zone == "UTC" else ZoneInfo(zone)) if zone else EPOCH + since
     if f.type is DataType.DURATION:
         return dt.timedelta(microseconds=value * UNITS[f.format[2]])
     if f.type in (DataType.TIME32, DataType.TIME64):

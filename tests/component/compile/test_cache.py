@@ -13,7 +13,7 @@ import pytest
 from harness import FLAT_MAP, request
 
 from rayelastic.compile import Compiler
-from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache
+from rayelastic.compile.cache.code_cache import CacheEntry, CodeCache, key_of
 from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.schema import Schema
 
@@ -103,7 +103,7 @@ def words(t):
 def test_what_replaces_a_field_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = CodeCache(tmp_path)
     kept = []
-    monkeypatch.setattr(cache, "put", lambda key, entry: kept.append(key) or CodeCache.put(cache, key, entry))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(cache, "put", lambda entry: kept.append(entry) or CodeCache.put(cache, entry))  # type: ignore[func-returns-value]
     for name in ("Word", "named_by_an_aggregate"):
         asked = request(lambda t: t._replace(count=t.count + 1), Schema.of(Word).renamed(name))
         assert Compiler(cache).compile(asked).output_schema.tuple_type is Word
@@ -139,20 +139,17 @@ def test_what_changes_the_key() -> None:
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     cache = CodeCache(tmp_path)
-    cache.put("k", CacheEntry("e", b"code", (), False, "input"))
+    cache.put(CacheEntry("e", b"code", (), False, "input", b"k"))
     assert list(tmp_path.iterdir()) == []
-    assert cache.get("k") is not None  # in memory
-    assert CodeCache(tmp_path).get("k") is None
+    assert cache.get(key_of(b"k")) is not None  # in memory
+    assert CodeCache(tmp_path).get(key_of(b"k")) is None
 
 
 def test_many_write_and_read_at_once(tmp_path: Path) -> None:
-    entry = CacheEntry("e", bytes(range(256)) * 400, ("rel_flush",), True, "input")
-
     def work(number: int) -> bool:
-        cache = CodeCache(tmp_path)
-        cache.put(f"k{number % 3}", entry)
-        found = CodeCache(tmp_path).get(f"k{number % 3}")
-        return found == entry
+        entry = CacheEntry("e", bytes(range(256)) * 400, ("rel_flush",), True, "input", b"%d" % (number % 3))
+        CodeCache(tmp_path).put(entry)
+        return CodeCache(tmp_path).get(key_of(entry.inputs)) == entry
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(60)))

@@ -163,3 +163,13 @@ def test_python_answers_in_another_process() -> None:
     shipped = cloudpickle.dumps(code)
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=shipped, capture_output=True, check=True)
     assert done.stdout.decode().split("\n")[0] == f"[{2**61 + 1}] None False"
+
+
+@pytest.mark.edges
+def test_a_lone_surrogate_is_named(compiled: Any) -> None:
+    """B7."""
+    runner = compiled(lambda t: chr(t.x), Point, MAP)
+    assert runner([(0xD800, "")]).failed == 0
+    assert explain(runner.code, (0xD800, "")).message == (
+        r"it gave '\ud800' for 'value', which has a lone surrogate and can't be UTF-8"
+    )

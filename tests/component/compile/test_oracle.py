@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
-from rayelastic.compile import Compiler
+from rayelastic.compile import Compiler, compiler
+from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.reading import syntax
+from rayelastic.compile.reading.identity import Identity
 from tests.oracle.beyond import watched
 from tests.oracle.compare import Difference, Python, rows_of
 from tests.oracle.generate import program
 from tests.oracle.known import known
-from tests.oracle.program import Program
+from tests.oracle.plants import PLANTS, plant
+from tests.oracle.program import Patch, Program
 from tests.oracle.report import test_text as text_of_test
 from tests.oracle.shrink import Shrinker
 from tests.oracle.worker import Options, Result, batch
@@ -55,6 +59,45 @@ def test_what_is_planted_is_found_and_made_small(tmp_path: Path, monkeypatch: py
     batch(range(1), Options(1, tmp_path, second=False, limit=0), sent)
     (found,) = next(message for message in sent if isinstance(message, Result)).found
     assert found.kind == "value"
+
+
+COUNTER = """def make():
+    n = 0
+    def f(t):
+        nonlocal n
+        n += len(t.s)
+        return n
+    return f
+f = make()"""
+PLANTED = {
+    "A1": Program(COUNTER, declared=("i",), repeated=True),
+    "A2": Program("def f(t):\n    return (t.z.strftime('%H:%M'), t.z.time())", declared=("s", "o"), repeated=True),
+    "A5": Program("def f(t):\n    return (t.i, t.s)", declared=("i", "s")),
+    "B1": Program(
+        "def f(t):\n    return time.time() + t.i % 3",
+        declared=("x",),
+        repeated=True,
+        patch=Patch("time.time", "lambda: 1000.0", (True, False), moves=True),
+    ),
+}
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("name", ["", *PLANTS])
+def test_faults_that_were_there_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    """A1, A2, A5, B1: each is planted once more."""
+    for owner, attribute in (
+        (compiler, "first_change"), (compiler, "replaced_member"), (syntax, "cells_written"),
+        (fields, "load_plain"), (fields, "moment_type"), (Identity, "_attribute"),
+    ):  # fmt: skip
+        monkeypatch.setattr(owner, attribute, getattr(owner, attribute))
+    plant(name)
+    programs = [PLANTED[name]] if name else list(PLANTED.values())
+    monkeypatch.setattr("tests.oracle.worker.made_program", lambda seed, number: programs[number])
+    sent = Sent()
+    batch(range(len(programs)), Options(1, tmp_path, second=False, limit=0), sent)
+    found = [difference for message in sent if isinstance(message, Result) for difference in message.found]
+    assert bool(found) is bool(name)
 
 
 def test_a_difference_is_shrunk_to_what_shows_it():

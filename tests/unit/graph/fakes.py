@@ -34,6 +34,9 @@ class FakeCompiler:
         lane = Lane.COMPILED if request.lane == "auto" else request.lane
         return FakeCode(lane, "a fake takes anything", output or request.input_schema, request.function)
 
+    def remembered(self, body: Any) -> tuple[str, ...]:
+        return ()
+
     def compile_process(self, request: ProcessRequest) -> str:
         return "a fake compiles no timers"
 

@@ -1,5 +1,8 @@
 """The types of datetime, date and timedelta in compiled code: 64-bit integers, of a unit that is in the type.
 
+A datetime of UTC calculates as one without a zone does, and never meets one. One of another zone is only handed on:
+CPython calculates with it on the clock of the wall, which goes back and forth.
+
 Own types, because NumPy's, which Numba has, do otherwise than Python's: a date and a timedelta make a datetime there,
 and what leaves the years 1 to 9999 is no error.
 """
@@ -29,10 +32,27 @@ class PointType(types.Type):
 
 
 class MomentType(PointType):
-    """datetime.datetime without a time zone: units since 1970."""
+    """datetime.datetime without a time zone, or of UTC by one of its names: units since 1970."""
 
-    def __init__(self, unit: str) -> None:
-        super().__init__("datetime", unit)
+    def __init__(self, unit: str, zone: str = "") -> None:
+        self.zone = zone
+        super().__init__(f"datetime[{zone}]" if zone else "datetime", unit)
+
+
+class ZonedType(types.Type):
+    """datetime.datetime of another zone: nothing is known of it but its instant, in units since 1970."""
+
+    def __init__(self, unit: str, zone: str) -> None:
+        self.unit, self.zone = unit, zone
+        super().__init__(name=f"datetime[{unit},{zone}]")
+
+
+UTC = ("UTC", "Etc/UTC", "+00:00", "Z")  # the names by which a field gives datetime.UTC
+
+
+def moment_type(unit: str, zone: str) -> types.Type:
+    """The type of a datetime of a field."""
+    return ZonedType(unit, zone) if zone and zone not in UTC else MomentType(unit, zone)
 
 
 class DateType(PointType):
@@ -51,6 +71,7 @@ class SpanType(types.Type):
 
 
 @register_model(MomentType)
+@register_model(ZonedType)
 @register_model(DateType)
 @register_model(SpanType)
 class IntegerModel(models.PrimitiveModel):
@@ -64,6 +85,7 @@ MICROSECOND, DAY, SPAN = MomentType("us"), DateType(), SpanType("us")
 
 
 @box(MomentType)
+@box(ZonedType)
 @box(DateType)
 @box(SpanType)
 def _boxed(typ: Any, value: Any, native: Any) -> Any:

@@ -59,14 +59,6 @@ class Plan:
         self.problem = self.problem or problem
         return problem
 
-    def asks_for(self, names: frozenset[str]) -> bool:
-        """Whether the function, or one that it calls by name, has any of these attribute names."""
-        code = self.function.__code__
-        called: list[Any] = [self.function.__globals__.get(name) for name in code.co_names]
-        codes = [code, *(c.__code__ for c in called if hasattr(c, "__code__"))]
-        codes += [inner for outer in codes for inner in outer.co_consts if hasattr(inner, "co_names")]
-        return any(names & set(one.co_names) for one in codes)
-
     def is_member(self, schema: Schema, name: str) -> bool:
         """Whether the user's tuple class has a method or property of that name, written in Python."""
         found = inspect.getattr_static(schema.tuple_type, name, None)

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import heapq
 import re
-import sys
 import types as python_types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba.core import ir
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import UnsupportedError
+from numba.core.extending import _Intrinsic
 
 from rayelastic.compile.lowering.base import raised, tables
 from rayelastic.compile.lowering.base.views import BytesLiteral, TextLiteral
@@ -32,7 +34,9 @@ from rayelastic.compile.lowering.text import format as text_format
 from rayelastic.compile.lowering.text import numbers as text_numbers
 from rayelastic.compile.lowering.times import moments, times_of_day
 from rayelastic.compile.lowering.times import text as moment_text
+from rayelastic.compile.originals import is_member
 from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.graph.records.data_type import own_class
 
 # Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
 _REPLACED: dict[Any, Any] = {
@@ -102,7 +106,8 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
             return value
         found = getattr(owner, value.attr)
         replaced = _outer_value(found, shown, value.loc, helper)
-        return ir.Global(shown, replaced, value.loc) if replaced is not found or is_tuple_class(found) else value
+        as_it_is = owner is int and replaced is found and not is_tuple_class(found)
+        return value if as_it_is else ir.Global(shown, replaced, value.loc)  # Numba would go by the name
     if isinstance(owner, objects.Frozen) or is_tuple_class(type(owner)):
         known = owner.value if isinstance(owner, objects.Frozen) else owner
         found = objects.attribute(known, value.attr, made.name, value.loc)
@@ -148,6 +153,7 @@ _REFUSED = {  # Numba has own ones of some, which give something else
 
 def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
     """What a global, a closure variable or an attribute of a module becomes."""
+    value = own_class(value) if isinstance(value, type) else value
     if isinstance(value, dict | set):
         table = tables.table_of(name, dict(value) if isinstance(value, dict) else set(value))
         if table is None:
@@ -210,31 +216,49 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         raised.note(value)
     if value in _REFUSED:
         raise UnsupportedError(f"{value.__name__} isn't compiled{_REFUSED[value]}", loc)
-    if isinstance(value, python_types.FunctionType) and _is_unknown(value):
-        if (value.__module__ or "").partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+    if isinstance(value, python_types.FunctionType) and not _is_ours(value):
+        if value in _PURE_IN_PYTHON:
+            return value
+        if is_member(value):
             raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
         return helper(value)
     if isinstance(value, python_types.MethodType | functools.partial):
+        function = getattr(value, "__func__", None)
+        if isinstance(function, python_types.FunctionType) and is_member(function):
+            raise UnsupportedError(f"{name} isn't compiled", loc)
         if taken_apart(value) is None:
             raise UnsupportedError(f"'{name}' isn't compiled: what it calls isn't written in Python", loc)
         return helper(value)
+    if callable(value) and not _is_pure(value):
+        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        said = name if "." in name else f"'{name}' outside the function is a {kind}, which"
+        raise UnsupportedError(f"{said} isn't compiled", loc)
     return literal(value)
+
+
+# Modules whose functions in C change nothing but a list that they are given, as far as Numba knows them.
+_PURE = ("builtins", "math", "_heapq")
+_PURE_IN_PYTHON = (heapq.nlargest, heapq.nsmallest)
+
+
+def _is_pure(value: Any) -> bool:
+    """Whether calling something does nothing but give a result, which the same arguments always give again."""
+    if isinstance(value, python_types.BuiltinFunctionType):
+        return isinstance(value.__self__, python_types.ModuleType) and value.__self__.__name__ in _PURE
+    if isinstance(value, type):
+        return value.__module__ in _PURE or issubclass(value, BaseException) or is_tuple_class(value)
+    return _is_ours(value)
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether it is ours, or Numba's own, and stands for something of the user's."""
+    made = isinstance(value, python_types.FunctionType | _Intrinsic)
+    home = value.__module__ if made else type(value).__module__
+    return (home or "").startswith(("rayelastic.compile.", "numba.")) and not isinstance(value, Dispatcher)
 
 
 def _is_plain(items: list[Any]) -> bool:
     return all(type(item) in (int, float, bool, str) for item in items)
-
-
-def _is_unknown(function: python_types.FunctionType) -> bool:
-    """Whether Numba has no implementation of its own."""
-    from numba.core.registry import cpu_target
-
-    cpu_target.typing_context.refresh()
-    try:
-        cpu_target.typing_context.resolve_value_type(function)
-    except ValueError:
-        return True
-    return False
 
 
 def literal(value: Any) -> Any:

@@ -18,6 +18,7 @@ from numba.core.errors import UnsupportedError
 
 from rayelastic.compile.lowering.base.declare import constants
 from rayelastic.compile.lowering.records.values import Member
+from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import is_of_python
 
 CHANGERS = frozenset(
@@ -113,9 +114,7 @@ def refuse_change(shown: str, loc: Any) -> None:
     Raises:
         UnsupportedError: always.
     """
-    raise UnsupportedError(
-        f"it changes '{shown}', which compiled code takes as it is at declaration; keep what changes in state=", loc
-    )
+    raise UnsupportedError(changes(shown), loc)
 
 
 def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:

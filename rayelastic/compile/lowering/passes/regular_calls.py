@@ -185,7 +185,6 @@ def _formatted(func_ir: Any, statement: Any, method: Any) -> Iterator[Any]:
     function = ir.Var(statement.target.scope, f"$strftime.{id(statement)}", call.loc)
     yield ir.Assign(ir.Global("strftime", moment_text.written, call.loc), function, call.loc)
     call.func, call.args = function, [method.value, call.args[0]]
-    method.attr = "isoformat"  # nothing calls it any more, but it has to have a type
 
 
 def _is_walked_once(func_ir: Any, variable: Any) -> bool:

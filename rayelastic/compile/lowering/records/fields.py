@@ -21,7 +21,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import register_model
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.moment_types import DAY, MomentType, PointType, SpanType
+from rayelastic.compile.lowering.base.moment_types import DAY, MomentType, PointType, SpanType, ZonedType, moment_type
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.compile.lowering.numbers import halves
@@ -93,7 +93,7 @@ def plain_type(field: Field) -> Any:
     if kind in (DataType.DATE32, DataType.DATE64):
         return DAY
     if kind is DataType.TIMESTAMP:
-        return MomentType(_unit(field))
+        return moment_type(_unit(field), field.format.partition(":")[2])
     if kind is DataType.DURATION:
         return SpanType(_unit(field))
     return TimeOfDay(_unit(field))
@@ -119,8 +119,10 @@ def inferred_format(kind: Any) -> tuple[str, bool] | None:
         return "g", False
     if isinstance(kind, ViewType):
         return ("u" if kind == TEXT else "z"), False
+    if isinstance(kind, MomentType | ZonedType):
+        return _temporal("ts", kind.unit, ":" + kind.zone)
     if isinstance(kind, PointType):
-        return ("tdD", False) if kind.unit == "D" else _temporal("ts", kind.unit, ":")
+        return "tdD", False
     if isinstance(kind, SpanType):
         return _temporal("tD", kind.unit, "")
     if isinstance(kind, ValueType):

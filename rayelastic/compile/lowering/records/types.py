@@ -43,23 +43,6 @@ FRAME_OUT, FRAME_USED, FRAME_CAPACITY, FRAME_CONTEXT, FRAME_STOPPED, FRAME_CAREF
 Cell = tuple[Any, Callable[[Any, Any, Any], Any]]  # type, and how to get the value out of an item's
 
 _serial = itertools.count()
-_PARTS = frozenset(
-    [
-        "year",
-        "month",
-        "day",
-        "hour",
-        "minute",
-        "second",
-        "microsecond",
-        "weekday",
-        "isoweekday",
-        "toordinal",
-        "date",
-        "replace",
-        "isoformat",
-    ]
-)
 
 
 class RecordType(types.Type):
@@ -74,20 +57,13 @@ class RecordType(types.Type):
         found = self.schema.find(name)
         if found is None:
             raise TypingError(self.plan.missing_field(self.schema, name, is_state=self.is_state))
-        self._check_zone(found)
         return found
-
-    def _check_zone(self, field: Field) -> None:
-        """Refuses a datetime with a time zone where parts of one may be asked for: they depend on the zone."""
-        if field.type is DataType.TIMESTAMP and field.format.partition(":")[2] and self.plan.asks_for(_PARTS):
-            raise TypingError(self.plan.refuse("parts of a datetime with a time zone aren't compiled"))
 
     def field_at(self, index: int) -> Field:
         """The field at an index, from the end if negative."""
         count = len(self.schema.fields)
         if not -count <= index < count:
             raise TypingError(f"{self.schema.name} has {count} fields, there is none at index {index}")
-        self._check_zone(self.schema.fields[index])
         return self.schema.fields[index]
 
 

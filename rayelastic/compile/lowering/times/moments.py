@@ -19,11 +19,21 @@ from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base.declare import overload_attribute_of, overloads, overloads_method, primitive
-from rayelastic.compile.lowering.base.moment_types import DAY, MICROSECOND, SPAN, Known, PointType, SpanType
+from rayelastic.compile.lowering.base.moment_types import (
+    DAY,
+    MICROSECOND,
+    SPAN,
+    UTC,
+    Known,
+    MomentType,
+    PointType,
+    SpanType,
+)
 from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.views import TextLiteral, new_view, put_byte
 from rayelastic.compile.lowering.numbers.whole_numbers import added, divide, multiplied
 from rayelastic.compile.lowering.text.format import put_number
+from rayelastic.graph.records.data_type import own_class
 
 _DAY = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
@@ -44,6 +54,12 @@ def _cast(kind: Any) -> Any:
 
 
 moment, date, span = _cast(MICROSECOND), _cast(DAY), _cast(SPAN)
+_in_zone = {zone: _cast(MomentType("us", zone)) for zone in ("", *UTC)}
+
+
+def of_zone(kind: Any) -> Any:
+    """What makes a datetime of microseconds that has the zone of another."""
+    return _in_zone[kind.zone]
 
 
 def microseconds(value: Any) -> int:
@@ -74,13 +90,6 @@ def check_moment(number: int) -> None:
     day = number // _DAY
     if day < _FIRST_DAY or day > _LAST_DAY:
         raise OverflowError("date value out of range")
-
-
-@register_jitable
-def checked_moment(number: int) -> Any:
-    """A datetime of the years 1 to 9999."""
-    check_moment(number)
-    return moment(number)
 
 
 @register_jitable
@@ -222,6 +231,7 @@ def _replace(
 ) -> Any:  # fmt: skip
     if value.unit == "D":
         return None
+    back = of_zone(value)
 
     def replaced(
         value: Any, year: Any = None, month: Any = None, day: Any = None, hour: Any = None, minute: Any = None,
@@ -233,10 +243,10 @@ def _replace(
         m = number // 60_000_000 % 60 if minute is None else minute
         s = number // 1_000_000 % 60 if second is None else second
         u = number % 1_000_000 if microsecond is None else microsecond
-        return made(
+        return back(units(made(
             old_year if year is None else year, old_month if month is None else month,
             old_day if day is None else day, h, m, s, u,
-        )  # fmt: skip
+        )))  # fmt: skip
 
     return replaced
 
@@ -256,9 +266,12 @@ def _isoformat(value: Any) -> Any:
     if value.unit == "D":
         return lambda value: _date_text(microseconds(value), 10)
 
+    behind = 6 if value.zone else 0
+
     def text(value: Any) -> Any:
         number = microseconds(value)
-        written = _date_text(number, 19 if number % 1_000_000 == 0 else 26)
+        size = 19 if number % 1_000_000 == 0 else 26
+        written = _date_text(number, size + behind)
         put_byte(written, 10, 84)
         put_number(written, 11, 2, number // 3_600_000_000 % 24)
         put_byte(written, 13, 58)
@@ -268,6 +281,11 @@ def _isoformat(value: Any) -> Any:
         if number % 1_000_000 != 0:
             put_byte(written, 19, 46)
             put_number(written, 20, 6, number % 1_000_000)
+        if behind > 0:  # +00:00
+            put_byte(written, size, 43)
+            put_number(written, size + 1, 2, 0)
+            put_byte(written, size + 3, 58)
+            put_number(written, size + 4, 2, 0)
         return written
 
     return text
@@ -364,4 +382,8 @@ def _new_timedelta(
     return spanned
 
 
-CONSTRUCTORS: dict[Any, Any] = {dt.datetime: new_datetime, dt.date: new_date, dt.timedelta: new_timedelta}
+CONSTRUCTORS: dict[Any, Any] = {
+    own_class(dt.datetime): new_datetime,
+    own_class(dt.date): new_date,
+    dt.timedelta: new_timedelta,
+}

@@ -23,7 +23,14 @@ from rayelastic.compile.lowering.base.declare import overloads, overloads_method
 from rayelastic.compile.lowering.base.moment_types import DateType, MomentType, PointType, SpanType
 from rayelastic.compile.lowering.base.refusal import refuse, refuse_if
 from rayelastic.compile.lowering.numbers.whole_numbers import divide
-from rayelastic.compile.lowering.times.moments import checked_date, checked_moment, microseconds, span, units
+from rayelastic.compile.lowering.times.moments import (
+    check_moment,
+    checked_date,
+    microseconds,
+    of_zone,
+    span,
+    units,
+)
 
 _DAY = 86_400_000_000
 _MOST = 2**63 - 1
@@ -61,6 +68,12 @@ def _of_present(typing: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return declared
 
 
+def _check_zones(a: Any, b: Any, what: str) -> None:
+    """Refuses a datetime with a zone beside one without: they are never equal, and have no order and no difference."""
+    if isinstance(a, MomentType) and isinstance(b, MomentType) and bool(a.zone) != bool(b.zone):
+        raise TypingError(f"{what} a datetime with a time zone and one without isn't compiled")
+
+
 # --- comparison -----------------------------------------------------------------------------------------------------
 
 
@@ -73,6 +86,7 @@ def _declare_comparison(function: Any) -> None:
             return None
         if isinstance(a, SpanType) != isinstance(b, SpanType) or isinstance(a, DateType) != isinstance(b, DateType):
             raise TypingError(f"comparing a {_described(a)} with a {_described(b)} isn't compiled")
+        _check_zones(a, b, "comparing")
         if a == b:
             return lambda a, b: compare(units(a), units(b))
         return lambda a, b: compare(microseconds(a), microseconds(b))
@@ -129,17 +143,19 @@ def _sum_of_spans(a: int, b: int) -> Any:
 
 
 @register_jitable
-def _moved(number: int, by: int) -> Any:
-    """A datetime and microseconds; a sum beyond 64 bits comes out below any date."""
+def _moved(number: int, by: int) -> int:
+    """Microseconds of a datetime and others; a sum beyond 64 bits comes out below any date."""
     refuse_if(by > 2**62 or by < -(2**62))
-    return checked_moment(number + by)
+    check_moment(number + by)
+    return number + by
 
 
 def _sum(a: Any, b: Any) -> Any:
     if isinstance(a, SpanType) and isinstance(b, PointType):
         return lambda a, b: b + a
     if isinstance(a, MomentType) and isinstance(b, SpanType):
-        return lambda a, b: _moved(microseconds(a), microseconds(b))
+        back = of_zone(a)
+        return lambda a, b: back(_moved(microseconds(a), microseconds(b)))
     if isinstance(a, DateType) and isinstance(b, SpanType):
         return lambda a, b: checked_date(units(a) + microseconds(b) // _DAY)
     if isinstance(a, SpanType) and isinstance(b, SpanType):
@@ -149,10 +165,12 @@ def _sum(a: Any, b: Any) -> Any:
 
 def _difference(a: Any, b: Any) -> Any:
     if isinstance(a, MomentType) and isinstance(b, SpanType):
-        return lambda a, b: _moved(microseconds(a), -microseconds(b))
+        back = of_zone(a)
+        return lambda a, b: back(_moved(microseconds(a), -microseconds(b)))
     if isinstance(a, DateType) and isinstance(b, SpanType):
         return lambda a, b: checked_date(units(a) - microseconds(b) // _DAY)
     if isinstance(a, MomentType) and isinstance(b, MomentType):
+        _check_zones(a, b, "the difference of")
         return lambda a, b: _sum_of_spans(microseconds(a), -microseconds(b))
     if isinstance(a, DateType) and isinstance(b, DateType):
         return lambda a, b: span((units(a) - units(b)) * _DAY)

@@ -293,6 +293,11 @@ def _directive(letter: int, number: int) -> int:
     return number // 1_000_000 % 60 if letter == _SECOND else number % 1_000_000
 
 
+@overloads_method(PointType, "strftime")
+def _strftime(value: Any, form: Any) -> Any:
+    """Nothing calls it any more, but it has to have a type."""
+
+
 @overloads(written)
 def _written(value: Any, form: Any) -> Any:
     if not isinstance(value, PointType):

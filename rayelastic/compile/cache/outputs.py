@@ -1,0 +1,44 @@
+"""The output schema of a compiled function as it is kept beside the machine code, and as it is found again."""
+
+from __future__ import annotations
+
+import json
+
+from rayelastic.compile.cache.code_cache import CacheEntry
+from rayelastic.compile.reading.identity import Identity
+from rayelastic.graph.records.forms import Form
+from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.spec.operator_spec import FunctionRequest
+
+__all__ = ["described_output", "output_of"]
+
+
+def described_output(output: Schema, request: FunctionRequest) -> str:
+    """What is kept of an output schema."""
+    if output is request.output:
+        return "declared"
+    given = request.input_schema
+    if output is given or (output.declared_type is not None and output.declared_type is given.declared_type):
+        return "input"  # also of t._replace(..), which doesn't name the class
+    if output.declared_type is not None:
+        return f"class:{output.declared_type.__qualname__}"
+    return json.dumps([[f.name, f.format, f.nullable] for f in output.fields])
+
+
+def output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) -> Schema | None:
+    """The schema of an entry; None: it can't be made of this request."""
+    if entry.output == "declared":
+        return request.output
+    if entry.output == "input":
+        return request.input_schema
+    if entry.output.startswith("class:"):
+        name = entry.output.removeprefix("class:")
+        found = next((c for c in identity.classes if c.__qualname__ == name), None)
+        return None if found is None else Schema.of(found)
+    forms = {str(field.format): field.format for field in request.input_schema.fields}
+    try:
+        columns = [(name, forms.get(text, text), nullable) for name, text, nullable in json.loads(entry.output)]
+    except ValueError:  # written while json.dumps was replaced
+        return None
+    known = all(isinstance(text, Form) or not text.startswith("+") for _, text, _ in columns)
+    return laid_out("Record", columns) if known else None

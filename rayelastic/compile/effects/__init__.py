@@ -1,0 +1,1 @@
+"""What functions change outside themselves, and operators so remember."""

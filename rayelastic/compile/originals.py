@@ -1,0 +1,106 @@
+"""What is there against what should be: members of Python's and NumPy's modules that a test or a shim has replaced.
+
+Compiled code is made by what these modules' members are known to do. So a member is known by what stands in its place,
+never by its name, and nothing new is compiled while one is replaced that the compiler itself counts on. No Numba here.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import inspect
+import os
+import sys
+import types
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+__all__ = ["builtin_of", "is_installed", "is_member", "replaced_member"]
+
+_INSTALLED = (sys.stdlib_module_names | {"numpy"}) - {"__main__"}  # their versions are in the cache's key
+_RELIED_ON = ("builtins", "math", "operator", "re", "numpy")  # what the compiler takes as it knows it
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_BUILTINS = frozenset(
+    ["abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "complex", "dict", "divmod",
+     "enumerate", "filter", "float", "format", "frozenset", "getattr", "hasattr", "hash", "hex", "id", "int",
+     "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "object", "oct", "ord", "pow",
+     "property", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted", "str", "sum", "super",
+     "tuple", "type", "zip"]
+)  # fmt: skip
+
+
+def builtin_of(function: types.FunctionType, name: str) -> tuple[bool, Any]:
+    """Whether a builtin name of a function stands for something else than Python's own, and what it stands for."""
+    there = function.__builtins__  # type: ignore[attr-defined]
+    value = there.get(name) if isinstance(there, dict) else getattr(there, name, None)
+    return name in there and _is_replaced("builtins", name, value), value
+
+
+@functools.cache
+def _lies_there(file: str) -> bool:
+    numpy = find_spec("numpy")
+    if numpy is not None and numpy.origin is not None and Path(file).is_relative_to(Path(numpy.origin).parent):
+        return True
+    library = Path(os.__file__).parent
+    return Path(file).is_relative_to(library) and "site-packages" not in Path(file).relative_to(library).parts
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module by that name is the standard library's or NumPy's, and no other that has its name."""
+    if module.partition(".")[0] not in _INSTALLED:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is None or _lies_there(file)
+
+
+def is_member(function: types.FunctionType) -> bool:
+    """Whether a function is the standard library's or NumPy's own, and stands there under its name."""
+    if not _is_written_there(function):
+        return False
+    found: Any = sys.modules[function.__globals__["__name__"]]
+    for name in function.__qualname__.split("."):
+        found = inspect.getattr_static(found, name, None)
+    return found is function
+
+
+def _is_written_there(function: types.FunctionType) -> bool:
+    home = function.__globals__.get("__name__") or ""
+    return is_installed(home) and function.__globals__ is vars(sys.modules.get(home, builtins))
+
+
+def replaced_member(modules: tuple[str, ...] = _RELIED_ON) -> str:
+    """Name a member that the compiler counts on and that isn't the original; empty: there is none.
+
+    Args:
+        modules: where to look.
+
+    >>> from unittest import mock
+    >>> with mock.patch("math.sqrt", lambda x: 42.0):
+    ...     replaced_member()
+    'math.sqrt'
+    >>> replaced_member()
+    ''
+    """
+    for name in modules:
+        module = importlib.import_module(name)
+        members = _BUILTINS if module is builtins else [one for one in vars(module) if not one.startswith("__")]
+        for member in members:
+            if _is_replaced(name, member, vars(module).get(member)):
+                return f"{name}.{member}"
+    return ""
+
+
+def _is_replaced(root: str, name: str, value: Any) -> bool:
+    """Whether what stands for a member can't be the module's own."""
+    if isinstance(value, types.BuiltinFunctionType):
+        if root in ("builtins", "math"):
+            return value.__name__ != name or not isinstance(value.__self__, types.ModuleType)
+        return False
+    if isinstance(value, types.FunctionType):
+        return not _is_written_there(value)
+    if isinstance(value, type):
+        home = value.__module__.partition(".")[0]
+        return bool(value.__flags__ & _HEAP_TYPE) and not is_installed(value.__module__) and home != root
+    return not isinstance(value, types.ModuleType) and type(value).__module__.partition(".")[0] == "unittest"

@@ -1,0 +1,160 @@
+"""What an operator is known to remember outside its state keeps it in one place, and `explain` says so."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import ConfigError, GraphError
+from rayelastic.job import prepare
+from rayelastic.plan.wishes.replicas import region_wishes
+from rayelastic.runtime.job.region_level import why_together
+
+pytestmark = pytest.mark.edges
+SEEN: set[int] = set()
+COUNTS: Counter[int] = Counter()
+
+
+class Sum(NamedTuple):
+    total: int = 0
+
+
+def fresh(t: Any) -> bool:
+    new = t.n not in SEEN
+    SEEN.add(t.n)
+    return new
+
+
+class Numbered:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self, t: Any) -> int:
+        self.n += 1
+        return self.n
+
+
+class Timed:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def on_tuple(self, t: Any, state: Any, out: Any) -> None:
+        self.total += t.n
+        out.give((t.k, self.total))
+
+
+class Mean:
+    def first(self) -> Sum:
+        return Sum()
+
+    def add(self, t: Any, state: Any) -> None:
+        COUNTS[t.k] += 1
+        state.total += t.n
+
+    def merge(self, other: Any, state: Any) -> None:
+        state.total += other.total
+
+    def result(self, state: Any) -> int:
+        return int(state.total)
+
+
+def running(t: Any, s: Any) -> tuple[int, int]:
+    s.total += t.n
+    COUNTS[t.k] += 1
+    return t.k, s.total
+
+
+def run_of(run: np.ndarray) -> dict[str, np.ndarray]:
+    COUNTS.update(run["n"].tolist())
+    return {"n": run["n"]}
+
+
+async def waiting(t: Any) -> int:
+    SEEN.add(t.n)
+    return int(t.n)
+
+
+def counter() -> Callable[[Any], int]:
+    n = 0
+
+    def count(t: Any) -> int:
+        nonlocal n
+        n += 1
+        return n
+
+    return count
+
+
+PAIR = {"k": int, "total": int}
+DECLARED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "filter": (lambda s: s.filter("op", fresh), "SEEN"),
+    "object": (lambda s: s.map("op", Numbered(), schema=int), "self.n"),
+    "nonlocal": (lambda s: s.map("op", counter(), schema=int), "n"),
+    "vectorised": (lambda s: s.map("op", run_of, schema={"n": int}), "COUNTS"),
+    "async": (lambda s: s.map("op", waiting, schema=int), "SEEN"),
+    "keyed": (lambda s: s.key_by("k").map("op", running, state=Sum, schema=PAIR), "COUNTS"),
+    "process": (lambda s: s.key_by("k").process("op", Timed, state=Sum, schema=PAIR), "self.total"),
+    "scan": (lambda s: s.key_by("k").scan("op", lambda a, t: COUNTS.update([t.n]) or a + 1, 0, schema=int), "COUNTS"),
+}
+
+
+def declared(name: str) -> rel.Topology:
+    topology = rel.Topology("hidden")
+    rows = rel.rows([(i % 3, i % 7) for i in range(50)], schema={"k": int, "n": int})
+    DECLARED[name][0](topology.source("rows", rows)).sink("out", rel.list())
+    return topology
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_it_has_one_replica_and_says_so(name: str) -> None:
+    """A8."""
+    topology, remembered = declared(name), DECLARED[name][1]
+    text = " ".join(topology.explain().split())
+    assert f"remembers `{remembered}` outside its state: one replica" in text
+    plan = topology.plan()
+    assert not plan.region_of("op").region.kind.is_replicable
+    with pytest.raises(ConfigError, match=f"'op'.*keeps one replica: 'op' remembers `{remembered}` outside its state"):
+        region_wishes(plan, topology.operators, {"op": (2, 2)})
+    assert region_wishes(plan, topology.operators, {"op": (1, 1)})
+
+
+def test_asking_for_replicas_is_an_error_before_anything_starts() -> None:
+    """A8."""
+    with pytest.raises(ConfigError, match=r"keeps one replica: 'op' remembers `SEEN`"):
+        rel.run(declared("filter"), rel.JobConfig(regions="elastic", replicas={"op": 2}))
+
+
+@pytest.mark.parametrize("stage", ["parallel", "parallel by key", "elastic"])
+def test_no_stage_has_it_in_several_channels(stage: str) -> None:
+    """A8."""
+    stream = rel.Topology("stages").source("rows", rel.rows([(1, 2)], schema={"k": int, "n": int}))
+    body = lambda s: s.filter("op", fresh)  # noqa: E731
+    by = "k" if stage == "parallel by key" else None
+    declare = stream.elastic if stage == "elastic" else functools.partial(stream.parallel, width=2, by=by)
+    with pytest.raises(GraphError, match=r"'op'.*remembers `SEEN` outside its state"):
+        declare("stage", body=body)
+
+
+def test_it_never_moves_to_another_process_by_itself() -> None:
+    """A8: a move begins again from a checkpoint, which doesn't have what it remembers."""
+    topology = rel.Topology("hidden")
+    numbers = topology.source("numbers", rel.sequence(10))
+    numbers.filter("op", lambda t: SEEN.add(t.value) is None).sink("out", rel.list())
+    assert "'op' remembers `SEEN` outside its state" in why_together(prepare(topology, rel.JobConfig()), saves=True)
+
+
+def test_functions_that_remember_nothing_keep_their_replicas() -> None:
+    """A8."""
+    topology = rel.Topology("free")
+    source = topology.source("rows", rel.rows([(1, 2)], schema={"k": int, "n": int}))
+    source.filter("python", lambda t: t.n in SEEN, lane="python").sink("a", rel.list())
+    source.key_by("k").map("keyed", lambda t, s: (t.k, s.total), state=Sum, schema=PAIR).sink("b", rel.list())
+    kinds = [topology.plan().region_of(name).region.kind.value for name in ("python", "keyed")]
+    assert kinds == ["stateless", "data-parallel"]
+    assert "remembers" not in topology.explain()
