@@ -20,7 +20,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.files.file_formats import CsvFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder, SingleFile
 from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.json_batches import JsonFormat
+from rayelastic.runtime.files.json_format import JsonFormat
 from rayelastic.runtime.files.kept_rows import KeptRows
 from rayelastic.runtime.files.outputs import Output
 from tests.component.checkpoint_folder import Blobs

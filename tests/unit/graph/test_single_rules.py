@@ -13,7 +13,7 @@ import pytest
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
 from rayelastic.graph import Stream, Topology
 from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
-from rayelastic.graph.edges.byte_streams import Content
+from rayelastic.graph.edges.formats.byte_streams import Content
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top

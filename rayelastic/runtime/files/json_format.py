@@ -1,16 +1,13 @@
-"""The objects of JSON files as Arrow batches of a source's schema, and Arrow batches as lines of JSON."""
+"""Arrow batches as lines of JSON."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import uuid
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.graph.edges.json_files import JsonSource, json_reader, reading_json
-from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 
@@ -19,33 +16,9 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["JsonFormat", "json_batches"]
+__all__ = ["JsonFormat"]
 
 COPY_BYTES = 1 << 20  # of a file that is copied, at once
-
-
-def json_batches(body: JsonSource) -> Iterator[pa.RecordBatch]:
-    """Read all files, one after the other.
-
-    Raises:
-        SourceError: a file can't be read, or has a value that isn't of the schema.
-    """
-    import pyarrow as pa
-
-    fields = body.schema.to_arrow()
-    wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in fields])
-    read = pa.schema([field.with_type(with_nullable_parts(field.type, _read_as)) for field in fields])
-    for path in body.paths:
-        with reading_json(path), json_reader(path, read) as reader:
-            for batch in reader:
-                yield batch if read == wanted else batch.cast(wanted)
-
-
-def _read_as(kind: pa.DataType) -> pa.DataType:
-    """What pyarrow's reader is asked for: dates and times of day it knows as texts alone."""
-    import pyarrow as pa
-
-    return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
 
 
 class JsonFormat:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.graph.edges.csv_files import CsvForm, CsvSource, is_inexact, is_padded
-from rayelastic.graph.edges.csv_text import CsvText
+from rayelastic.graph.edges.formats.csv_files import LONGEST_ROW, CsvForm, CsvSource, is_inexact, is_padded
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "NotOfSchemaError"]
 
 TRUE, FALSE = (b"1", b"true", b"TRUE", b"True"), (b"0", b"false", b"FALSE", b"False")  # as pyarrow's reader has them
+_READ_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
 _NOT_READ = (DataType.DURATION, DataType.FLOAT16)  # types that pyarrow's reader doesn't have, or has otherwise
 
 
@@ -43,7 +43,7 @@ class Columns:
         types = {
             column: pa.binary() if self._is_checked(field) else arrow.type for column, field, arrow in self._fields
         }
-        return self._options(types, list(types))
+        return self._options(types, [] if self._body.is_whole else list(types))
 
     def careful(self, names: list[str]) -> Any:
         """How it leaves all columns of a file as they are."""
@@ -66,14 +66,8 @@ class Columns:
         """The names of a file's columns."""
         from pyarrow import csv
 
-        parse = csv.ParseOptions(
-            delimiter=form.delimiter, quote_char=form.quote or False, invalid_row_handler=lambda _: "skip"
-        )
-        read = csv.ReadOptions(block_size=1 << 28)
-        with (
-            CsvText(path, form.encoding, form.comment, form.quote) as text,
-            csv.open_csv(text, read_options=read, parse_options=parse) as reader,
-        ):
+        read, parse = form.reading(LONGEST_ROW), form.parsing(lambda _: "skip")
+        with form.text(path) as text, csv.open_csv(text, read_options=read, parse_options=parse) as reader:
             names: list[str] = reader.schema.names
             return names
 
@@ -84,16 +78,19 @@ class Columns:
             NotOfSchemaError: it has a value that isn't of it.
         """
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         columns = []
-        for number, (_, field, arrow) in enumerate(self._fields):
-            column = batch.column(number)
+        for name, field, arrow in self._fields:
+            column = batch.column(name)
             if self._is_checked(field):
                 column = self._converted(column, field, arrow.type)
             if column.null_count and not field.nullable:
                 if not field.type.is_text:
                     raise NotOfSchemaError
                 column = column.fill_null("" if field.type is DataType.STRING else b"")
+            if field.type in _READ_FLOATS and pc.any(pc.is_inf(column)).as_py():
+                raise NotOfSchemaError  # perhaps: a number that is beyond them
             columns.append(column)
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 
@@ -162,9 +159,10 @@ class Columns:
                 self._check_inferred(text, field)
             if field.type is DataType.DURATION:
                 return text.cast(pa.int64()).cast(target)
-            if field.type is DataType.FLOAT16:
-                return text.cast(pa.float32()).cast(target)
-            return text.cast(target)
+            made = text.cast(pa.float32()).cast(target) if field.type is DataType.FLOAT16 else text.cast(target)
+            if field.type.is_float:
+                _check_finite(made, text)
+            return made
         except (pa.ArrowException, ValueError) as error:
             raise NotOfSchemaError from error
 
@@ -172,8 +170,7 @@ class Columns:
         """Raises NotOfSchemaError for what isn't kept as it is."""
         import pyarrow.compute as pc
 
-        suspect = pc.or_kleene(pc.starts_with(text, "0"), pc.match_substring_regex(text, "^[+-]0"))
-        suspect = pc.and_kleene(suspect, pc.greater(pc.binary_length(text), 1))
+        suspect = pc.match_substring_regex(text, "^[+-]?0[0-9xX]")
         if field.type.is_float:
             suspect = pc.or_kleene(suspect, pc.greater(pc.binary_length(text), 15))
         if not pc.any(suspect).as_py():
@@ -193,6 +190,16 @@ class Columns:
         if field.name in self._body.inferred:
             return f"{shown(text)} doesn't fit the {kind}, which was inferred from the first rows: declare it by types="
         return f"{shown(text)} doesn't fit the {kind}"
+
+
+def _check_finite(made: Any, text: Any) -> None:
+    """Raises NotOfSchemaError for finite numbers that are beyond all floats of a type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    beyond = pc.is_inf(made.cast(pa.float64()))
+    if pc.any(beyond).as_py() and any("n" not in one.lower() for one in text.filter(beyond).to_pylist()):
+        raise NotOfSchemaError
 
 
 def _truths(text: Any) -> Any:
