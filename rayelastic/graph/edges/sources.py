@@ -159,7 +159,7 @@ def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, S
             )
     try:
         return cast_table(table, declared.to_arrow()), declared
-    except (ValueError, TypeError) as error:  # pyarrow's ArrowInvalid and ArrowNotImplementedError are of these or of
+    except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's are of these
         raise SchemaError(
             f"the table doesn't match {declared}: {error}", way_out="Declare the columns' types"
         ) from error

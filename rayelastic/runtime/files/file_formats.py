@@ -92,11 +92,16 @@ class CsvFormat:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema.to_arrow()
+        self._has_blank_lines = len(schema.fields) == 1 and schema.fields[0].nullable
 
     def begin(self, file: Any) -> Any:
         """Returns a writer, which has written the header."""
+        import pyarrow as pa
         from pyarrow.csv import CSVWriter
 
+        if self._has_blank_lines:
+            texts = pa.schema([pa.field(self._schema.names[0], pa.string())])
+            return _Quoted(CSVWriter(file, texts), texts)
         return CSVWriter(file, self._schema)
 
     def rows(self, file: Any) -> int:
@@ -112,6 +117,29 @@ class CsvFormat:
         while start < end and (piece := before.read(min(COPY_BYTES, end - start))):
             file.write(piece)
             start += len(piece)
+
+
+class _Quoted:
+    """Writes batches of one column, None as a quoted empty text: a blank line is no row.
+
+    Args:
+        writer: pyarrow's.
+        schema: of one text.
+    """
+
+    def __init__(self, writer: Any, schema: Any) -> None:
+        self._writer, self._schema = writer, schema
+
+    def write_batch(self, batch: Any) -> None:
+        """Writes the rows."""
+        import pyarrow as pa
+
+        column = batch.column(0).cast(pa.string()).fill_null("")
+        self._writer.write_batch(pa.RecordBatch.from_arrays([column], schema=self._schema))
+
+    def close(self) -> None:
+        """Closes the writer."""
+        self._writer.close()
 
 
 def _end_of(file: Any, rows: int | None) -> tuple[int, int]:

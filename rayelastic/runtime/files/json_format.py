@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.errors import SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
+from rayelastic.graph.records.shown import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,11 +67,11 @@ class JsonWriter:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Writes the rows, each with its line end."""
-        rows = batch.to_pylist()
-        for row in rows:
-            for name, form in self._forms.items():
-                row[name] = _written(row[name], form)
-        lines = [json.dumps(row, ensure_ascii=False, default=_text) for row in rows]
+        rows, forms = batch.to_pylist(), self._forms
+        if forms:
+            lines = [_object((_text_of(name), _text_of(v, forms.get(name))) for name, v in row.items()) for row in rows]
+        else:
+            lines = [_text_of(row) for row in rows]
         self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
@@ -80,21 +83,52 @@ def _differs(form: Form) -> bool:
     return form.kind in (DataType.JSON, DataType.MAP) or any(_differs(part) for _, part, _ in form.parts)
 
 
-def _written(value: Any, form: Form) -> Any:
-    """A value as `json` writes it: text that is JSON read, maps of texts as dicts."""
+def _text_of(value: Any, form: Form | None = None) -> str:
+    """A value as JSON: text that is JSON as it is, maps of texts as objects.
+
+    Args:
+        value: as Arrow has it in Python.
+        form: of it; None: Python's json can write it.
+
+    Raises:
+        SinkError: text that should be JSON isn't, or is nested too deep.
+    """
     if value is None:
-        return None
+        return "null"
+    if form is None or not _differs(form):
+        return json.dumps(value, ensure_ascii=False, default=_text)
     if form.kind is DataType.JSON:
-        return json.loads(value)
+        return _checked(value)
     parts = [part for _, part, _ in form.parts]
+    if form.kind is DataType.MAP and parts[0].kind is DataType.STRING:
+        return _object((_text_of(key), _text_of(item, parts[1])) for key, item in dict(value).items())
     if form.kind is DataType.MAP:
-        pairs = [[_written(key, parts[0]), _written(item, parts[1])] for key, item in value]
-        return dict(pairs) if parts[0].kind is DataType.STRING else pairs
+        return _list(_list((_text_of(key, parts[0]), _text_of(item, parts[1]))) for key, item in value)
     if form.kind is DataType.LIST:
-        return [_written(item, parts[0]) for item in value]
-    if form.kind is DataType.STRUCT:
-        return {name: _written(value[name], part) for name, part, _ in form.parts}
-    return value
+        return _list(_text_of(item, parts[0]) for item in value)
+    return _object((_text_of(name), _text_of(value[name], part)) for name, part, _ in form.parts)
+
+
+def _checked(text: str) -> str:
+    """Text that is JSON, in one line; its numbers stay as they are written."""
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
+    except (ValueError, RecursionError) as error:
+        problem = "is nested too deep" if isinstance(error, RecursionError) else f"isn't JSON: {error}"
+        raise SinkError(f"a value of rel.Json {problem}: {shown(text)}", way_out="Write it as a str") from None
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(f"it has {constant}")
+
+
+def _object(fields: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{name}: {value}" for name, value in fields) + "}"
+
+
+def _list(items: Iterable[str]) -> str:
+    return "[" + ", ".join(items) + "]"
 
 
 def _text(value: Any) -> Any:

@@ -68,7 +68,8 @@ class _File:
             try:
                 yield from self._attempt()
                 return
-            except NotOfSchemaError:
+            except NotOfSchemaError as error:
+                assert not self._careful, error  # with care each row is put aside or converted
                 self._careful = True
             except (ArrowException, UnicodeDecodeError) as error:
                 self._go_on(str(error))

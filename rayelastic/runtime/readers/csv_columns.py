@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.graph.edges.formats.casts import cast_column
 from rayelastic.graph.edges.formats.csv_files import LONGEST_ROW, CsvForm, CsvSource, is_inexact, is_padded
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import members_of, plain_form
 from rayelastic.graph.records.shown import shown
 
 if TYPE_CHECKING:
@@ -89,6 +91,8 @@ class Columns:
                 if not field.type.is_text:
                     raise NotOfSchemaError
                 column = column.fill_null("" if field.type is DataType.STRING else b"")
+            if field.type is DataType.ENUM:
+                _check_members(column, field)
             if field.type in _READ_FLOATS and pc.any(pc.is_inf(column)).as_py():
                 raise NotOfSchemaError  # perhaps: a number that is beyond them
             columns.append(column)
@@ -159,11 +163,13 @@ class Columns:
                 self._check_inferred(text, field)
             if field.type is DataType.DURATION:
                 return text.cast(pa.int64()).cast(target)
-            made = text.cast(pa.float32()).cast(target) if field.type is DataType.FLOAT16 else text.cast(target)
+            made = cast_column(text.cast(pa.float32()) if field.type is DataType.FLOAT16 else text, target)
             if field.type.is_float:
                 _check_finite(made, text)
+            if field.type is DataType.ENUM:
+                _check_members(made, field)
             return made
-        except (pa.ArrowException, ValueError) as error:
+        except (pa.ArrowException, ValueError, NotImplementedError) as error:
             raise NotOfSchemaError from error
 
     def _check_inferred(self, text: Any, field: Field) -> None:
@@ -190,6 +196,16 @@ class Columns:
         if field.name in self._body.inferred:
             return f"{shown(text)} doesn't fit the {kind}, which was inferred from the first rows: declare it by types="
         return f"{shown(text)} doesn't fit the {kind}"
+
+
+def _check_members(values: Any, field: Field) -> None:
+    """Raises NotOfSchemaError for what is no member of an enum."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    members = pa.array([*members_of(plain_form(field.format)), None], values.type)
+    if pc.all(pc.is_in(values, members)).as_py() is False:
+        raise NotOfSchemaError
 
 
 def _check_finite(made: Any, text: Any) -> None:

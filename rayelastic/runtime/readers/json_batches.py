@@ -88,11 +88,11 @@ class _Reader:
     def __init__(self, body: JsonSource) -> None:
         import pyarrow as pa
 
-        self._target = body.schema.to_arrow()
+        target = body.schema.to_arrow()
         self._forms = [(plain_form(field.format), field.nullable) for field in body.schema.fields]
-        wanted = zip(body.columns, self._target, strict=True)
-        self._read = pa.schema([pa.field(c, with_nullable_parts(f.type, read_type), f.nullable) for c, f in wanted])
-        self._wanted = [with_nullable_parts(f.type) for f in self._target]
+        named = zip(body.columns, target, strict=True)
+        self._read = pa.schema([pa.field(c, with_nullable_parts(f.type, read_type), f.nullable) for c, f in named])
+        self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in target])
         self._is_plain = not any(map(_has_json, (form for form, _ in self._forms)))
         inferred = [(c, form) for c, f, (form, _) in zip(body.columns, body.schema.fields, self._forms, strict=True) if f.name in body.inferred]
         nested = any(form.parts for _, form in inferred)
@@ -120,12 +120,12 @@ class _Reader:
                 json.ParseOptions(self._read, unexpected_field_behavior=self._unexpected),
             )
             columns = []
-            for read, kind, (form, optional) in zip(self._read, self._wanted, self._forms, strict=True):
+            for read, kind, (form, optional) in zip(self._read, self._wanted.types, self._forms, strict=True):
                 column = table.column(read.name).combine_chunks()
                 if column.type != read.type or not _fits(column, form, optional):
                     return None
                 columns.append(cast_column(column, kind))
-            return pa.RecordBatch.from_arrays(columns, schema=self._target)
+            return pa.RecordBatch.from_arrays(columns, schema=self._wanted)
         except (pa.ArrowException, ValueError, KeyError):
             return None
 

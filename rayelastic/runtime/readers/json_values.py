@@ -45,13 +45,13 @@ class Lines:
         import pyarrow as pa
 
         self._body = body
-        self._target = body.schema.to_arrow()
+        target = body.schema.to_arrow()
         self._columns = {
             column: (field.name, plain_form(field.format), field.nullable, field.name in body.inferred)
             for column, field in zip(body.columns, body.schema.fields, strict=True)
         }
-        self._read = [with_nullable_parts(field.type, read_type) for field in self._target]
-        self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in self._target])
+        self._read = [with_nullable_parts(field.type, read_type) for field in target]
+        self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in target])
 
     def row(self, values: dict[str, Any]) -> list[Any]:
         """The values of the fields of an object, as they are read.
@@ -79,7 +79,7 @@ class Lines:
             cast_column(pa.array([row[at] for row in rows], read), wanted.type)
             for at, (read, wanted) in enumerate(zip(self._read, self._wanted, strict=True))
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._target)
+        return pa.RecordBatch.from_arrays(columns, schema=self._wanted)
 
 
 def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) -> Any:
@@ -175,7 +175,7 @@ def _is_time(value: str, form: Form) -> bool:
     import pyarrow as pa
 
     try:
-        pa.scalar(value).cast(form.arrow)
+        cast_column(pa.array([value]), form.arrow)
     except (pa.ArrowException, ValueError):
         return False
     return True

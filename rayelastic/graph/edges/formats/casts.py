@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,23 +59,71 @@ def cast_column(column: Any, kind: pa.DataType) -> Any:
         ValueError: a value would change; TypeError or NotImplementedError: there is no such cast.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if column.type == kind:
         return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([cast_column(chunk, kind) for chunk in column.chunks], kind)
+    is_list = pa.types.is_list(kind) and pa.types.is_list(column.type)
+    if is_list:
+        items = cast_column(column.flatten(), kind.value_type)
+        return pa.ListArray.from_arrays(_offsets(column), items, kind, mask=column.is_null())
+    if pa.types.is_struct(kind) and pa.types.is_struct(column.type) and _names(kind) == _names(column.type):
+        parts = [cast_column(part, field.type) for part, field in zip(column.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column.is_null())
+    if pa.types.is_temporal(kind) and pa.types.is_string(column.type):
+        return _moments(column, kind)
+    return _plain_cast(column, kind)
+
+
+def _names(kind: pa.StructType) -> list[str]:
+    return [field.name for field in kind]
+
+
+def _offsets(column: pa.ListArray) -> pa.Array:
+    """Where each list begins in the items of all."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _plain_cast(column: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     both_times = pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type)
     if both_times and (kind.tz is None) != (column.type.tz is None):
         raise ValueError(f"only one of {column.type} and {kind} has a zone; pa.timestamp('us', 'UTC') declares one")
     is_float = pa.types.is_floating(column.type)
     if pa.types.is_boolean(kind) and (is_float or pa.types.is_integer(column.type)):
-        text = column.cast(pa.string())
-        made = pc.equal(text, "1")
-        if not pc.all(pc.or_(made, pc.equal(text, "0"))).as_py():
+        if pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py() is False:
             raise ValueError(f"{column.type} has other values than 0 and 1")
-        return made
     made = column.cast(kind)
     if pa.types.is_floating(kind) and is_float and kind.bit_width < column.type.bit_width:
         beyond = pc.and_(pc.is_inf(made.cast(pa.float64())), pc.invert(pc.is_inf(column.cast(pa.float64()))))
         if pc.any(beyond).as_py():
             raise ValueError(f"{column.filter(beyond)[0].as_py()} is beyond {kind}")
     return made
+
+
+def _moments(text: Any, kind: pa.DataType) -> Any:
+    """Texts as dates, times or durations; with more digits than the type has, as long as these are zeros."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_time(kind):
+        if pc.all(pc.match_substring_regex(text, "^[0-9]{2}:[0-9]{2}(:|$)")).as_py() is False:
+            raise ValueError(f"a text isn't a {kind}")
+        return _moments(pc.binary_join_element_wise("1970-01-01", text, "T"), pa.timestamp(kind.unit)).cast(kind)
+    if not pa.types.is_timestamp(kind) or kind.unit == "ns":
+        return text.cast(kind)
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid as error:
+        finer = (pa.timestamp(unit, kind.tz) for unit in ("us", "ns"))
+        for unit in finer:
+            with contextlib.suppress(pa.ArrowInvalid):
+                return text.cast(unit).cast(kind)
+        raise error

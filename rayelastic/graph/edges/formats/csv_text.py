@@ -41,6 +41,7 @@ class CsvText(io.RawIOBase):
         self._is_escaped = False  # the first character of the next bytes
         self._waiting = b""  # without comments, to be given
         self._rest = b""  # the beginning of a line
+        self._last = b"\n"  # byte that was given
         self._ended = False
         self._inside = False  # whether a line begins within quotes, as far as quotes are in pairs
         self.quotes = 0  # so many so far
@@ -58,6 +59,9 @@ class CsvText(io.RawIOBase):
             while not self._waiting and not self._ended:
                 self._fill()
             data, self._waiting = self._waiting[:size], self._waiting[size:]
+        if not data and self._last != b"\n":
+            data = b"\n"  # pyarrow calls a header without a line end an empty file
+        self._last = data[-1:] or self._last
         if self._quote is not None:
             self.quotes += self._unescaped(data).count(self._quote)
         return data

@@ -118,7 +118,8 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
                 except BadLineError as error:
                     if on_bad_row is OnError.FAIL:
                         problem = f"{shown_location(path)!r} can't be read as JSON: row {number:,}: {error}"
-                        raise SourceError(problem, way_out="Give one object a line, or its encoding=") from error
+                        way_out = "Give its encoding=" if "UTF-8" in str(error) else "Mend the file, or give on_bad_row='skip'"
+                        raise SourceError(problem, way_out=way_out) from error
 
     try:
         with contextlib.closing(Blocks(path, encoding)) as blocks:

@@ -5,20 +5,20 @@ A line has one object. What is wrong with a line is a BadLineError, which knows 
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import Any
 
 from rayelastic.errors import SourceError
-from rayelastic.graph.edges.formats.byte_streams import Content
+from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, Content
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["BLOCK_BYTES", "DEEPEST", "LONGEST_LINE", "BadLineError", "Blocks", "Number", "object_of", "text_of"]
+__all__ = ["DEEPEST", "BadLineError", "Blocks", "Number", "kind_of", "object_of", "text_of"]
 
 BLOCK_BYTES = 1 << 20  # read at once; of the first block types are inferred
 DEEPEST = 60  # levels of a line; Arrow's schemas have 64, one of them for the row and one for items of a list
-LONGEST_LINE = 64 << 20  # bytes of a line of text or JSON, or of a row of CSV
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|([{\[])|([}\]])', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -158,6 +158,8 @@ class Blocks:
         while not self._ended:
             data = self._content.read(BLOCK_BYTES)
             self._ended = not data
+            if self._line == 1 and not self._parts:
+                data = data.removeprefix(codecs.BOM_UTF8)
             end = data.rfind(b"\n") + 1
             self._size += end or len(data)
             if self._size > LONGEST_LINE + BLOCK_BYTES:
