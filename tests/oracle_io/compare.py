@@ -95,7 +95,10 @@ class _Run:
             return [] if self.may_fail or self.is_first_bad(error) else [Difference("row", str(error))]
         except Exception as error:
             return [Difference("untyped", f"{type(error).__name__}: {error}")]
-        rows = shown_rows(table, body.schema)
+        try:
+            rows = shown_rows(table, body.schema)
+        except OverflowError:  # a time that Python doesn't have
+            return []
         if self.expected.bad and self.program.options.get("on_bad_row") == "fail":
             return [Difference("row", f"rows {self.expected.bad} aren't of the schema, and nothing was said")]
         if (problem := self.wrong(rows, body.schema)) is not None:

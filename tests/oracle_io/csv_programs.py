@@ -46,6 +46,7 @@ class Form:
         if self.quote is not None:
             return True
         special = "\r\n" if self.escape else f"\r\n{self.delimiter}"
+        special += "#" if self.comment else ""
         return not any(one in text for one in special) and text not in self.nulls and (text or "" in self.nulls) != ""
 
     def cell(self, text: str, chance: random.Random, *, first: bool, alone: bool) -> str:
@@ -218,7 +219,7 @@ def means(text: str, is_null: bool, value: Any) -> bool:
         return WHOLE.fullmatch(text) is not None and str(value) == text.lstrip("+")
     if isinstance(value, float):
         exact = not WHOLE.fullmatch(text) or int(text) == int(value)
-        return repr(float(text)) == repr(value) and exact and math.isinf(value) == ("n" in text) and text[:2] not in ("00", "0x")
+        return repr(float(text)) == repr(value) and exact and math.isfinite(value) == ("n" not in text) and text[:2] not in ("00", "0x")
     if isinstance(value, dt.datetime):
         moment = dt.datetime.fromisoformat(text)
         nano = getattr(value, "nanosecond", 0)

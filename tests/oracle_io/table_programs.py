@@ -147,6 +147,8 @@ def is_same(one: Any, other: Any, cast: str) -> bool:
         return one is None and other is None
     if isinstance(other, str) or isinstance(one, str):
         return _is_same_text(one, other)
+    if isinstance(one, dt.date | dt.time | dt.timedelta) and isinstance(other, int):
+        return True  # so many units of the column's type
     if isinstance(one, dt.datetime) and isinstance(other, dt.datetime):
         return (one.tzinfo is None) == (other.tzinfo is None) and one == other
     if isinstance(one, dt.datetime) and isinstance(other, dt.date):

@@ -92,17 +92,15 @@ class CsvFormat:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema.to_arrow()
-        self._has_blank_lines = len(schema.fields) == 1 and schema.fields[0].nullable
+        self._written = _written(self._schema)
 
     def begin(self, file: Any) -> Any:
         """Returns a writer, which has written the header."""
-        import pyarrow as pa
         from pyarrow.csv import CSVWriter
 
-        if self._has_blank_lines:
-            texts = pa.schema([pa.field(self._schema.names[0], pa.string())])
-            return _Quoted(CSVWriter(file, texts), texts)
-        return CSVWriter(file, self._schema)
+        writer = CSVWriter(file, self._written)
+        is_same = self._written == self._schema and not _has_blank_lines(self._schema)
+        return writer if is_same else _Casting(writer, self._written)
 
     def rows(self, file: Any) -> int:
         """Counts line ends that aren't inside a text."""
@@ -119,12 +117,27 @@ class CsvFormat:
             start += len(piece)
 
 
-class _Quoted:
-    """Writes batches of one column, None as a quoted empty text: a blank line is no row.
+def _written(schema: Any) -> Any:
+    """How fields are written: times with a zone in UTC, as CSV has no seconds of an offset; see _Casting."""
+    import pyarrow as pa
+
+    if _has_blank_lines(schema):
+        return pa.schema([schema.field(0).with_type(pa.string())])
+    zoned = (pa.types.is_timestamp(kind) and kind.tz is not None for kind in schema.types)
+    return pa.schema([f.with_type(pa.timestamp(f.type.unit, "UTC")) if z else f for f, z in zip(schema, zoned, strict=True)])
+
+
+def _has_blank_lines(schema: Any) -> bool:
+    """Whether pyarrow would write a blank line for a row."""
+    return len(schema) == 1 and bool(schema.field(0).nullable)
+
+
+class _Casting:
+    """Writes batches of other types; None of a single column as a quoted empty text: a blank line is no row.
 
     Args:
         writer: pyarrow's.
-        schema: of one text.
+        schema: of what it writes.
     """
 
     def __init__(self, writer: Any, schema: Any) -> None:
@@ -132,10 +145,10 @@ class _Quoted:
 
     def write_batch(self, batch: Any) -> None:
         """Writes the rows."""
-        import pyarrow as pa
-
-        column = batch.column(0).cast(pa.string()).fill_null("")
-        self._writer.write_batch(pa.RecordBatch.from_arrays([column], schema=self._schema))
+        made = batch.cast(self._schema)
+        if made.num_columns == 1:
+            made = type(batch).from_arrays([made.column(0).fill_null("")], schema=self._schema)
+        self._writer.write_batch(made)
 
     def close(self) -> None:
         """Closes the writer."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonFormat"]
 
+_MINUTE, _DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 COPY_BYTES = 1 << 20  # of a file that is copied, at once
 
 
@@ -133,6 +134,8 @@ def _list(items: Iterable[str]) -> str:
 
 def _text(value: Any) -> Any:
     """What JSON has in place of a value that it hasn't."""
+    if isinstance(value, dt.datetime) and value.tzinfo is not None and (value.utcoffset() or _DAY) % _MINUTE:
+        value = value.astimezone(dt.UTC)  # before 1900 clocks differ by seconds, which ISO 8601 can't write
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):

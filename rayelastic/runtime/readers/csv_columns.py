@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.graph.edges.formats.casts import cast_column
+from rayelastic.graph.edges.formats.casts import cast_column, has_digits
 from rayelastic.graph.edges.formats.csv_files import LONGEST_ROW, CsvForm, CsvSource, is_inexact, is_padded
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import members_of, plain_form
@@ -93,6 +93,8 @@ class Columns:
                 column = column.fill_null("" if field.type is DataType.STRING else b"")
             if field.type is DataType.ENUM:
                 _check_members(column, field)
+            if field.type is DataType.DECIMAL and not has_digits(column):
+                raise NotOfSchemaError
             if field.type in _READ_FLOATS and pc.any(pc.is_inf(column)).as_py():
                 raise NotOfSchemaError  # perhaps: a number that is beyond them
             columns.append(column)
@@ -225,6 +227,6 @@ def _truths(text: Any) -> Any:
 
     true = pc.is_in(text, pa.array([one.decode() for one in TRUE]))
     known = pc.or_(true, pc.is_in(text, pa.array([one.decode() for one in FALSE])))
-    if not pc.all(pc.or_(known, pc.is_null(text))).as_py():
+    if pc.all(pc.or_(known, pc.is_null(text))).as_py() is False:
         raise NotOfSchemaError
     return pc.if_else(pc.is_null(text), None, true)

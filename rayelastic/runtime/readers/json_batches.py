@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
-from rayelastic.graph.edges.formats.casts import cast_column
+from rayelastic.graph.edges.formats.casts import cast_column, has_digits
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.json_text import DEEPEST, BadLineError, Blocks, object_of
 from rayelastic.graph.edges.locations import shown_location
@@ -143,7 +143,7 @@ def _float_names(name: str, form: Form) -> Iterator[str]:
 
 
 def _fits(column: Any, form: Form, optional: bool) -> bool:
-    """Whether all values are of a form as far as pyarrow doesn't know: members, no number beyond all floats, nulls."""
+    """Whether all values are of a form as far as pyarrow doesn't know: members, digits of decimals, floats, nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -151,6 +151,8 @@ def _fits(column: Any, form: Form, optional: bool) -> bool:
         return False
     if form.kind.is_float:
         return not pc.any(pc.is_inf(column)).as_py()
+    if form.kind is DataType.DECIMAL:
+        return has_digits(column)
     if form.kind is DataType.ENUM:
         return bool(pc.all(pc.is_in(column.drop_null(), pa.array(members_of(form), column.type))).as_py() is not False)
     if form.kind is DataType.LIST:

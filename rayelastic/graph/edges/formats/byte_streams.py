@@ -25,6 +25,7 @@ _MARKS = (  # in front of text of other encodings; those of UTF-32 begin as thos
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )  # fmt: skip
 _MARK_BYTES = 4
+_READ_MARKS = ("utf-16", "utf-32", "utf-8-sig")  # codecs that leave the mark out themselves
 
 CHUNK_BYTES = 1 << 18  # read from a file at once
 _FIRST_BYTES = 10  # of a file tell what it is
@@ -93,13 +94,26 @@ class Content(io.RawIOBase):
         self._given += got
         return got
 
+    def fill(self, size: int) -> bytes:
+        """Reads so many bytes; fewer at the end alone."""
+        parts = [self.read(size)]
+        left = size - len(parts[0])
+        while left > 0 and parts[-1]:
+            parts.append(self.read(left))
+            left -= len(parts[-1])
+        return b"".join(parts) if len(parts) > 1 else parts[0]
+
     def _marked(self, target: memoryview, got: int) -> int:
-        """Decodes the text if its first bytes are a byte order mark of UTF-16 or UTF-32."""
+        """Leaves a byte order mark out, and decodes the text if it is one of UTF-16 or UTF-32."""
         self._is_marked = False
         while got < _MARK_BYTES and (more := self._stream.readinto(target[got:])):
             got += more
         first = bytes(target[:_MARK_BYTES]) if got >= _MARK_BYTES else bytes(target[:got])
         encoding = next((name for mark, name in _MARKS if first.startswith(mark)), None)
+        if first.startswith(codecs.BOM_UTF8):
+            text = bytes(target[len(codecs.BOM_UTF8) : got]) or self._stream.read(len(target))
+            target[: len(text)] = text
+            return len(text)
         if encoding is None:
             return got
         self._stream = _Recoded(self._stream, encoding, bytes(target[:got]))
@@ -188,7 +202,7 @@ class _Recoded(io.RawIOBase):
         super().__init__()
         self._raw = raw
         self._first = first  # of the raw bytes
-        self._is_first = True
+        self._is_first = codecs.lookup(encoding).name not in _READ_MARKS
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._waiting = b""
         self._read = 0  # bytes that the decoder got before the last ones

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["cast_column", "cast_table", "decoded"]
+__all__ = ["cast_column", "cast_table", "decoded", "has_digits"]
 
 
 def decoded(columns: pa.Schema) -> pa.Schema:
@@ -42,6 +42,21 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return other.get(kind, kind)
 
 
+def has_digits(column: Any) -> bool:
+    """Whether all decimals of a column have no more digits than its type: pyarrow's readers don't look.
+
+    >>> import decimal, pyarrow as pa
+    >>> has_digits(pa.array(["7", "12.5"]).cast(pa.decimal128(3, 1)))
+    True
+    """
+    import pyarrow.compute as pc
+
+    kind = column.type
+    ends = pc.min_max(column).as_py().values()
+    most = 10 ** (kind.precision - kind.scale)
+    return all(end is None or -most < end < most for end in ends)
+
+
 def cast_table(table: Any, wanted: pa.Schema) -> Any:
     """Cast the columns of a table or batch, by their order, to those of a schema.
 
@@ -62,6 +77,8 @@ def cast_column(column: Any, kind: pa.DataType) -> Any:
 
     if column.type == kind:
         return column
+    if pa.types.is_dictionary(column.type):
+        return cast_column(column.cast(column.type.value_type), kind)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([cast_column(chunk, kind) for chunk in column.chunks], kind)
     is_list = pa.types.is_list(kind) and pa.types.is_list(column.type)
@@ -96,11 +113,18 @@ def _plain_cast(column: Any, kind: pa.DataType) -> Any:
     both_times = pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type)
     if both_times and (kind.tz is None) != (column.type.tz is None):
         raise ValueError(f"only one of {column.type} and {kind} has a zone; pa.timestamp('us', 'UTC') declares one")
+    if pa.types.is_date(kind) and pa.types.is_timestamp(column.type):
+        made = None if column.type.tz else column.cast(kind)
+        if made is None or pc.all(pc.equal(made.cast(column.type), column)).as_py() is False:
+            raise ValueError(f"{column.type} has times of day or a zone, which {kind} doesn't hold")
+        return made
     is_float = pa.types.is_floating(column.type)
     if pa.types.is_boolean(kind) and (is_float or pa.types.is_integer(column.type)):
         if pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py() is False:
             raise ValueError(f"{column.type} has other values than 0 and 1")
     made = column.cast(kind)
+    if pa.types.is_decimal128(kind) and not has_digits(made):
+        raise ValueError(f"a value has more digits than {kind}")
     if pa.types.is_floating(kind) and is_float and kind.bit_width < column.type.bit_width:
         beyond = pc.and_(pc.is_inf(made.cast(pa.float64())), pc.invert(pc.is_inf(column.cast(pa.float64()))))
         if pc.any(beyond).as_py():

@@ -54,14 +54,14 @@ class CsvText(io.RawIOBase):
         """The next bytes; none at the end."""
         size = size if size >= 0 else BLOCK_BYTES
         if self._comment is None:
-            data = self._content.read(size)
+            data = self._content.fill(size)
         else:
-            while not self._waiting and not self._ended:
+            while len(self._waiting) < size and not self._ended:
                 self._fill()
             data, self._waiting = self._waiting[:size], self._waiting[size:]
-        if not data and self._last != b"\n":
-            data = b"\n"  # pyarrow calls a header without a line end an empty file
         self._last = data[-1:] or self._last
+        if len(data) < size and self._last != b"\n" and not self._waiting:  # the end
+            data, self._last = data + b"\n", b"\n"  # pyarrow calls a header without a line end an empty file
         if self._quote is not None:
             self.quotes += self._unescaped(data).count(self._quote)
         return data
@@ -83,7 +83,7 @@ class CsvText(io.RawIOBase):
 
     def _fill(self) -> None:
         assert self._comment is not None
-        block = self._content.read(BLOCK_BYTES)
+        block = self._content.fill(BLOCK_BYTES)
         self._ended = not block
         text = self._rest + block
         if len(text) > LONGEST_LINE + BLOCK_BYTES:
@@ -93,14 +93,14 @@ class CsvText(io.RawIOBase):
         lines, self._rest = text[:end], text[end:]
         if self._comment not in lines:
             self._inside ^= self._odd(lines)
-            self._waiting = lines
+            self._waiting += lines
             return
         kept = []
         for line in lines.splitlines(keepends=True):
             if self._inside or not line.startswith(self._comment):
                 self._inside ^= self._odd(line)
                 kept.append(line)
-        self._waiting = b"".join(kept)
+        self._waiting += b"".join(kept)
 
     def _odd(self, text: bytes) -> bool:
         if self._escaped is not None:

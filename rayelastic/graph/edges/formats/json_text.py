@@ -5,7 +5,6 @@ A line has one object. What is wrong with a line is a BadLineError, which knows 
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from typing import Any
@@ -156,11 +155,9 @@ class Blocks:
     def __next__(self) -> tuple[int, bytes]:
         """Return the number of the first line, and lines, each with its end, the last line of a file with or without."""
         while not self._ended:
-            data = self._content.read(BLOCK_BYTES)
-            self._ended = not data
-            if self._line == 1 and not self._parts:
-                data = data.removeprefix(codecs.BOM_UTF8)
-            end = data.rfind(b"\n") + 1
+            data = self._content.fill(BLOCK_BYTES)
+            self._ended = len(data) < BLOCK_BYTES
+            end = len(data) if self._ended else data.rfind(b"\n") + 1
             self._size += end or len(data)
             if self._size > LONGEST_LINE + BLOCK_BYTES:
                 raise SourceError(
