@@ -3,6 +3,8 @@
 Ends with 0 where nothing differs, and says for everything else what was read, how, and what is wrong with it.
 """
 
+# ruff: noqa: E501  (tables of values, and times without a zone)
+
 from __future__ import annotations
 
 import argparse
@@ -75,13 +77,18 @@ def run(options: Options, numbers: range, jobs: int) -> int:
             for found in result.found:
                 wrong += 1
                 if wrong <= SHOWN:
-                    say(f"{found.kind}: ./dev oracle-io --seed {options.seed} --only {result.number}\n    {found.text[:400]}")
+                    say(
+                        f"{found.kind}: ./dev oracle-io --seed {options.seed} --only {result.number}\n    {found.text[:400]}"
+                    )
     except KeyboardInterrupt:
         pool.stop()
         stopped = True
     rate = sum(counts.values()) / max(1e-9, time.monotonic() - started)
     by_reader = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-    say(f"{sum(counts.values())} of {len(numbers)} programs ({by_reader}), {rate:.1f}/s, {wrong} differences", to=sys.stderr)
+    say(
+        f"{sum(counts.values())} of {len(numbers)} programs ({by_reader}), {rate:.1f}/s, {wrong} differences",
+        to=sys.stderr,
+    )
     return 1 if wrong else STOPPED if stopped else 0
 
 

@@ -1,5 +1,7 @@
 """What a program gives, and how that differs from what it has to."""
 
+# ruff: noqa: E501  (tables of values, and times without a zone)
+
 from __future__ import annotations
 
 import json
@@ -123,7 +125,9 @@ class _Run:
             case "skip" if left_out.count != len(wanted):
                 return [Difference("counted", f"{left_out.count} rows left out, not {len(wanted)}: {left_out.first}")]
             case "divert":
-                numbers = [n for batch in bad_row_batches(BadRows(body, "rows")) for n in batch.column("row").to_pylist()]
+                numbers = [
+                    n for batch in bad_row_batches(BadRows(body, "rows")) for n in batch.column("row").to_pylist()
+                ]
                 if sorted(numbers) != wanted:
                     return [Difference("counted", f"rows {numbers} diverted, not {wanted}")]
         return []
@@ -139,7 +143,11 @@ class _Run:
         stream.sink("table", rel.arrow())
         stream.sink("tuples", rel.list())
         kinds = {kind for field in body.schema.fields for kind in kinds_of(field.format)}
-        trips = {"parquet": set[DataType](), "json": _NO_JSON, "csv": _NO_CSV} if self.program.round_trip and table is not None else {}
+        trips = (
+            {"parquet": set[DataType](), "json": _NO_JSON, "csv": _NO_CSV}
+            if self.program.round_trip and table is not None
+            else {}
+        )
         trips = {name: without for name, without in trips.items() if not kinds & without}
         for name in trips:
             stream.sink(name, getattr(rel, name)(str(self.folder / f"out.{name}")))
@@ -167,14 +175,26 @@ class _Run:
         read = shown_rows(table, body.schema)
         if name == "csv":  # has no other null than an empty field
             texts = [field.type is DataType.STRING for field in body.schema.fields]
-            rows, read = ([tuple(v or None if t else v for v, t in zip(r, texts, strict=True)) for r in one] for one in (rows, read))
+            rows, read = (
+                [tuple(v or None if t else v for v, t in zip(r, texts, strict=True)) for r in one]
+                for one in (rows, read)
+            )
         if len(read) != len(rows) or not all(map(same, read, rows)):
             return Difference("round trip", f"{name}: {read}, not {rows}")
         return None
 
 
 _NO_JSON = {DataType.BINARY, DataType.DURATION, DataType.UUID, DataType.MAP}
-_NO_CSV = {DataType.LIST, DataType.STRUCT, DataType.MAP, DataType.UUID, DataType.BINARY, DataType.FLOAT16, DataType.DURATION, DataType.JSON}
+_NO_CSV = {
+    DataType.LIST,
+    DataType.STRUCT,
+    DataType.MAP,
+    DataType.UUID,
+    DataType.BINARY,
+    DataType.FLOAT16,
+    DataType.DURATION,
+    DataType.JSON,
+}
 
 
 def _table(body: Any, left_out: LeftOut) -> Any:
@@ -236,4 +256,8 @@ def same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
         return set(one) == set(other) and all(same(one[name], other[name]) for name in one)
-    return type(one) is type(other) and bool(one == other) and getattr(one, "nanosecond", 0) == getattr(other, "nanosecond", 0)
+    return (
+        type(one) is type(other)
+        and bool(one == other)
+        and getattr(one, "nanosecond", 0) == getattr(other, "nanosecond", 0)
+    )

@@ -55,7 +55,11 @@ class Form:
         if self.quote is None:
             return out.replace(self.delimiter, f"{self.escape}{self.delimiter}") if self.escape else out
         special = f"{self.delimiter}{self.quote}\r\n"
-        must = any(one in text for one in special) or text in (*self.nulls, "") or (first and bool(self.comment) and text[:1] == "#")
+        must = (
+            any(one in text for one in special)
+            or text in (*self.nulls, "")
+            or (first and bool(self.comment) and text[:1] == "#")
+        )
         if not must and not alone and chance.random() < 0.8:
             return out
         doubled = f"{self.escape}{self.quote}" if self.escape and chance.random() < 0.6 else self.quote * 2
@@ -72,11 +76,14 @@ def _declared(chance: random.Random) -> Program:
     kinds = [KINDS[chance.choice(list(KINDS))] for _ in range(count)]
     nullable = [chance.random() < 0.6 for _ in kinds]
     names, renaming = fields(chance, count)
-    has_bad, cells, rows, bad = chance.random() < 0.5, [], [], []
+    has_bad, rows, bad = chance.random() < 0.5, [], []
+    cells: list[list[str]] = []
     header, options = _header(chance, form, names)
     null = next((one for one in form.nulls if one == ""), form.nulls[0])
     for number in range(chance.randint(0, 12)):
-        drawn = [_cell(chance, kind, optional, form, has_bad, null) for kind, optional in zip(kinds, nullable, strict=True)]
+        drawn = [
+            _cell(chance, kind, optional, form, has_bad, null) for kind, optional in zip(kinds, nullable, strict=True)
+        ]
         line = [text if text == null and value_is_null else form.cell(text, chance, first=at == 0, alone=False)
                 for at, (text, _, value_is_null) in enumerate(drawn)]  # fmt: skip
         if has_bad and chance.random() < 0.1 and (cells or options.get("header") is not False):
@@ -87,7 +94,10 @@ def _declared(chance: random.Random) -> Program:
         else:
             rows.append(tuple(value for _, value, _ in drawn))
         cells.append(line)
-    types = {(renaming or {}).get(n, n): k.declared | None if o else k.declared for n, k, o in zip(names, map(_plain, kinds), nullable, strict=True)}
+    types = {
+        (renaming or {}).get(n, n): k.declared | None if o else k.declared
+        for n, k, o in zip(names, map(_plain, kinds), nullable, strict=True)
+    }
     if header is False and renaming is None and chance.random() < 0.5:
         names = [f"f{at}" for at in range(count)] if options.get("header") is False else names
         types = dict(zip(names, types.values(), strict=True))
@@ -102,18 +112,13 @@ def _declared(chance: random.Random) -> Program:
     offset = 2 if header else 1
     numbers = [(file, number + offset) for file, number in bad]
     expected = Expected(rows, numbers, may_fail=not header and not cells)  # an empty file
-    return Program("csv", [packed(chance, content)], {**form.options(), **options, **more, "on_bad_row": policy}, expected)
+    return Program(
+        "csv", [packed(chance, content)], {**form.options(), **options, **more, "on_bad_row": policy}, expected
+    )
 
 
 def _plain(kind: Kind) -> Any:
     return kind if isinstance(kind.declared, type) else _Arrow(kind)
-
-
-@dataclass
-class _Or:
-    """What stands for `X | None` of a type that Python can't write so."""
-
-    kind: Any
 
 
 class _Arrow:
@@ -125,7 +130,9 @@ class _Arrow:
         self.declared: Any = Annotated[object, kind.declared]
 
 
-def _cell(chance: random.Random, kind: Kind, optional: bool, form: Form, has_bad: bool, null: str) -> tuple[str, Any, bool]:
+def _cell(
+    chance: random.Random, kind: Kind, optional: bool, form: Form, has_bad: bool, null: str
+) -> tuple[str, Any, bool]:
     """What is written, what it stands for, and whether it is written as null."""
     if chance.random() < 0.15 and (optional or has_bad or kind.declared is str):
         return null, None if optional else "" if kind.declared is str else BAD, True
@@ -146,8 +153,14 @@ def _header(chance: random.Random, form: Form, names: list[str]) -> tuple[bool, 
     return (True, {}) if can else (False, {"header": list(names)})
 
 
-def _content(chance: random.Random, form: Form, names: list[str] | None, cells: list[list[str]]) -> tuple[bytes, dict[str, Any]]:
-    lines = [] if names is None else [form.delimiter.join(form.cell(n, chance, first=at == 0, alone=False) for at, n in enumerate(names))]
+def _content(
+    chance: random.Random, form: Form, names: list[str] | None, cells: list[list[str]]
+) -> tuple[bytes, dict[str, Any]]:
+    lines = (
+        []
+        if names is None
+        else [form.delimiter.join(form.cell(n, chance, first=at == 0, alone=False) for at, n in enumerate(names))]
+    )
     for cell in cells:
         if form.comment and chance.random() < 0.2:
             lines.append('# a comment "with" quotes')
@@ -164,7 +177,9 @@ def _inferred(chance: random.Random) -> Program:
     names, renaming = fields(chance, count)
     null = next((one for one in form.nulls if one == ""), form.nulls[0])
     table: list[list[tuple[str, bool]]] = []
-    files, contents, more = chance.choice([1, 1, 1, 2]), [], {}
+    files = chance.choice([1, 1, 1, 2])
+    contents: list[bytes] = []
+    more: dict[str, Any] = {}
     header, options = _header(chance, form, names)
     if options.get("header") is False:
         names, renaming = [f"f{at}" for at in range(count)], None
@@ -176,9 +191,16 @@ def _inferred(chance: random.Random) -> Program:
             row = []
             for group in groups:
                 text = chance.choice([t for t in GROUPS[group] if form.can_hold(t)] or ["x"])
-                row.append((null, True) if chance.random() < 0.1 or (text == "" and form.quote is None) else (text, False))
+                row.append(
+                    (null, True) if chance.random() < 0.1 or (text == "" and form.quote is None) else (text, False)
+                )
             own.append(row)
-            cells.append([t if is_null else form.cell(t, chance, first=at == 0, alone=False) for at, (t, is_null) in enumerate(row)])
+            cells.append(
+                [
+                    t if is_null else form.cell(t, chance, first=at == 0, alone=False)
+                    for at, (t, is_null) in enumerate(row)
+                ]
+            )
         content, told = _content(chance, form, names if header else None, cells)
         if contents and told != more:
             continue
@@ -219,13 +241,21 @@ def means(text: str, is_null: bool, value: Any) -> bool:
         return WHOLE.fullmatch(text) is not None and str(value) == text.lstrip("+")
     if isinstance(value, float):
         exact = not WHOLE.fullmatch(text) or int(text) == int(value)
-        return repr(float(text)) == repr(value) and exact and math.isfinite(value) == ("n" not in text) and text[:2] not in ("00", "0x")
+        return (
+            repr(float(text)) == repr(value)
+            and exact
+            and math.isfinite(value) == ("n" not in text)
+            and text[:2] not in ("00", "0x")
+        )
     if isinstance(value, dt.datetime):
         moment = dt.datetime.fromisoformat(text)
         nano = getattr(value, "nanosecond", 0)
         if (moment.tzinfo is None) != (value.tzinfo is None):
             return False
-        return moment == value.replace(microsecond=value.microsecond) or f"{moment.microsecond:06}{nano:03}" == text.partition(".")[2]
+        return (
+            moment == value.replace(microsecond=value.microsecond)
+            or f"{moment.microsecond:06}{nano:03}" == text.partition(".")[2]
+        )
     if isinstance(value, dt.date):
         return value.isoformat() == text
     return isinstance(value, dt.time) and value == dt.time.fromisoformat(text)

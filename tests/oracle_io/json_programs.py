@@ -1,9 +1,12 @@
 """Programs about lines of JSON: values of known meaning, at any depth, and lines that aren't an object."""
 
+# ruff: noqa: E501  (tables of values, and times without a zone)
+
 from __future__ import annotations
 
 import json
 import random
+import types
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -14,8 +17,8 @@ from tests.oracle_io.program import Expected, Program, encoded, fields, packed
 from tests.oracle_io.values import BAD, KINDS, NAMES, TEXTS
 
 JUNK = (
-    "null", "[1]", "1", "{", '"x"', "true", "}", '{"a":1}{"a":2}', '{"a":1} null', "{'a':1}", '{"a":01}', '{"a":1,}', '{"a":1,"a":2}', "{}{}",
-    '{"d":' + "[" * 70 + "]" * 70 + "}", '{"d":' + "[" * 20000 + "]" * 20000 + "}", '{"d":' + '{"d":' * 100 + "1" + "}" * 101, "[[[[[", "nul", "\0",
+    "null", "[1]", "1", "{", '"x"', "true", "}", '{"a":1}{"a":2}', '{"a":1} null', "{'a':1}", '{"a":01}', '{"a":1,}', "{}{}",
+    '{"d":' + "[" * 70 + "]" * 70 + "}", '{"d":' + "[" * 20000 + "]" * 20000 + "}", '{"d":' + '{"d":' * 100 + "1" + "}" * 101, "[[[[[", "nul", "x\0",
 )  # fmt: skip
 SPACES = ("", "", "", " ", "  ", "\t")
 DEEPEST = 60
@@ -35,7 +38,9 @@ def _texts_of(name: str) -> list[tuple[str, Any]]:
 def _object(chance: random.Random, parts: list[tuple[str, str]]) -> str:
     parts = chance.sample(parts, len(parts)) if chance.random() < 0.3 else parts
     space = chance.choice(SPACES)
-    inner = f",{space}".join(f"{json.dumps(name, ensure_ascii=chance.random() < 0.5)}{space}:{space}{text}" for name, text in parts)
+    inner = f",{space}".join(
+        f"{json.dumps(name, ensure_ascii=chance.random() < 0.5)}{space}:{space}{text}" for name, text in parts
+    )
     return f"{{{space}{inner}{space}}}"
 
 
@@ -51,17 +56,23 @@ def _value(chance: random.Random, name: str, has_bad: bool, depth: int = 0) -> t
             bad = bad or any(value is BAD for _, value in items)
             return f"[{','.join(text for text, _ in items)}]", BAD if bad else [value for _, value in items]
 
-        return list[declared], listed
+        return types.GenericAlias(list, (declared,)), listed
     if shape == "struct":
         names = chance.sample(["x", "y", "z"], chance.randint(1, 3))
-        inner = {part: _value(chance, chance.choice([k for k in KINDS if k != "enum"]), has_bad, depth + 1) for part in names}
-        declared = pa.struct([pa.field(part, _arrow(kind), nullable=_is_nullable(kind)) for part, (kind, _) in inner.items()])
+        inner = {
+            part: _value(chance, chance.choice([k for k in KINDS if k != "enum"]), has_bad, depth + 1) for part in names
+        }
+        declared = pa.struct(
+            [pa.field(part, _arrow(kind), nullable=_is_nullable(kind)) for part, (kind, _) in inner.items()]
+        )
 
         def struct() -> tuple[str, Any]:
             drawn = {part: one() for part, (_, one) in inner.items()}
             bad = any(value is BAD for _, value in drawn.values())
             extra = [("other", '{"q": [1]}')] if chance.random() < 0.1 else []
-            return _object(chance, [*((p, t) for p, (t, _) in drawn.items()), *extra]), BAD if bad else {p: v for p, (_, v) in drawn.items()}
+            return _object(chance, [*((p, t) for p, (t, _) in drawn.items()), *extra]), BAD if bad else {
+                p: v for p, (_, v) in drawn.items()
+            }
 
         return Annotated[object, declared], struct
     if shape == "any":
@@ -108,7 +119,9 @@ def _declared(chance: random.Random) -> Program:
     rows, bad = [], []
     for _ in range(chance.randint(0, 12)):
         if has_bad and chance.random() < 0.15:
-            lines.append(chance.choice([*JUNK, b'{"a":"\xff"}']))
+            again = json.dumps(names[0])
+            junk: list[str | bytes] = [*JUNK, b'{"a":"\xff"}', f"{{{again}:null,{again}:null}}"]
+            lines.append(chance.choice(junk))
             bad.append((0, len(lines)))
             continue
         parts, values = [], []
@@ -130,7 +143,10 @@ def _declared(chance: random.Random) -> Program:
         if chance.random() < 0.05:
             lines.append(chance.choice(["", "  "]))
     types = {(renaming or {}).get(n, n): _or_none(k, o) for n, (k, _), o in zip(names, columns, nullable, strict=True)}
-    options: dict[str, Any] = {"schema": types, "on_bad_row": chance.choice(["fail", "skip", "divert"]) if bad else "fail"}
+    options: dict[str, Any] = {
+        "schema": types,
+        "on_bad_row": chance.choice(["fail", "skip", "divert"]) if bad else "fail",
+    }
     if renaming is not None:
         options["columns"] = renaming
     content, more = _content(chance, lines)
@@ -162,7 +178,10 @@ def _draw(chance: random.Random, wild: bool, depth: int = 0) -> Any:
         draw = _draw(chance, wild, depth + 1)
         return lambda: f"[{','.join(draw() for _ in range(chance.randint(0, 3)))}]"
     if kind == "object":
-        inner = {name: _draw(chance, wild, depth + 1) for name in chance.sample(KEYS if wild else KEYS[:4], chance.randint(1, 3))}
+        inner = {
+            name: _draw(chance, wild, depth + 1)
+            for name in chance.sample(KEYS if wild else KEYS[:4], chance.randint(1, 3))
+        }
         return lambda: _object(chance, [(n, d()) for n, d in inner.items() if chance.random() < 0.9])
     if wild and chance.random() < 0.1:
         return lambda: _any(chance, depth)[0]
@@ -207,7 +226,9 @@ def _inferred(chance: random.Random) -> Program:
                     return f"{value!r} of {name!r} for {values.get(name)!r}"
         return None
 
-    return Program("json", [packed(chance, content)], {**options, **more}, Expected(None, may_fail=problem, check=check))
+    return Program(
+        "json", [packed(chance, content)], {**options, **more}, Expected(None, may_fail=problem, check=check)
+    )
 
 
 def _problem(values: list[Any]) -> bool:
@@ -239,4 +260,8 @@ def alike(written: Any, read: Any) -> bool:
         return type(read) is float and repr(float(written)) == repr(read)
     if isinstance(written, list):
         return isinstance(read, list) and len(read) == len(written) and all(map(alike, written, read))
-    return isinstance(read, dict) and set(written) <= set(read) and all(alike(written.get(name), one) for name, one in read.items())
+    return (
+        isinstance(read, dict)
+        and set(written) <= set(read)
+        and all(alike(written.get(name), one) for name, one in read.items())
+    )

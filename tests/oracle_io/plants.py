@@ -1,5 +1,7 @@
 """Faults that are planted to see whether the oracle finds them: each was in the readers once, or is of the same kind."""
 
+# ruff: noqa: E501  (tables of values, and times without a zone)
+
 from __future__ import annotations
 
 import contextlib
@@ -21,8 +23,8 @@ def _json_floats() -> Iterator[None]:
 
     with (
         mock.patch.object(json_types.Shape, "_add_whole", add_whole),
-        mock.patch.object(_native, "has_long_whole_number", lambda lines, names: False),
-        mock.patch.object(json_values, "is_inexact", lambda text: False),
+        mock.patch.object(_native, "has_long_whole_number", return_value=False),
+        mock.patch.object(json_values, "is_inexact", return_value=False),
     ):
         yield
 
@@ -31,8 +33,8 @@ def _json_floats() -> Iterator[None]:
 def _csv_floats() -> Iterator[None]:
     """CSV whose columns of whole numbers and fractions are floats, whatever these hold."""
     with (
-        mock.patch.object(csv_files, "is_inexact", lambda text: False),
-        mock.patch.object(csv_columns, "is_inexact", lambda text: False),
+        mock.patch.object(csv_files, "is_inexact", return_value=False),
+        mock.patch.object(csv_columns, "is_inexact", return_value=False),
     ):
         yield
 
@@ -42,7 +44,7 @@ def _padded() -> Iterator[None]:
     """Digits with leading zeros are numbers."""
     with (
         mock.patch.object(csv_files, "_PADDED", mock.Mock(match=lambda text: None)),
-        mock.patch.object(csv_columns, "is_padded", lambda text: False),
+        mock.patch.object(csv_columns, "is_padded", return_value=False),
     ):
         yield
 

@@ -75,7 +75,8 @@ def packed(chance: random.Random, content: bytes) -> bytes:
     """The content, sometimes compressed."""
     if chance.random() < 0.9:
         return content
-    pack: Callable[[bytes], bytes] = chance.choice([gzip.compress, bz2.compress, lzma.compress])
+    packs: list[Callable[[bytes], bytes]] = [gzip.compress, bz2.compress, lzma.compress]
+    pack = chance.choice(packs)
     half = len(content) // 2
     return pack(content[:half]) + pack(content[half:]) if chance.random() < 0.5 else pack(content)
 

@@ -1,5 +1,7 @@
 """Programs about tables: Arrow, pandas and Parquet, with every type at its edges, and casts that may change a value."""
 
+# ruff: noqa: DTZ001, E501  (tables of values, and times without a zone)
+
 from __future__ import annotations
 
 import datetime as dt
@@ -21,7 +23,12 @@ _INTS = {
     for bits in (8, 16, 32, 64)
     for sign in ("", "u")
 }
-MOMENTS = [dt.datetime(2024, 2, 29, 12, 30), dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(1700, 1, 1), dt.datetime(2261, 1, 1)]
+MOMENTS = [
+    dt.datetime(2024, 2, 29, 12, 30),
+    dt.datetime(1969, 12, 31, 23, 59, 59),
+    dt.datetime(1700, 1, 1),
+    dt.datetime(2261, 1, 1),
+]
 TYPES: dict[str, tuple[Any, list[Any]]] = {
     **{name: (getattr(pa, name)(), values) for name, values in _INTS.items()},
     "float64": (pa.float64(), [1.5, -0.0, float("inf"), float("nan"), 5e-324, 1.7976931348623157e308, 7.0, 2.0**53]),
@@ -110,17 +117,24 @@ def _parquet(chance: random.Random, table: Any) -> bytes:
 
 def _is_fine(table: Any) -> bool:
     """Whether older versions of Parquet would change its values."""
-    return any(pa.types.is_timestamp(kind) or pa.types.is_unsigned_integer(kind) or kind.num_fields for kind in table.schema.types)
+    return any(
+        pa.types.is_timestamp(kind) or pa.types.is_unsigned_integer(kind) or kind.num_fields
+        for kind in table.schema.types
+    )
 
 
 def _cast(chance: random.Random, table: Any, renaming: dict[str, str] | None, options: dict[str, Any]) -> Expected:
     """A schema of other types: each value is the same, or the cast is an error."""
     wanted = [chance.choice(list(CASTS)) for _ in table.columns]
     declared = {
-        (renaming or {}).get(name, name): (kind if isinstance(kind := CASTS[cast][0], type) else Annotated[object, kind])
+        (renaming or {}).get(name, name): (
+            kind if isinstance(kind := CASTS[cast][0], type) else Annotated[object, kind]
+        )
         for name, cast in zip(table.schema.names, wanted, strict=True)
     }
-    options["schema"] = {name: kind | None if isinstance(kind, type) else _optional(kind) for name, kind in declared.items()}
+    options["schema"] = {
+        name: kind | None if isinstance(kind, type) else _optional(kind) for name, kind in declared.items()
+    }
     before = _rows(table)
 
     def check(rows: list[tuple[Any, ...]], schema: Any) -> str | None:
@@ -177,7 +191,11 @@ def _is_same_text(one: Any, other: Any) -> bool:
         return text.lower() in (("true", "1") if value else ("false", "0"))
     if isinstance(value, int | float):
         number = float(text)
-        return number == float(value) or number != number or (isinstance(value, float) and np.float32(number) == np.float32(value))
+        return (
+            number == float(value)
+            or number != number
+            or (isinstance(value, float) and np.float32(number) == np.float32(value))
+        )
     if isinstance(value, Decimal):
         return Decimal(text) == value
     if isinstance(value, bytes):

@@ -1,5 +1,7 @@
 """Values of every type at its edges, each with what it is written as: what a reader of texts has to make of a text."""
 
+# ruff: noqa: DTZ001, E501  (tables of values, and times without a zone)
+
 from __future__ import annotations
 
 import datetime as dt
@@ -18,7 +20,7 @@ D18 = Decimal(1).scaleb(-18)
 
 class Side(enum.Enum):
     BUY = "buy"
-    SELL = "s e,l\"l"
+    SELL = 's e,l"l'
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def _integers(bits: int, *, signed: bool) -> tuple[tuple[str, Any], ...]:
 
 
 def _moment(text: str, unit: str = "us", zone: str | None = None) -> Any:
-    return pa.scalar(np.datetime64(text, unit).astype("int64").item()).cast(pa.timestamp(unit, zone))
+    return pa.scalar(np.array([text], f"datetime64[{unit}]").astype("int64")[0].item()).cast(pa.timestamp(unit, zone))
 
 
 NAN = float("nan")

@@ -36,7 +36,7 @@ std::size_t end_of_lines(const char* text, std::size_t bytes) noexcept {
 constexpr std::array kPacked = {"\x1f\x8b"sv,      "BZh#1AY&SY"sv,       "BZh#\x17\x72\x45\x38\x50\x90"sv,
                                 "\xfd\x37zXZ\0"sv, "\x28\xb5\x2f\xfd"sv, "%*M\x18"sv,
                                 "\x04\"M\x18"sv,   "\x1f\x9d"sv,         "PK\x03\x04"sv,
-                                "PK\x05\x06"sv,   "\xff\xfe"sv,           "\xfe\xff"sv,
+                                "PK\x05\x06"sv,    "\xff\xfe"sv,         "\xfe\xff"sv,
                                 "\0\0\xfe\xff"sv};
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 

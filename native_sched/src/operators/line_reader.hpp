@@ -53,16 +53,16 @@ class LineReader {
   std::size_t chunk_bytes_;
   std::size_t next_path_ = 0;
   int file_ = -1;
-  std::unique_ptr<ByteStream> stream_;  // instead of file_
-  std::uint64_t begins_ = 0;            // of the last chunk's text: where in its file
-  std::uint64_t ends_ = 0;              // and where it ends
-  std::uint64_t start_ = 0;             // where to begin in the next file
+  std::unique_ptr<ByteStream> stream_;         // instead of file_
+  std::uint64_t begins_ = 0;                   // of the last chunk's text: where in its file
+  std::uint64_t ends_ = 0;                     // and where it ends
+  std::uint64_t start_ = 0;                    // where to begin in the next file
   std::optional<std::uint64_t> lines_before_;  // the file, if it is read from its start
-  bool seekable_ = false;               // the file
-  bool at_start_ = false;               // of a file: what it is hasn't been told from its first bytes yet
-  int wake_[2] = {-1, -1};              // a pipe: a byte in it is the interruption
-  ChunkRef rest_;                       // the chunk that ends with the beginning of an unfinished line
-  std::string_view carry_;              // that beginning
+  bool seekable_ = false;                      // the file
+  bool at_start_ = false;                      // of a file: what it is hasn't been told from its first bytes yet
+  int wake_[2] = {-1, -1};                     // a pipe: a byte in it is the interruption
+  ChunkRef rest_;                              // the chunk that ends with the beginning of an unfinished line
+  std::string_view carry_;                     // that beginning
   std::string_view text_;
   std::int64_t repaired_ = 0;
 };

@@ -130,7 +130,8 @@ def csv(
         columns: those to read, or {column: field} to rename them; by default all.
         types: {field: type} instead of what would be inferred.
         nulls: what stands for None where it isn't quoted.
-        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says so.
+        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
+            so.
         comment: lines that start with this are left out.
         on_bad_row: what happens to a row that has too few or too many fields, or a value that isn't of its type. 'fail'
             ends the job with the row's number, 'skip' leaves the row out, 'divert' sends it to the stream `.errors` of
@@ -156,13 +157,13 @@ def json(
 ) -> JsonFiles:
     """Read or write files with one JSON object a line (NDJSON, JSON Lines).
 
-    Declared times and dates are texts as ISO 8601 has them, decimals numbers or texts that are numbers, members of enums
-    as Arrow has them; a number is read as `str` as it is written. A sink writes classes as objects, maps with texts as
-    keys as objects and others as lists of pairs, UUIDs as texts, and a NaN as NaN, as Python's json does.
+    Declared times and dates are texts as ISO 8601 has them, decimals numbers or texts that are numbers, members of
+    enums as Arrow has them; a number is read as `str` as it is written. A sink writes classes as objects, maps with
+    texts as keys as objects and others as lists of pairs, UUIDs as texts, and a NaN as NaN, as Python's json does.
 
-    What is inferred never changes a value: texts stay texts, and a whole number that neither 64 bits nor a float hold is
-    rejected. Without `schema=` and `columns=` a field that the first megabyte of the first file doesn't have is an error
-    of its row.
+    What is inferred never changes a value: texts stay texts, and a whole number that neither 64 bits nor a float hold
+    is rejected. Without `schema=` and `columns=` a field that the first megabyte of the first file doesn't have is an
+    error of its row.
 
     Args:
         paths: a file, a glob, a URI or several, compressed or not; of a sink a file, or a folder where it has no
@@ -172,7 +173,8 @@ def json(
             file looks like, all fields nullable.
         columns: the fields to read, or {name in the file: field} to rename them; by default all.
         types: {field: type} instead of what would be inferred.
-        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says so.
+        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
+            so.
         on_bad_row: what happens to a line that isn't one JSON object, is nested deeper than 60 levels, or has a value
             that isn't of its type; as of ``csv``.
 
@@ -187,7 +189,8 @@ def json(
     >>> file = tempfile.NamedTemporaryFile(suffix=".jsonl")
     >>> _ = pathlib.Path(file.name).write_text('{"@tags": ["a", "b"], "n": 3}')
     >>> topology = rel.Topology("events")
-    >>> events = topology.source("events", rel.json(file.name, columns={"@tags": "tags", "n": "n"}, types={"tags": list[str]}))
+    >>> source = rel.json(file.name, columns={"@tags": "tags", "n": "n"}, types={"tags": list[str]})
+    >>> events = topology.source("events", source)
     >>> events.map("tags", lambda t: (len(t.tags), t.tags[0]), lane="compiled").sink("out", rel.list())
     <sink out>
     >>> _ = events.sink("copy", rel.json(file.name + ".copy.jsonl"))
@@ -212,8 +215,8 @@ def parquet(paths: Paths, schema: object = None, *, columns: Columns = None) -> 
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as Parquet.
-        SchemaError: the schema or columns= name a column that a file doesn't have, files have different columns and none
-            were declared, or there is a column that records can't hold.
+        SchemaError: the schema or columns= name a column that a file doesn't have, files have different columns and
+            none were declared, or there is a column that records can't hold.
     """
     return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns)
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rayelastic.graph.edges.formats.casts import cast_table
+
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
 
@@ -124,7 +126,9 @@ def _written(schema: Any) -> Any:
     if _has_blank_lines(schema):
         return pa.schema([schema.field(0).with_type(pa.string())])
     zoned = (pa.types.is_timestamp(kind) and kind.tz is not None for kind in schema.types)
-    return pa.schema([f.with_type(pa.timestamp(f.type.unit, "UTC")) if z else f for f, z in zip(schema, zoned, strict=True)])
+    return pa.schema(
+        [f.with_type(pa.timestamp(f.type.unit, "UTC")) if z else f for f, z in zip(schema, zoned, strict=True)]
+    )
 
 
 def _has_blank_lines(schema: Any) -> bool:
@@ -145,7 +149,7 @@ class _Casting:
 
     def write_batch(self, batch: Any) -> None:
         """Writes the rows."""
-        made = batch.cast(self._schema)
+        made = cast_table(batch, self._schema)
         if made.num_columns == 1:
             made = type(batch).from_arrays([made.column(0).fill_null("")], schema=self._schema)
         self._writer.write_batch(made)

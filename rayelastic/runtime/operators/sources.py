@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
-from rayelastic.graph.edges.formats.byte_streams import content_of
 from rayelastic.graph.edges.formats.bad_rows import BadRows
+from rayelastic.graph.edges.formats.byte_streams import content_of
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
-from rayelastic.graph.edges.locations import is_uri
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
+from rayelastic.graph.edges.locations import is_uri
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
@@ -34,12 +34,12 @@ from rayelastic.graph.edges.sources import (
     TextSource,
 )
 from rayelastic.runtime.files.inputs import Input, Place
-from rayelastic.runtime.readers.parquet_batches import parquet_batches, parquet_rows
-from rayelastic.runtime.readers.row_files import bad_row_batches, good_row_batches
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.readers.bad_rows import Files, LeftOut
+from rayelastic.runtime.readers.parquet_batches import parquet_batches, parquet_rows
+from rayelastic.runtime.readers.row_files import bad_row_batches, good_row_batches
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:

@@ -69,7 +69,8 @@ class _File:
                 yield from self._attempt()
                 return
             except NotOfSchemaError as error:
-                assert not self._careful, error  # with care each row is put aside or converted
+                if self._careful:  # each row was put aside, or can be converted
+                    raise self._error("its rows can't be converted", TELLS) from error
                 self._careful = True
             except (ArrowException, UnicodeDecodeError) as error:
                 self._go_on(str(error))
@@ -120,7 +121,7 @@ class _File:
         return names
 
     def _check_names(self, names: list[str]) -> None:
-        """Raises SourceError if the file lacks a column, or has one that the first file doesn't have and none were chosen."""
+        """Raises SourceError if the file lacks a column, or has one that the first file hasn't and none were chosen."""
         if (missing := next((name for name in self._body.columns if name not in names), None)) is not None:
             raise self._error(f"it has no column {missing!r}", f"Its columns are {', '.join(names)}")
         if not self._body.is_whole:

@@ -1,8 +1,8 @@
 """The objects of JSON files as Arrow batches of a source's schema, and the lines that aren't of it.
 
-pyarrow parses and converts blocks of whole lines that a native scan has passed: it crashes on what is nested too deep, and on
-a `null` in place of an object. Where the scan or pyarrow rejects something, or a value could have changed, the lines of the
-block are converted one by one.
+pyarrow parses and converts blocks of whole lines that a native scan has passed: it crashes on what is nested too deep,
+and on a `null` in place of an object. Where the scan or pyarrow rejects something, or a value could have changed, the
+lines of the block are converted one by one.
 """
 
 from __future__ import annotations
@@ -94,7 +94,11 @@ class _Reader:
         self._read = pa.schema([pa.field(c, with_nullable_parts(f.type, read_type), f.nullable) for c, f in named])
         self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in target])
         self._is_plain = not any(map(_has_json, (form for form, _ in self._forms)))
-        inferred = [(c, form) for c, f, (form, _) in zip(body.columns, body.schema.fields, self._forms, strict=True) if f.name in body.inferred]
+        inferred = [
+            (c, form)
+            for c, f, (form, _) in zip(body.columns, body.schema.fields, self._forms, strict=True)
+            if f.name in body.inferred
+        ]
         nested = any(form.parts for _, form in inferred)
         self._unexpected = "error" if body.is_whole else "infer" if nested else "ignore"
         floats = [name for column, form in inferred for name in _float_names(column, form)]

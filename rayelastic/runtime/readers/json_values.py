@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.graph.edges.formats.casts import cast_column
 from rayelastic.graph.edges.formats.csv_files import is_inexact
 from rayelastic.graph.edges.formats.json_files import JsonSource
-from rayelastic.graph.edges.formats.json_text import BadLineError, Number, kind_of, text_of
+from rayelastic.graph.edges.formats.json_text import BadLineError, Number, Twice, kind_of, text_of
 from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, members_of, plain_form
@@ -59,6 +59,8 @@ class Lines:
         Raises:
             BadLineError: a value isn't of the schema.
         """
+        if isinstance(values, Twice):
+            values.check(None if self._body.is_whole else self._columns)
         if self._body.is_whole:
             for name in values:
                 if name not in self._columns:
@@ -99,19 +101,24 @@ def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) ->
         return [_value(one, item, may_be_none, inferred, f"{name}[]") for one in value]
     if form.kind is DataType.STRUCT and isinstance(value, dict):
         names = [part for part, _, _ in form.parts]
+        if isinstance(value, Twice):
+            value.check(None if inferred else names)
         if inferred and (other := next((n for n in value if n not in names), None)) is not None:
             raise BadLineError(
                 f"field '{name}' has {other!r}, which the first rows don't have: "
-                f"types={{{name.partition('.')[0].partition('[')[0]!r}: rel.Json}} keeps any value"
+                "types= with rel.Json for it keeps any value"
             )
         return {part: _value(value.get(part), inner, n, inferred, f"{name}.{part}") for part, inner, n in form.parts}
-    made = _plain(value, form, inferred)
+    made = None if form.parts else _plain(value, form, inferred)
     if made is None:
-        said = f"{kind_of(value)} in field '{name}' doesn't fit" if isinstance(value, list | dict) else (
-            f"{shown(value)} of field '{name}' doesn't fit the"
+        said = (
+            f"{kind_of(value)} in field '{name}' doesn't fit"
+            if isinstance(value, list | dict)
+            else (f"{shown(value)} of field '{name}' doesn't fit the")
         )
         raise BadLineError(
-            f"{said} {form.shown}" + (", which was inferred from the first rows: declare it by types=" if inferred else "")
+            f"{said} {form.shown}"
+            + (", which was inferred from the first rows: declare it by types=" if inferred else "")
         )
     return made
 
@@ -161,12 +168,12 @@ def _float(value: Number, kind: DataType, inferred: bool) -> float | None:
 
 def _decimal(value: str, form: Form) -> decimal.Decimal | None:
     precision, scale = map(int, form[2:].split(","))
-    with decimal.localcontext(prec=precision + 1, traps=[decimal.InvalidOperation]):
-        try:
-            number = decimal.Decimal(value)
-            made = number.quantize(decimal.Decimal(1).scaleb(-scale))
-        except decimal.InvalidOperation:
-            return None
+    context = decimal.Context(prec=precision + 1, traps=[decimal.InvalidOperation])
+    try:
+        number = decimal.Decimal(value, context)
+        made = number.quantize(decimal.Decimal(1).scaleb(-scale), context=context)
+    except decimal.InvalidOperation:
+        return None
     is_same = made == number and len(made.as_tuple().digits) <= precision and "_" not in value
     return made if is_same else None
 

@@ -16,12 +16,23 @@ class RowFiles(Protocol):
     """A source of rows of files, some of which may not be of its schema."""
 
     @property
-    def paths(self) -> tuple[str, ...]: ...
+    def paths(self) -> tuple[str, ...]:
+        """The files."""
+        ...
+
     @property
-    def on_bad_row(self) -> OnError: ...
+    def on_bad_row(self) -> OnError:
+        """What happens to such rows."""
+        ...
+
     @property
-    def name(self) -> str: ...
-    def check(self, operator: str) -> None: ...
+    def name(self) -> str:
+        """The operator."""
+        ...
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if a file is gone."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

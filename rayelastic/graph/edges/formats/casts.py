@@ -119,9 +119,11 @@ def _plain_cast(column: Any, kind: pa.DataType) -> Any:
             raise ValueError(f"{column.type} has times of day or a zone, which {kind} doesn't hold")
         return made
     is_float = pa.types.is_floating(column.type)
-    if pa.types.is_boolean(kind) and (is_float or pa.types.is_integer(column.type)):
-        if pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py() is False:
-            raise ValueError(f"{column.type} has other values than 0 and 1")
+    is_truth = pa.types.is_boolean(kind) and (is_float or pa.types.is_integer(column.type))
+    if is_truth and pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py() is False:
+        raise ValueError(f"{column.type} has other values than 0 and 1")
+    if pa.types.is_string(kind) and pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = column.cast(pa.timestamp(column.type.unit, "UTC"))  # the text of an offset has no seconds
     made = column.cast(kind)
     if pa.types.is_decimal128(kind) and not has_digits(made):
         raise ValueError(f"a value has more digits than {kind}")

@@ -1,7 +1,7 @@
 """What the sources of all formats have in common: which columns they read, and what the fields are called.
 
-One rule: without a choice of the user's, whatever is in the files is in the tuples, or is an error. `schema=` and `columns=`
-are such a choice. Reads nothing.
+One rule: where the user has chosen nothing, whatever is in the files is in the tuples, or is an error. `schema=` and
+`columns=` are a choice. Reads nothing.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.edges.formats.bad_rows import BadRows, side_sources
 from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, check_encoding
-from rayelastic.graph.edges.formats.columns import check_columns, check_types, chosen_columns, inferred_schema
+from rayelastic.graph.edges.formats.columns import check_types, chosen_columns, inferred_schema
 from rayelastic.graph.edges.formats.csv_text import CsvText
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.edges.paths import expanded
@@ -148,7 +148,9 @@ def check_form(form: CsvForm, operator: str) -> None:
         raise SourceError(f"nulls={shown(form.nulls)}", operator=operator, way_out="Give texts, such as ['', 'NA']")
     if form.escape is not None and form.escape in (form.quote, form.delimiter):
         raise SourceError(
-            f"escape={form.escape!r} is the delimiter or the quote", operator=operator, way_out="Quotes are doubled anyway"
+            f"escape={form.escape!r} is the delimiter or the quote",
+            operator=operator,
+            way_out="Quotes are doubled anyway",
         )
     if form.escape is not None and (null := next((n for n in form.nulls if form.escape in n), None)) is not None:
         raise SourceError(
@@ -271,8 +273,9 @@ class _Sample:
             return pa.string()
         wide = next((text for text in texts if is_inexact(text)), None) if pa.types.is_floating(kind) else None
         if wide is not None:
+            problem = f"has {wide.decode().strip()}, which neither 64-bit integers nor floats hold"
             raise self._refused(
-                f"{self._path!r}: column {column!r} has {wide.decode().strip()}, which neither 64-bit integers nor floats hold",
+                f"{self._path!r}: column {column!r} {problem}",
                 f"Say what it is: types={{{field!r}: str}}, or float to have it rounded",
             )
         return kind

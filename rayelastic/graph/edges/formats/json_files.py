@@ -85,7 +85,9 @@ def json_source(
     """
     if declared is not None:
         _check(declared)
-        has: Iterable[str] = declared.names if columns is None else columns if isinstance(columns, Mapping) else declared.names
+        has: Iterable[str] = (
+            declared.names if columns is None else columns if isinstance(columns, Mapping) else declared.names
+        )
         files = {field: column for column, field in chosen_columns(columns, declared, has, paths[0], operator).items()}
         named = tuple(files[field] for field in declared.names)
         check_types(types, declared.names, declared, operator)
@@ -97,9 +99,7 @@ def json_source(
     names = chosen_columns(columns, None, [*shapes, *late], paths[0], operator)
     check_types(types, names.values(), None, operator)
     if not names:
-        raise SourceError(
-            f"{shown_location(paths[0])!r} has no fields", operator=operator, way_out="Declare schema="
-        )
+        raise SourceError(f"{shown_location(paths[0])!r} has no fields", operator=operator, way_out="Declare schema=")
     kinds = {f: types[f] if f in types else _type_of(shapes[c], c, f, paths[0], operator) for c, f in names.items()}
     schema = inferred_schema(kinds, (field for field in kinds if field not in types))
     _check(schema)
@@ -118,7 +118,11 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
                 except BadLineError as error:
                     if on_bad_row is OnError.FAIL:
                         problem = f"{shown_location(path)!r} can't be read as JSON: row {number:,}: {error}"
-                        way_out = "Give its encoding=" if "UTF-8" in str(error) else "Mend the file, or give on_bad_row='skip'"
+                        way_out = (
+                            "Give its encoding="
+                            if "UTF-8" in str(error)
+                            else "Mend the file, or give on_bad_row='skip'"
+                        )
                         raise SourceError(problem, way_out=way_out) from error
 
     try:
@@ -135,7 +139,7 @@ def _type_of(shape: Shape, column: str, field: str, path: str, operator: str) ->
         SchemaError: it is of several types, or of one that no record holds.
     """
     try:
-        kind = shape.type_of(column, shown_location(path))
+        kind = shape.type_of(column, shown_location(path), field)
         _ = Schema.of({field: kind})
     except SchemaError as error:
         if "types={" not in error.way_out:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container
 from typing import Any
 
 from rayelastic.errors import SourceError
@@ -14,7 +15,7 @@ from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, Content
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["DEEPEST", "BadLineError", "Blocks", "Number", "kind_of", "object_of", "text_of"]
+__all__ = ["DEEPEST", "BadLineError", "Blocks", "Number", "Twice", "kind_of", "object_of", "text_of"]
 
 BLOCK_BYTES = 1 << 20  # read at once; of the first block types are inferred
 DEEPEST = 60  # levels of a line; Arrow's schemas have 64, one of them for the row and one for items of a list
@@ -40,16 +41,29 @@ class Number(str):
         return str(self)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+class Twice(dict[str, Any]):
+    """An object that has a name more than once, which matters where the name is read."""
+
+    __slots__ = ("names",)
+    names: frozenset[str]  # those
+
+    def check(self, read: Container[str] | None = None) -> None:
+        """Raise BadLineError if a name that is read is there more than once; by default all are read."""
+        if (name := next((name for name in self.names if read is None or name in read), None)) is not None:
+            raise BadLineError(f"it has {name!r} twice in one object")
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of its fields."""
     values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise BadLineError(f"it has {next(n for n in names if names.count(n) > 1)!r} twice in one object")
-    return values
+    if len(values) == len(pairs):
+        return values
+    twice, names = Twice(pairs), [name for name, _ in pairs]
+    twice.names = frozenset(name for name in names if names.count(name) > 1)
+    return twice
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=Number, parse_float=Number, parse_constant=Number)
+_DECODER = json.JSONDecoder(object_pairs_hook=_fields, parse_int=Number, parse_float=Number, parse_constant=Number)
 
 
 def object_of(line: bytes) -> dict[str, Any]:
@@ -102,15 +116,15 @@ def kind_of(value: object) -> str:
     """
     if value is None:
         return "null"
-    kinds = {Number: "a number", str: "a text", bool: "a truth value", list: "a list", dict: "an object"}
-    return kinds[type(value)]
+    kinds = {Number: "a number", str: "a text", bool: "a truth value", list: "a list"}
+    return kinds.get(type(value), "an object")
 
 
 def text_of(value: Any) -> str:
     """Write a value as JSON, its numbers as they were.
 
     Raises:
-        BadLineError: it has NaN or Infinity, which JSON doesn't have.
+        BadLineError: it has NaN or Infinity, which JSON doesn't have, or an object with a name twice.
 
     >>> text_of(object_of(b'{"a": [1.50, null, "x"]}'))
     '{"a":[1.50,null,"x"]}'
@@ -120,6 +134,8 @@ def text_of(value: Any) -> str:
             raise BadLineError(f"it has {value}, which JSON doesn't have")
         return str(value)
     if isinstance(value, dict):
+        if isinstance(value, Twice):
+            value.check()
         return "{" + ",".join(f"{_written(name)}:{text_of(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(text_of, value)) + "]"
@@ -153,7 +169,7 @@ class Blocks:
         return self
 
     def __next__(self) -> tuple[int, bytes]:
-        """Return the number of the first line, and lines, each with its end, the last line of a file with or without."""
+        """Return the number of the first line, and lines with their ends; that of the last one may be missing."""
         while not self._ended:
             data = self._content.fill(BLOCK_BYTES)
             self._ended = len(data) < BLOCK_BYTES

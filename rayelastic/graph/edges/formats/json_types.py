@@ -64,12 +64,13 @@ class Shape:
         if len(value) > _LONG or int(value) not in _INT64:
             self.beyond = self.beyond or (value, row)
 
-    def type_of(self, name: str, path: str) -> pa.DataType:
+    def type_of(self, name: str, path: str, field: str) -> pa.DataType:
         """Return the type that holds the values as they are.
 
         Args:
             name: of the field, with those that it is in: 'user.id'.
             path: of the file, as messages show it.
+            field: of the tuple that has it.
 
         Raises:
             SchemaError: there is none.
@@ -77,23 +78,20 @@ class Shape:
         import pyarrow as pa
 
         kinds = set(self.rows)
-        top = name.partition(".")[0].partition("[")[0]
         if "a number" in kinds:
             kinds.discard("a whole number")
         if len(kinds) > 1:
             said = " and ".join(f"{kind} in row {row:,}" for kind, row in self.rows.items())
-            raise SchemaError(f"{path!r}: field '{name}' is {said}", way_out=_json(top))
+            raise SchemaError(f"{path!r}: field '{name}' is {said}", way_out=_json(field))
         is_float = kinds == {"a number"} or self.beyond is not None
         if is_float and self.wide is not None:
             number, row = self.wide
-            nested = top != name
+            both = "neither 64-bit integers nor floats hold"
+            said = both if self.beyond == self.wide else "floats don't hold, and others that aren't whole"
             raise SchemaError(
-                f"{path!r}: field '{name}' has {_short(number)} in row {row:,}, which neither 64-bit integers nor floats "
-                "hold" if self.beyond == self.wide else
-                f"{path!r}: field '{name}' has {_short(number)} in row {row:,}, which floats don't hold, and others "
-                "that aren't whole",
-                way_out=_json(top) if nested else f"Say what it is: types={{{top!r}: str}}, Decimal, "
-                "or float to have it rounded",
+                f"{path!r}: field '{name}' has {_short(number)} in row {row:,}, which {said}",
+                way_out=f"Say what it is: types={{{field!r}: str}}, Decimal, or float to have it rounded; "
+                "rel.Json keeps any value",
             )
         match next(iter(kinds), None):
             case "a whole number" if not is_float:
@@ -103,21 +101,21 @@ class Shape:
             case "a truth value":
                 return pa.bool_()
             case "a list":
-                return pa.list_(self.item.type_of(f"{name}[]", path) if self.item is not None else pa.string())
+                return pa.list_(self.item.type_of(f"{name}[]", path, field) if self.item is not None else pa.string())
             case "an object":
-                return self._struct(name, path, top)
+                return self._struct(name, path, field)
         return pa.string()
 
-    def _struct(self, name: str, path: str, top: str) -> pa.DataType:
+    def _struct(self, name: str, path: str, field: str) -> pa.DataType:
         import pyarrow as pa
 
         if not self.fields:
-            raise SchemaError(f"{path!r}: field '{name}' is an object without fields", way_out=_json(top))
-        return pa.struct([(part, shape.type_of(f"{name}.{part}", path)) for part, shape in self.fields.items()])
+            raise SchemaError(f"{path!r}: field '{name}' is an object without fields", way_out=_json(field))
+        return pa.struct([(part, shape.type_of(f"{name}.{part}", path, field)) for part, shape in self.fields.items()])
 
 
-def _json(top: str) -> str:
-    return f"Say what it is: types={{{top!r}: rel.Json}} keeps any value"
+def _json(field: str) -> str:
+    return f"Say what it is: types={{{field!r}: rel.Json}} keeps any value"
 
 
 def _short(number: str) -> str:

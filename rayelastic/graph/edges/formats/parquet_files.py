@@ -106,7 +106,7 @@ def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:
 def _same(
     first: pa.Schema, other: pa.Schema, chosen: Container[str] | None, first_path: str, path: str, operator: str
 ) -> pa.Schema:
-    """The first schema, its columns nullable where those of the other are, and of its type where the first has nulls."""
+    """The first schema, its columns nullable where those of the other are, and of their type where it has nulls."""
     import pyarrow as pa
 
     here, there = shown_location(path), shown_location(first_path)
