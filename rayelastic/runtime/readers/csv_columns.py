@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.edges.formats.casts import cast_column, has_digits
-from rayelastic.graph.edges.formats.csv_files import LONGEST_ROW, CsvForm, CsvSource, is_inexact, is_padded
+from rayelastic.graph.edges.formats.csv_files import (
+    EXACT_DIGITS,
+    LONGEST_ROW,
+    CsvForm,
+    CsvSource,
+    is_inexact,
+    is_padded,
+)
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import members_of, plain_form
 from rayelastic.graph.records.shown import shown
@@ -180,7 +187,8 @@ class Columns:
 
         suspect = pc.match_substring_regex(text, "^[+-]?0[0-9xX]")
         if field.type.is_float:
-            suspect = pc.or_kleene(suspect, pc.greater(pc.binary_length(text), 15))
+            is_long = pc.greater(pc.binary_length(text), EXACT_DIGITS)
+            suspect = pc.or_kleene(suspect, pc.and_kleene(is_long, pc.invert(pc.match_substring(text, "."))))
         if not pc.any(suspect).as_py():
             return
         for one in text.filter(suspect).to_pylist():

@@ -125,13 +125,17 @@ class _Reader:
             )
             columns = []
             for read, kind, (form, optional) in zip(self._read, self._wanted.types, self._forms, strict=True):
-                column = table.column(read.name).combine_chunks()
+                column = _single(table.column(read.name))
                 if column.type != read.type or not _fits(column, form, optional):
                     return None
                 columns.append(cast_column(column, kind))
             return pa.RecordBatch.from_arrays(columns, schema=self._wanted)
         except (pa.ArrowException, ValueError, KeyError):
             return None
+
+
+def _single(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _has_json(form: Form) -> bool:

@@ -94,14 +94,12 @@ class Content(io.RawIOBase):
         self._given += got
         return got
 
-    def fill(self, size: int) -> bytes:
-        """Reads so many bytes; fewer at the end alone."""
-        parts = [self.read(size)]
-        left = size - len(parts[0])
-        while left > 0 and parts[-1]:
-            parts.append(self.read(left))
-            left -= len(parts[-1])
-        return b"".join(parts) if len(parts) > 1 else parts[0]
+    def fill(self, buffer: memoryview) -> int:
+        """Fills a buffer; less of it at the end alone. Returns how many bytes."""
+        filled = 0
+        while filled < len(buffer) and (got := self.readinto(buffer[filled:])):
+            filled += got
+        return filled
 
     def _marked(self, target: memoryview, got: int) -> int:
         """Leaves a byte order mark out, and decodes the text if it is one of UTF-16 or UTF-32."""

@@ -36,7 +36,7 @@ SAMPLE_BYTES = 1 << 20  # of the first file, from which types are inferred
 EXACT_DIGITS = 15  # of a whole number that every float holds
 _PADDED = re.compile(rb"[+-]?0[0-9xX]")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
-_NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*[eE][+-]?[0-9]+")
 LONGEST_WHOLE = 300  # digits of a number that may be a float
 
 
@@ -298,10 +298,10 @@ def is_inexact(text: bytes) -> bool:
     >>> is_inexact(b"1e400"), is_inexact(b"inf")
     (True, False)
     """
-    if len(text) <= EXACT_DIGITS and b"e" not in text.lower():
-        return False
-    if _WHOLE.fullmatch(text.strip()) is None:
+    if b"e" in text or b"E" in text:
         return _NUMBER.fullmatch(text.strip()) is not None and math.isinf(float(text))
+    if len(text) <= EXACT_DIGITS or _WHOLE.fullmatch(text.strip()) is None:
+        return False
     return len(text) > LONGEST_WHOLE or int(text) != int(float(text))
 
 

@@ -41,6 +41,7 @@ class CsvText(io.RawIOBase):
         self._is_escaped = False  # the first character of the next bytes
         self._waiting = b""  # without comments, to be given
         self._rest = b""  # the beginning of a line
+        self._buffer = memoryview(b"")
         self._last = b"\n"  # byte that was given
         self._ended = False
         self._inside = False  # whether a line begins within quotes, as far as quotes are in pairs
@@ -54,7 +55,7 @@ class CsvText(io.RawIOBase):
         """The next bytes; none at the end."""
         size = size if size >= 0 else BLOCK_BYTES
         if self._comment is None:
-            data = self._content.fill(size)
+            data = self._filled(size)
         else:
             while len(self._waiting) < size and not self._ended:
                 self._fill()
@@ -81,9 +82,14 @@ class CsvText(io.RawIOBase):
         buffer[: len(data)] = data
         return len(data)
 
+    def _filled(self, size: int) -> bytes:
+        if len(self._buffer) < size:
+            self._buffer = memoryview(bytearray(size))
+        return bytes(self._buffer[: self._content.fill(self._buffer[:size])])
+
     def _fill(self) -> None:
         assert self._comment is not None
-        block = self._content.fill(BLOCK_BYTES)
+        block = self._filled(BLOCK_BYTES)
         self._ended = not block
         text = self._rest + block
         if len(text) > LONGEST_LINE + BLOCK_BYTES:

@@ -160,6 +160,7 @@ class Blocks:
     def __init__(self, path: str, encoding: str | None) -> None:
         self._path = path
         self._content = Content(path, encoding)
+        self._buffer = memoryview(bytearray(BLOCK_BYTES))
         self._parts: list[bytes] = []  # of a line that isn't complete
         self._size = 0
         self._line = 1  # the number of the next line
@@ -171,20 +172,21 @@ class Blocks:
     def __next__(self) -> tuple[int, bytes]:
         """Return the number of the first line, and lines with their ends; that of the last one may be missing."""
         while not self._ended:
-            data = self._content.fill(BLOCK_BYTES)
-            self._ended = len(data) < BLOCK_BYTES
-            end = len(data) if self._ended else data.rfind(b"\n") + 1
-            self._size += end or len(data)
+            got = self._content.fill(self._buffer)
+            data = self._buffer[:got]
+            self._ended = got < len(self._buffer)
+            end = got if self._ended else self._buffer.obj.rfind(b"\n") + 1
+            self._size += end or got
             if self._size > LONGEST_LINE + BLOCK_BYTES:
                 raise SourceError(
                     f"{shown_location(self._path)!r}, row {self._line:,}: it is longer than {LONGEST_LINE >> 20} MiB",
                     way_out="Check that the file has an object a line, and ends",
                 )
             if not end and not self._ended:
-                self._parts.append(data)
+                self._parts.append(bytes(data))
                 continue
             block = b"".join([*self._parts, data[:end]])
-            self._parts, self._size = [data[end:]] if data[end:] else [], len(data) - end
+            self._parts, self._size = [bytes(data[end:])] if end < got else [], got - end
             if block:
                 first, self._line = self._line, self._line + block.count(b"\n")
                 return first, block
