@@ -190,7 +190,7 @@ def reading(path: str, how: Callable[[], str], way_out: str, operator: str | Non
         yield
     except LocationError as error:
         raise SourceError(error.problem, operator=operator, way_out=error.way_out) from error
-    except (ArrowException, ValueError, OSError) as error:
+    except (ArrowException, ValueError, NotImplementedError, OSError) as error:
         problem = f"{shown_location(path)!r} can't be read {how()}: {error}"
         raise SourceError(problem, operator=operator, way_out=way_out) from error
 
