@@ -231,9 +231,20 @@ def test_an_output_whose_owner_was_killed_is_free_at_once(tmp_path: Path) -> Non
                 rel.run(writes(rel.csv(target)))
         finally:
             process.send_signal(signal.SIGKILL)
-    rel.run(writes(rel.csv(target)))
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, though nobody has asked how
+        rel.run(writes(rel.csv(target)))
     assert kind.rows(tmp_path) == ALL
     assert not list((tmp_path / "out").glob(".*.partial"))
+
+
+def test_two_sinks_of_one_job_have_outputs_of_their_own(tmp_path: Path) -> None:
+    topology = writes(rel.csv(tmp_path / "out"))
+    topology.source("more", rel.sequence(10)).sink("second", rel.parquet(tmp_path / "out"))
+    with pytest.raises(SinkTakenError, match=r"operator 'second'.*belongs to job 'writes' \(sink 'out'"):
+        rel.run(topology)
+    job = rel.start(writes(rel.csv(tmp_path / "out")))
+    job.wait()
+    rel.run(writes(rel.csv(tmp_path / "out")))  # what has ended holds nothing, closed or not
 
 
 @pytest.mark.parametrize("renewed", [True, False])
