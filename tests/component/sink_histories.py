@@ -24,7 +24,8 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.files.owners.output_owner import OutputOwner
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import State
 from tests.component.outputs import KINDS, SCHEMA, Kind
 
 PATIENCE = 60.0
@@ -257,7 +258,7 @@ class History:
         self.told.append("crash")
         self.runs.remove(run)
         release = OutputOwner.release
-        OutputOwner.release = lambda *_, **__: None  # type: ignore[method-assign,assignment]
+        OutputOwner.release = lambda owner, **_: owner._released.set()  # type: ignore[method-assign]
         try:
             run.job.cancel(drain=False)
             run.open_all()

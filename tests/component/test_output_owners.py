@@ -20,7 +20,7 @@ from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.runtime.files.owners import output_owner
 from rayelastic.runtime.files.owners.output_owner import LEASE, OutputOwner
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Failure
 from tests.component.outputs import KINDS, SCHEMA, TOTAL, Held, Kind, writes
 
 pytestmark = pytest.mark.edges
@@ -322,7 +322,7 @@ def test_a_job_recovers_from_the_checkpoint_before_one_whose_part_is_damaged(tmp
     """E5, while the job runs."""
     kind = KINDS["csv-folder"]
     held = Held(kind.sink(str(tmp_path / kind.name)), [300, 600], config=CHECKPOINTS)
-    safety = held.job._control._coordinator._safety
+    safety = held.job._control._coordinator._safety  # type: ignore[attr-defined]
     for _ in range(2):
         held.wait()
         safety._loop.take()
