@@ -175,7 +175,7 @@ class History:
         checkpoints = self.folder / f"checkpoints-{len(list(self.folder.glob('checkpoints-*')))}"
         checkpoints.mkdir(mode=0o700)
         by_epoch = self.random.random() < 0.7
-        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=600.0) if by_epoch else False)
+        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=600.0, restarts=100) if by_epoch else False)
         try:
             job = rel.start(topology, config, restore=None if place is None else place.path)
         except (SinkError, StateError) as error:
