@@ -20,7 +20,7 @@ from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.runtime.files.owners import output_owner
 from rayelastic.runtime.files.owners.output_owner import LEASE, OutputOwner
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Failure
 from tests.component.outputs import KINDS, SCHEMA, TOTAL, Held, Kind, writes
 
 pytestmark = pytest.mark.edges
@@ -231,9 +231,20 @@ def test_an_output_whose_owner_was_killed_is_free_at_once(tmp_path: Path) -> Non
                 rel.run(writes(rel.csv(target)))
         finally:
             process.send_signal(signal.SIGKILL)
-    rel.run(writes(rel.csv(target)))
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, though nobody has asked how
+        rel.run(writes(rel.csv(target)))
     assert kind.rows(tmp_path) == ALL
     assert not list((tmp_path / "out").glob(".*.partial"))
+
+
+def test_two_sinks_of_one_job_have_outputs_of_their_own(tmp_path: Path) -> None:
+    topology = writes(rel.csv(tmp_path / "out"))
+    topology.source("more", rel.sequence(10)).sink("second", rel.parquet(tmp_path / "out"))
+    with pytest.raises(SinkTakenError, match=r"operator 'second'.*belongs to job 'writes' \(sink 'out'"):
+        rel.run(topology)
+    job = rel.start(writes(rel.csv(tmp_path / "out")))
+    job.wait()
+    rel.run(writes(rel.csv(tmp_path / "out")))  # what has ended holds nothing, closed or not
 
 
 @pytest.mark.parametrize("renewed", [True, False])
@@ -311,7 +322,7 @@ def test_a_job_recovers_from_the_checkpoint_before_one_whose_part_is_damaged(tmp
     """E5, while the job runs."""
     kind = KINDS["csv-folder"]
     held = Held(kind.sink(str(tmp_path / kind.name)), [300, 600], config=CHECKPOINTS)
-    safety = held.job._control._coordinator._safety
+    safety = held.job._control._coordinator._safety  # type: ignore[attr-defined]
     for _ in range(2):
         held.wait()
         safety._loop.take()

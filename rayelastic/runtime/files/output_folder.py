@@ -97,8 +97,15 @@ class OutputFolder:
         return {one.base_name: one.size for one in found if one.type is fs.FileType.File}
 
     def changed_at(self, name: str) -> float | None:
-        """When a file was last written, in seconds of its file system's wall clock; None: it isn't there."""
-        mtime: int | None = self._files.get_file_info(self._at(name)).mtime_ns
+        """When a file was last written, in seconds of its file system's wall clock; None: it isn't there.
+
+        Raises:
+            SinkError: it can't be looked at.
+        """
+        try:
+            mtime: int | None = self._files.get_file_info(self._at(name)).mtime_ns
+        except OSError as error:
+            raise self.error(error) from error
         return None if mtime is None else mtime / 1e9
 
     def digests(self, names: list[str]) -> dict[str, str]:
