@@ -25,7 +25,7 @@ import pyarrow.parquet
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import RayelasticError, UnavailableError
 from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
 from rayelastic.runtime.checkpoint import saving
@@ -307,7 +307,7 @@ def fire(shots: Sequence[Shot], sinks: Sequence[str], folder: Path, server: str 
             await_checkpoint(job)
             (folder / "go").touch()
             times = await_shots(job, folder, shots, server)
-        result = job.wait(PATIENCE)
+        result = finished(job)
         (folder / "over").touch()
         wrong = [f"{name}: {what}" for name in sinks if (what := wrong_rows(read(folder, name, server, result)))]
     except (AssertionError, RayelasticError, TimeoutError) as error:
@@ -322,6 +322,17 @@ def fire(shots: Sequence[Shot], sinks: Sequence[str], folder: Path, server: str 
         rows.append(row)
     rows[-1].wrong += wrong
     return rows
+
+
+def finished(job: Job) -> Any:
+    """Waits for the end of a job, whose coordinator may just be replaced."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return job.wait(PATIENCE)
+        except UnavailableError:
+            assert time.monotonic() < until, "the coordinator doesn't come back"
+            job.pause(LOOK)
 
 
 def read(folder: Path, name: str, server: str, result: Any) -> list[int]:
