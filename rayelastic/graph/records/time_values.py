@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
-<<<<<<< HEAD
 from rayelastic.graph.records.data_type import DataType, own_class, parsed_format
-from rayelastic.graph.records.days import zone_of
-=======
-from rayelastic.graph.records.data_type import DataType, parsed_format
->>>>>>> bec27cb8 (Put days of a zone beside what is aligned)
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 
