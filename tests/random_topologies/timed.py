@@ -32,7 +32,7 @@ class TimedSteps(BaseMaker):
     def is_punctual_by_split(self, stream: str, lateness: int) -> bool:
         """Whether no tuple is behind the watermark of the input of a union that it came by, if that is known."""
         flow = self.flows[stream]
-        if flow.splits is None or not self.keeps_splits(stream):
+        if flow.splits is None or not self.keeps_splits(stream) or not self.has_own_sources(stream):
             return False
         timed = event_time(Node("", "", "", (), {"lateness": lateness}), [flow], {})
         return timed.is_punctual
@@ -43,6 +43,17 @@ class TimedSteps(BaseMaker):
         if node.kind in ("union", "map", "filter", "flat_map", "split"):
             return all(map(self.keeps_splits, node.inputs))
         return self.flows[stream].ordered
+
+    def has_own_sources(self, stream: str) -> bool:
+        """Whether the inputs of each union upstream come from sources of their own."""
+        node = next(one for one in self.nodes if stream == one.name or stream in one.outputs)
+        of_inputs = [source for one in node.inputs for source in self.sources_of(one)]
+        mixed = node.kind == "union" and len(of_inputs) != len(set(of_inputs))
+        return not mixed and all(map(self.has_own_sources, node.inputs))
+
+    def sources_of(self, stream: str) -> set[str]:
+        node = next(one for one in self.nodes if stream == one.name or stream in one.outputs)
+        return {node.name} if node.kind == "source" else {s for one in node.inputs for s in self.sources_of(one)}
 
     def merge(self, stream: str) -> bool:
         others = [name for name, flow in self.flows.items() if name != stream and flow.schema == BASE]

@@ -51,7 +51,8 @@ class EventTime:
         clock = ", then by the clock" if self.by_clock else ""
         splits = ", a watermark for each file, partition or input" if self.splits else ""
         ahead = f", at most {self.ahead:g} s ahead of the clock" if self.ahead is not None else ""
-        return f"time is {self.time.field}, tuples may be {self.lateness} {self.time.unit} late{idle}{clock}{splits}{ahead}"
+        late = f"tuples may be {self.lateness} {self.time.unit} late"
+        return f"time is {self.time.field}, {late}{idle}{clock}{splits}{ahead}"
 
     @property
     def output_time(self) -> TimeInfo:

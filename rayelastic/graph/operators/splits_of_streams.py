@@ -1,7 +1,8 @@
-"""Which ordered parts, called splits, a stream is made of where it gets its event time: files, partitions, inputs of a union.
+"""Which ordered parts, called splits, a stream has where it gets its event time: files, partitions, inputs of a union.
 
-Each has a watermark of its own. A source says in band whose tuples follow, and so does a union that is put in front of the
-operator where several streams meet. Operators in between keep the order of tuples. Knows no threads, PEs or native code.
+Each has a watermark of its own. A source says in band whose tuples follow, and so does a union in front of the operator
+where streams of different sources meet. Operators in between keep the order of tuples. Knows no threads, PEs or native
+code.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ def by_split(
         """The streams that an operator takes now, and whether they tell of splits."""
         if len(streams) == 1:
             return streams, tells(streams[0])
+        sources = [source for stream in streams for source in _sources(operators, operator_of(stream))]
+        if len(set(sources)) < len(sources):
+            return streams, False  # branches of one source, such as channels: one of them may be silent for ever
         union = _union(operators, f"{reader}.union", streams, tuple(tells(stream) for stream in streams))
         new[union.name] = union
         return union.streams[:1], True
@@ -80,11 +84,27 @@ def _keeps_order(spec: OperatorSpec) -> bool:
     return plain or spec.kind is OperatorKind.THROTTLE
 
 
+def _sources(operators: Mapping[str, OperatorSpec], name: str) -> set[str]:
+    """The sources upstream of an operator."""
+    found, looked, left = set(), set(), [name]
+    while left:
+        spec = operators[left.pop()]
+        if spec.name in looked:
+            continue
+        looked.add(spec.name)
+        left += spec.upstream
+        if spec.kind is OperatorKind.SOURCE:
+            found.add(spec.name)
+    return found
+
+
 def _union(
     operators: Mapping[str, OperatorSpec], name: str, streams: tuple[str, ...], tells: tuple[bool, ...]
 ) -> OperatorSpec:
     first = operators[operator_of(streams[0])]
-    schema = next(port.schema for port, stream in zip(first.outputs, first.streams, strict=True) if stream == streams[0])
+    schema = next(
+        port.schema for port, stream in zip(first.outputs, first.streams, strict=True) if stream == streams[0]
+    )
     ports = tuple(
         InputPort(IN if number == 1 else f"in{number}", schema, (stream,)) for number, stream in enumerate(streams, 1)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from pyarrow import csv, parquet
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.errors import GraphError
 from rayelastic.job.job import Job
 from tests.component.test_checkpoints import Losing
 
@@ -31,6 +34,7 @@ CONFIGS = {
     "2 PEs": rel.JobConfig(pes=2),
 }
 PATIENCE = 60.0
+KEY = b"x" * 32
 
 
 @pytest.fixture
@@ -67,7 +71,11 @@ def union_of_parsed(topology: rel.Topology, paths: list[Path]) -> Any:
 
 def union_of_globs(topology: rel.Topology, paths: list[Path]) -> Any:
     two = topology.source("two", rel.text(paths[:2]))
-    return two.union(topology.source("one", rel.text(paths[2]))).filter("all", lambda t: True).map("p", parse, schema={"at": int})
+    return (
+        two.union(topology.source("one", rel.text(paths[2])))
+        .filter("all", lambda t: True)
+        .map("p", parse, schema={"at": int})
+    )
 
 
 def windows(stream: Any, lateness: int = 10) -> None:
@@ -145,29 +153,31 @@ def test_an_idle_input_holds_nothing_back() -> None:
 
 def test_a_job_goes_on_from_a_snapshot_in_the_middle_of_a_file(logs: list[Path], tmp_path: Path) -> None:
     """Twice: the files that have ended stay so, and the others still have their turn."""
-    snapshot: Any = None
-    for number, last in enumerate((700, 1900, None)):
-        stop = testing.Gate()
-        seen: list[int] = []
+    found: list[Any] = []
+    first = _stopped(logs, 700, None, rel.Snapshot(tmp_path / "first", key=KEY), found)
+    second = _stopped(logs, 1200, first, rel.Snapshot(tmp_path / "second", key=KEY), found)
+    topology = rel.Topology("again")
+    parsed = glob(topology, logs).throttle("slow", per_second=1e9)
+    parsed.sink("see", rel.count())
+    windows(parsed)
+    found += rel.run(topology, restore=second)["out"]
+    assert Counter({t.start: t.n for t in found}) == WANTED
 
-        def see(t: Any, seen: list[int] = seen, last: int | None = last) -> None:
-            seen.append(1)
-            if last is not None and len(seen) >= last:
-                stop.open()  # noqa: B023  (of this round)
 
-        topology = rel.Topology("again")
-        parsed = glob(topology, logs).throttle("slow", per_second=4000 if last is not None else 1e9)
-        parsed.sink("see", rel.call(see))
-        windows(parsed)
-        job = rel.start(topology, restore=snapshot)
-        if last is None:
-            left = [*left, *job.wait(PATIENCE)["out"]]  # noqa: F821  (from the round before)
-            break
-        assert _opened(stop, job)
-        snapshot = rel.Snapshot(tmp_path / f"saved{number}", key=b"x" * 32)
-        result = job.stop(snapshot)
-        left = [*(left if number else []), *result["out"]]
-    assert Counter({t.start: t.n for t in left}) == WANTED
+def _stopped(logs: list[Path], lines: int, before: Any, snapshot: rel.Snapshot, found: list[Any]) -> rel.Snapshot:
+    """Stop the job behind so many lines, at least."""
+    enough, seen = testing.Gate(), itertools.count(1)
+    topology = rel.Topology("again")
+    parsed = glob(topology, logs).throttle("slow", per_second=4000)
+    parsed.sink("see", rel.call(lambda _: enough.open() if next(seen) == lines else None))
+    windows(parsed)
+    job = rel.start(topology, restore=before)
+    try:
+        assert _opened(enough, job)
+        found += job.stop(snapshot)["out"]
+    finally:
+        job.close()
+    return snapshot
 
 
 def _opened(gate: testing.Gate, job: Job) -> bool:
@@ -200,3 +210,104 @@ def test_a_union_recovers_from_a_loss(tmp_path: Path, cut: int) -> None:
 
 def _rows(rows: list[Any]) -> Any:
     return rel.rows(rows, schema={"at": int})
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_replicas_that_take_turns_keep_splits_apart(logs: list[Path], replicas: int) -> None:
+    topology = rel.Topology("turns")
+    windows(glob(topology, logs))
+    job = rel.start(topology, rel.JobConfig(regions="manual", replicas={"parse_s": replicas}, elasticity="off"))
+    try:
+        assert job.plan().region_of("parse_s").replicas == replicas
+        check(job.wait(PATIENCE))
+    finally:
+        job.close()
+
+
+def test_partitions_of_a_polled_source_are_splits() -> None:
+    class Servers:
+        """One after the other, in large pieces: the last one is read when the others are an hour ahead."""
+
+        def partitions(self) -> list[str]:
+            return [f"server{server}" for server in range(SERVERS)]
+
+        def open(self, partition: str, position: Any) -> Any:
+            return Server(TIMES[int(partition[-1])], position or 0)
+
+    class Server:
+        def __init__(self, times: list[int], position: int) -> None:
+            self.times, self.position = times, position
+
+        def poll(self) -> list[tuple[int]] | None:
+            first, self.position = self.position, min(len(self.times), self.position + 400)
+            return [(at,) for at in self.times[first : self.position]] or None
+
+    topology = rel.Topology("polled")
+    windows(topology.source("s", rel.polled(Servers(), {"at": int})))
+    check(rel.run(topology))
+
+
+def test_a_clock_in_the_future_makes_no_other_tuple_late(caplog: pytest.LogCaptureFixture) -> None:
+    """One tuple of 551 is a thousand years ahead; nothing takes it."""
+    rows = [(at if at != 50 else 32_000_000_000,) for at in range(551)]
+    topology = rel.Topology("wrong_clock")
+    timed = topology.source("s", rel.rows(rows, {"at": int})).event_time("time", "at", ahead=60)
+    counts = timed.window(seconds=1000).aggregate("counts", n=rel.count())
+    counts.sink("out", rel.list())
+    result = rel.run(topology)
+    assert [tuple(t) for t in result["out"]] == [(0, 1000, 550)]
+    assert result.metrics.operator("time").dropped == {"ahead": 1}
+    assert "operator 'time': 1 tuple dropped: too far ahead of the clock" in caplog.text
+
+
+def test_tuples_ahead_of_the_clock_can_be_taken(caplog: pytest.LogCaptureFixture) -> None:
+    topology = rel.Topology("wrong_clock")
+    timed = topology.source("s", rel.rows([(5,), (32_000_000_000,), (7,)], {"at": int})).event_time(
+        "time", "at", ahead=dt.timedelta(minutes=1)
+    )
+    timed.sink("out", rel.list())
+    timed.side("ahead").sink("ahead", rel.list())
+    result = rel.run(topology)
+    assert [t.at for t in result["out"]] == [5, 7]
+    assert [t.at for t in result["ahead"]] == [32_000_000_000]
+    assert "ahead of the clock" not in caplog.text
+
+
+@pytest.mark.parametrize("ahead", [-1, float("nan"), "soon", True])
+def test_a_bound_that_is_none_is_rejected(ahead: Any) -> None:
+    stream = rel.Topology("wrong").source("s", rel.rows([(5,)], {"at": int}))
+    with pytest.raises(GraphError, match="ahead"):
+        stream.event_time("time", "at", ahead=ahead)
+
+
+def test_explain_says_where_there_are_several_watermarks(logs: list[Path]) -> None:
+    topology = rel.Topology("several")
+    windows(union(topology, logs))
+    assert "a watermark for each file, partition or input" in " ".join(topology.explain().split())
+    topology = rel.Topology("one")
+    windows(glob(topology, logs[:1]))
+    assert "a watermark for each" not in " ".join(topology.explain().split())
+
+
+def test_behind_channels_a_stream_is_one_split(logs: list[Path]) -> None:
+    """Its tuples come in any order there, so nobody knows of which file they are."""
+    topology = rel.Topology("channels")
+    windows(read_in_channels(topology, logs))
+    assert "a watermark for each" not in " ".join(topology.explain().split())
+
+
+def test_a_branch_that_is_silent_holds_nothing_back() -> None:
+    """Branches of one source are no splits."""
+    gate = testing.Gate()
+    topology = rel.Topology("branches")
+    numbers = topology.source("s", testing.script([(1,), (100,), gate, (101,)], {"at": int}))
+    parts = numbers.split("parts", rare=lambda t: t.at < 0)
+    counts = parts.rare.union(parts.rest).event_time("time", "at").window(seconds=10).aggregate("counts", n=rel.count())
+    counts.sink("see", rel.call(lambda t: gate.open()))
+    counts.sink("out", rel.list())
+    assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, 10, 1), (100, 110, 2)]
+
+
+def read_in_channels(topology: rel.Topology, paths: list[Path]) -> Any:
+    lines = topology.source("s", rel.text(paths))
+    return lines.parallel("work", 2, lambda s: s.map("parse", parse, schema={"at": int}))
