@@ -219,6 +219,11 @@ class ArrowFeeder:
         False: the feeder was stopped, and the batch is dropped. ValueError, naming the field: the batch doesn't fit the schema.
         """
 
+    def mark_split(self, split: int, change: str) -> None:
+        """
+        Says of a split that it is 'open', 'waits' for its turn, has what is pushed from 'now' on, or is at its 'end'.
+        """
+
     def finish(self) -> None:
         """No more batches; those queued are still read."""
 
@@ -615,10 +620,18 @@ class Operator:
         """Tuples that a count_sink has seen; None for other operators."""
 
     @staticmethod
-    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0) -> Operator:
+    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0, splits: bool = False, ahead: float = 0.0, clock_ticks: float = 0.0) -> Operator:
         """
         Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds (0: never)
         it is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.
+        splits: each split of the stream has a watermark of its own. clock_ticks: a second's; above 0: records more than ahead seconds ahead
+        of the clock go by output port 1.
+        """
+
+    @staticmethod
+    def union(name: str, schema: Schema, tells: Sequence[bool]) -> Operator:
+        """
+        Unites the streams of its input ports, each a split or, where it tells of its own in order, several.
         """
 
     @staticmethod

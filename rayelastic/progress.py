@@ -22,10 +22,12 @@ _log = logging.getLogger(__name__)
 
 _REASONS = {
     "late": "late and dropped: they came behind the watermark, and nobody takes .late()",
+    "ahead": "dropped: too far ahead of the clock, and nothing takes .side('ahead')",
     "failed": "skipped: its function failed on them",
     "bad_row": "left out: rows of a file that aren't of the schema",
 }
 
+_OF_TIME = ("late", "ahead")
 MOST = 8  # operators that a line names
 TERMINAL_PERIOD = 0.5  # seconds
 FILE_PERIOD = 5.0  # seconds
@@ -68,9 +70,10 @@ def summary_line(now: JobMetrics) -> str:
 
 
 def warn_late(job: str, now: JobMetrics) -> None:
-    """Log once for each operator how many late tuples it dropped."""
-    for name, count in now.late.items():
-        _log.warning("job '%s', operator '%s': %s %s", job, name, counted(count, "tuple"), _REASONS["late"])
+    """Log once for each operator how many tuples it dropped because of their times."""
+    for reason in _OF_TIME:
+        for name, count in now.dropped(reason).items():
+            _log.warning("job '%s', operator '%s': %s %s", job, name, counted(count, "tuple"), _REASONS[reason])
 
 
 def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
@@ -84,7 +87,7 @@ def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
     for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
         operator = now.operator(name)
         for reason, count in operator.dropped.items():
-            if ended and reason == "late":
+            if ended and reason in _OF_TIME:
                 continue
             lines.append(
                 f"{name}: {counted(count, 'tuple')} {_REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"

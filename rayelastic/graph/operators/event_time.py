@@ -5,9 +5,10 @@ Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rayelastic.errors import GraphError
+from rayelastic.graph.operators.splits_of_streams import by_split
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
@@ -18,6 +19,7 @@ from rayelastic.graph.spec.upstream import Upstream
 __all__ = ["EventTime", "event_time"]
 
 LONGEST_IDLE = 31_536_000  # seconds, a year
+AHEAD = "ahead"  # port of tuples that are too far ahead of the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class EventTime:
         lateness: ticks.
         idle_after: seconds without a tuple; 0: it is never idle.
         by_clock: whether its time goes on with the clock then.
+        splits: whether its stream tells of splits, each of which has a watermark of its own.
+        ahead: seconds that tuples may be ahead of the clock; None: as many as they like.
         lane: how it runs.
     """
 
@@ -36,6 +40,8 @@ class EventTime:
     lateness: int
     idle_after: float = 0.0
     by_clock: bool = False
+    splits: bool = False
+    ahead: float | None = None
     lane: Lane = Lane.BUILT_IN
 
     @property
@@ -43,7 +49,10 @@ class EventTime:
         """What runs, in words."""
         idle = f", idle after {self.idle_after:g} s" if self.idle_after else ""
         clock = ", then by the clock" if self.by_clock else ""
-        return f"time is {self.time.field}, tuples may be {self.lateness} {self.time.unit} late{idle}{clock}"
+        splits = ", a watermark for each file, partition or input" if self.splits else ""
+        ahead = f", at most {self.ahead:g} s ahead of the clock" if self.ahead is not None else ""
+        late = f"tuples may be {self.lateness} {self.time.unit} late"
+        return f"time is {self.time.field}, {late}{idle}{clock}{splits}{ahead}"
 
     @property
     def output_time(self) -> TimeInfo:
@@ -59,14 +68,27 @@ def event_time(
     unit: TimeUnit | None,
     idle_after: Seconds | None,
     by_clock: bool,
-) -> OperatorSpec:
+    ahead: Seconds | None,
+) -> tuple[OperatorSpec, ...]:
     """See ``Stream.event_time``."""
     with NewOperator(name, up.operators) as location:
         time = time_of_field(up.schema, field, unit)
         idle = _idle_after(idle_after, by_clock)
-        body = EventTime(time, time.ticks(lateness, "lateness", least=0), idle, by_clock)
-        outputs = (OutputPort(OUT, up.schema),)
-        return up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)
+        before, streams, splits = by_split(up.operators, name, up.inputs)
+        body = EventTime(time, time.ticks(lateness, "lateness", least=0), idle, by_clock, splits, _ahead(ahead))
+        beside = (OutputPort(AHEAD, up.schema, optional=True),) if ahead is not None else ()
+        outputs = (OutputPort(OUT, up.schema), *beside)
+        up = replace(up, inputs=streams)
+        return *before, up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)
+
+
+def _ahead(ahead: object) -> float | None:
+    if ahead is None:
+        return None
+    seconds = seconds_of(ahead, "ahead")
+    if not 0 <= seconds <= LONGEST_IDLE:
+        raise GraphError(f"ahead={shown(ahead)}", way_out=f"Give seconds, 0 or more and {LONGEST_IDLE:,} at most")
+    return float(seconds)
 
 
 def _idle_after(idle_after: object, by_clock: object) -> float:
