@@ -2,8 +2,11 @@
 // interrupted. Knows no record.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +17,25 @@
 
 namespace rayelastic {
 
+// A regular file as it was when reading began: what is at its start and in front of its end, so that a file that grows is told
+// from one that was written anew.
+class FileIdentity {
+ public:
+  FileIdentity() = default;  // of anything else: never changed
+  explicit FileIdentity(int file);
+
+  // What happened to the file since, in words; empty if nothing did, or if it has grown.
+  [[nodiscard]] std::string change(int file, const char* path) const;
+
+ private:
+  bool regular_ = false;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  off_t size_ = 0;
+  timespec written_{};
+  std::uint64_t edges_ = 0;  // a hash of its first and last bytes
+};
+
 class LineReader {
  public:
   // Throws std::system_error if the descriptors for the interruption can't be had.
@@ -23,7 +45,7 @@ class LineReader {
   LineReader& operator=(const LineReader&) = delete;
 
   // The next chunk of whole lines, as valid UTF-8, whose text is text(); empty at the end or when interrupted. Throws
-  // std::runtime_error naming a file that can't be read or has a line of 1 GiB. A byte order mark in front of a file is left out.
+  // std::runtime_error naming a file that can't be read, has shrunk or changed since reading began, or has a line of 1 GiB. A byte order mark in front of a file is left out.
   [[nodiscard]] ChunkRef next();
   [[nodiscard]] std::string_view text() const noexcept { return text_; }  // of the last chunk; \r\n never split
   // How many of its lines had bytes that aren't UTF-8.
@@ -42,6 +64,7 @@ class LineReader {
   [[nodiscard]] bool open_next();
   void open_stream();
   [[nodiscard]] std::optional<std::size_t> begun(char* data, std::size_t filled, bool ended);
+  void end_file();
   void close_file() noexcept;
   [[nodiscard]] bool wait_for_bytes();
   [[nodiscard]] std::size_t read_some(char* target, std::size_t bytes);
@@ -57,6 +80,7 @@ class LineReader {
   std::uint64_t ends_ = 0;              // and where it ends
   std::uint64_t start_ = 0;             // where to begin in the next file
   bool seekable_ = false;               // the file
+  FileIdentity identity_;               // of it
   bool at_start_ = false;               // of a file: what it is hasn't been told from its first bytes yet
   int wake_[2] = {-1, -1};              // a pipe: a byte in it is the interruption
   ChunkRef rest_;                       // the chunk that ends with the beginning of an unfinished line

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
-from rayelastic.graph.edges.byte_streams import content_of
+from rayelastic.graph.edges.byte_streams import Content, content_of
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.json_files import JsonSource
 from rayelastic.graph.edges.locations import is_uri
@@ -53,6 +53,18 @@ BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
 
 
 @dataclass(slots=True)
+class Problem:
+    """The error that a source failed with: the native operator knows its text alone."""
+
+    error: Exception | None = None
+
+    def text(self, error: Exception) -> str:
+        """Keeps it, and returns what the source fails with."""
+        self.error = error
+        return f"{type(error).__name__}: {error}"
+
+
+@dataclass(slots=True)
 class SourceOperator:
     """A source, ready to be added to a scheduler.
 
@@ -67,6 +79,7 @@ class SourceOperator:
         position: of a source that says itself where it is when it has given so many rows in this run; see Input.
         watch: is told before the start who says how many rows it has given in this run.
         stop: ends what feeds it.
+        problem: the error that it failed with, where Python reads.
     """
 
     native: _native.Operator
@@ -78,6 +91,7 @@ class SourceOperator:
     position: Callable[[int], object] = lambda _: None
     watch: Callable[[Callable[[], int]], None] = lambda _: None
     stop: Callable[[], None] = lambda: None
+    problem: Problem = field(default_factory=Problem)
     _feeding: threading.Thread | None = None
     _told: bool = False
 
@@ -114,8 +128,9 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     name, body, schema = spec.name, spec.body, native_schema(spec.output_schema)
     match body:
         case TextSource():
-            opened, recoded = content_of(body.encoding), body.encoding is not None
-            return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
+            problem, recoded = Problem(), body.encoding is not None
+            opened = _noted(content_of(body.encoding), problem)
+            return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded), problem)
         case SequenceSource():
             return _sequence_source(
                 _native.Operator.sequence_source(name, schema, body.count, body.payload_bytes), body
@@ -191,7 +206,8 @@ def _python_source(
 def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
     schema = native_schema(body.schema)
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
-    poller = Poller(spec.name, body, feeder)
+    problem = Problem()
+    poller = Poller(spec.name, body, feeder, problem.text)
     return SourceOperator(
         _native.Operator.arrow_source(spec.name, schema, feeder),
         feed=poller.feed,
@@ -199,6 +215,7 @@ def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
         position=poller.position,
         watch=poller.watch,
         stop=poller.stop,
+        problem=problem,
     )
 
 
@@ -217,7 +234,33 @@ def _pushed_source(spec: OperatorSpec) -> SourceOperator:
     return SourceOperator(native, ingest=ingest, seek=seek, position=ingest.position)
 
 
-def _text_source(native: _native.Operator) -> SourceOperator:
+class _Noted:
+    """A stream whose error is kept."""
+
+    def __init__(self, content: Content, problem: Problem) -> None:
+        self._content = content
+        self._problem = problem
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._content.readinto(buffer)
+        except Exception as error:
+            self._problem.error = error
+            raise
+
+
+def _noted(open_content: Callable[[str], Content], problem: Problem) -> Callable[[str], _Noted]:
+    def opened(location: str) -> _Noted:
+        try:
+            return _Noted(open_content(location), problem)
+        except Exception as error:
+            problem.error = error
+            raise
+
+    return opened
+
+
+def _text_source(native: _native.Operator, problem: Problem) -> SourceOperator:
     def seek(position: int, saved: Input | None) -> int:
         place = saved.place if saved is not None else None
         if place is None or not 0 <= place.rows <= position:
@@ -229,7 +272,7 @@ def _text_source(native: _native.Operator) -> SourceOperator:
         found = native.text_place
         return None if found is None else Place(*found)
 
-    return SourceOperator(native, seek=seek, place=place)
+    return SourceOperator(native, seek=seek, place=place, problem=problem)
 
 
 def _sequence_source(native: _native.Operator, body: SequenceSource) -> SourceOperator:
@@ -285,7 +328,7 @@ def _batch_source(
     """
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
-    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+    feeder, problem = _native.ArrowFeeder(schema, FEEDER_BYTES), Problem()
     start = 0
 
     def seek(position: int, _: Input | None) -> int:
@@ -300,10 +343,10 @@ def _batch_source(
                     return  # the source was stopped
             feeder.finish()
         except Exception as error:  # a broken file, a failing cast: the source fails with it
-            feeder.fail(f"{type(error).__name__}: {error}")
+            feeder.fail(problem.text(error))
 
     native = _native.Operator.arrow_source(spec.name, schema, feeder)
-    return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek)
+    return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek, problem=problem)
 
 
 def _csv_source(spec: OperatorSpec, body: CsvSource) -> SourceOperator:
