@@ -17,6 +17,7 @@ class Store(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no stubs
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.away = False
+        self.bytes_left: int | None = None  # that can be read before it goes away; None: it stays
         self._files = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -89,7 +90,12 @@ class _File:
 
     def read(self, size: int = -1) -> bytes:
         self._store._now()
-        return bytes(self._file.read(size if size >= 0 else None))
+        data = bytes(self._file.read(size if size >= 0 else None))
+        if self._store.bytes_left is not None:
+            self._store.bytes_left -= len(data)
+            if self._store.bytes_left < 0:
+                self._store.away, self._store.bytes_left = True, None
+        return data
 
     def write(self, data: Any) -> int:
         self._store._now()
