@@ -261,7 +261,9 @@ class Recovery:
         if not self._journal.checkpoints:
             return "No checkpoint was complete: run the job again when it answers"
         if location is None:
-            return "The job's checkpoints went with it: give Checkpoint a location, from which another job can restore"
+            kept = self._journal.checkpoints[-1].location.rpartition("/")[0]
+            where = f"in {kept}" if len(set(self._plan.now.nodes.values())) < 2 else f"in {kept} of each node"
+            return f"The last checkpoint stays {where}: run the job again with restore={kept!r} when it answers"
         shown = shown_location(str(location))
         return f'The last checkpoint stays in {shown}: run the job again with restore="latest" when it answers'
 
@@ -371,5 +373,5 @@ def _cause(problem: Exception | None, again: Failure | None) -> Failure:
 
 
 def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:
-    """The key that signs what a job saves: the user's, or one that only this job has."""
+    """The key that signs what a job saves: that of its settings, or one that only this job has."""
     return settings.key or derive_secret(job.secret, "checkpoint")
