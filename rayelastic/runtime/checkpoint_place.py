@@ -1,7 +1,7 @@
-"""What lies beside the checkpoints of a job at their location: their key, which job writes there, and whether one was complete.
+"""What lies beside checkpoints at their location: their key, which job writes there, and whether one was complete.
 
-A key beside checkpoints lets another job restore them after the first one was lost with its secret. It protects them from
-everybody who may not read the folder; whoever writes to a store could sign as well, so nothing is kept there.
+A key beside checkpoints lets another job restore them after the first one was lost with its secret. It protects them
+from everybody who may not read the folder. Whoever writes to a store could sign as well, so no key is kept there.
 """
 
 from __future__ import annotations
@@ -112,12 +112,13 @@ class Claim:
     Args:
         location: of the checkpoints.
         job: that asks.
+        run: its id; a coordinator that takes the place of one that hangs has the same.
 
     Raises:
         StateError: another job has it.
     """
 
-    def __init__(self, location: str, job: str) -> None:
+    def __init__(self, location: str, job: str, run: str) -> None:
         self._file: int | None = None
         if (path := local_path(location)) is None:
             return
@@ -129,17 +130,19 @@ class Claim:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            other = os.pread(file, 1000, 0).decode(errors="replace").strip() or "another job"
+            its_run, _, other = os.pread(file, 1000, 0).decode(errors="replace").partition("\n")
             os.close(file)
+            if its_run == run:
+                return
             raise StateError(
-                f"{other} writes its checkpoints to {path}",
+                f"{other.strip() or 'another job'} writes its checkpoints to {path}",
                 way_out="Give each job a location of its own, or wait until that one has ended",
             ) from None
         except OSError:  # it knows no locks
             os.close(file)
             return
         os.ftruncate(file, 0)
-        os.pwrite(file, f"job '{job}' (process {os.getpid()} on {os.uname().nodename})\n".encode(), 0)
+        os.pwrite(file, f"{run}\njob '{job}' (process {os.getpid()} on {os.uname().nodename})\n".encode(), 0)
         self._file = file
 
     def release(self) -> None:

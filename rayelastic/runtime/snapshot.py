@@ -200,8 +200,9 @@ class SnapshotFolder:
         """Makes the folder, if it isn't there; raises StateError if it can't be written."""
         try:
             if self._local:
-                for folder in (*reversed(Path(self._folder).parents), Path(self._folder)):
-                    folder.mkdir(FOLDER_MODE, exist_ok=True)  # `parents=True` would let others read those above
+                for above in filter(lambda one: not one.exists(), reversed(Path(self._folder).parents)):
+                    above.mkdir(FOLDER_MODE, exist_ok=True)  # `parents=True` would let others read them
+                Path(self._folder).mkdir(FOLDER_MODE, exist_ok=True)
                 self._check_ours()
             else:
                 self._files.create_dir(self._folder, recursive=True)

@@ -96,7 +96,7 @@ def test_a_store_that_fails_at_the_start_refuses_it(store: Store) -> None:
 def test_where_checkpoints_cannot_be_written_nothing_starts(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     checkpoint = rel.Checkpoint(tmp_path / "file" / "below")
-    with pytest.raises(StateError, match="file/below/trial-.* can't be written: .*Not a directory"):
+    with pytest.raises(StateError, match="file/below can't be written: .*Not a directory"):
         rel.run(counting(rel.rows(ROWS, schema=Row)), rel.JobConfig(checkpoint=checkpoint))
     place = tmp_path / "saved"
     rel.run(counting(rel.rows(ROWS, schema=Row)), rel.JobConfig(checkpoint=rel.Checkpoint(place)))

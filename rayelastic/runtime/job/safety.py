@@ -86,7 +86,7 @@ class Safety:
         self._recovery = recovery
         self._epochs = epochs
         self._noted = False  # that one was complete
-        self._claim = Claim(str(settings.location), job.name) if settings.location is not None else None
+        self._claim = Claim(str(settings.location), job.name, job.job_id) if settings.location is not None else None
         again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
         life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(
