@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ class Access:
         self.token = token or secrets.token_urlsafe(24)
         self.cookie = f"rayelastic-{secrets.token_hex(4)}"  # several servers may share a host name
 
-    def allows(self, request: web.Request) -> bool:
-        """Whether a request carries the token: in its address, its cookie or as a bearer."""
+    def answer(self, request: web.Request) -> HTTPStatus:
+        """What a request is answered with that may carry the token in its address, its cookie or as a bearer."""
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         given = (request.query.get("token", ""), request.cookies.get(self.cookie, ""), bearer)
-        return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given if one)
+        if not all(one.isascii() for one in given):  # bytes that are no text come as lone surrogates
+            return HTTPStatus.BAD_REQUEST
+        allowed = any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given if one)
+        return HTTPStatus.OK if allowed else HTTPStatus.UNAUTHORIZED

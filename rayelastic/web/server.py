@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -22,6 +23,7 @@ from rayelastic.web.graphs import graph
 from rayelastic.web.ray_tab import PATH, RayTab
 from rayelastic.web.story import Story
 from rayelastic.web.updates import written
+from rayelastic.web.visitors import Visitors
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -44,6 +46,7 @@ class PageApp:
 
     Args:
         access: who may look.
+        visitors: their connections.
         jobs: that run, by name.
         histories: of jobs that are over, by name.
         catalogue: finds more jobs; None: there are no others.
@@ -52,11 +55,13 @@ class PageApp:
     def __init__(
         self,
         access: Access,
+        visitors: Visitors,
         jobs: Mapping[str, Watched],
         histories: Mapping[str, History],
         catalogue: Catalogue | None = None,
     ) -> None:
         self._access = access
+        self._visitors = visitors
         self._catalogue = catalogue
         self._jobs = dict(jobs)
         self._histories = dict(histories)
@@ -115,11 +120,12 @@ class PageApp:
         async def guarded(
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
-            if not request.path.startswith("/assets/") and not self._access.allows(request):
-                response: web.StreamResponse = web.Response(
-                    text=REFUSED, content_type="text/html", status=HTTPStatus.UNAUTHORIZED
-                )
+            answer = HTTPStatus.OK if request.path.startswith("/assets/") else self._access.answer(request)
+            if answer is not HTTPStatus.OK:
+                response: web.StreamResponse = web.Response(text=REFUSED, content_type="text/html", status=answer)
             else:
+                if request.transport is not None and not request.path.startswith("/assets/"):
+                    self._visitors.admit(request.transport)
                 response = await self._answered(request, handler)
             if not response.prepared and not request.path.startswith(PATH):
                 response.headers.update(HEADERS)
@@ -317,6 +323,9 @@ def _seconds(request: web.Request, name: str = "at") -> float | None:
     if not text:
         return None
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise ConfigError(f"{name}={text!r} is no number", way_out="Give seconds since the start of the job") from None
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise ConfigError(f"{name}={text!r} is no number", way_out="Give seconds since the start of the job")
+    return seconds
