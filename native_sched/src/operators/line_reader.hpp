@@ -2,7 +2,7 @@
 // interrupted. Knows no record.
 #pragma once
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,17 +23,20 @@ class FileIdentity {
  public:
   FileIdentity() = default;  // of anything else: never changed
   explicit FileIdentity(int file);
+  explicit FileIdentity(const std::string& path);  // not looked into: one that grows may be written anew
 
   // What happened to the file since, in words; empty if nothing did, or if it has grown.
-  [[nodiscard]] std::string change(int file, const char* path) const;
+  [[nodiscard]] std::string change(int file, const std::string& path) const;
 
  private:
+  void take(const struct stat& about) noexcept;
+
   bool regular_ = false;
   dev_t device_ = 0;
   ino_t inode_ = 0;
   off_t size_ = 0;
   timespec written_{};
-  std::uint64_t edges_ = 0;  // a hash of its first and last bytes
+  std::uint64_t edges_ = 0;  // a hash of its first and last bytes; 0: not taken
 };
 
 class LineReader {
@@ -64,7 +67,7 @@ class LineReader {
   [[nodiscard]] bool open_next();
   void open_stream();
   [[nodiscard]] std::optional<std::size_t> begun(char* data, std::size_t filled, bool ended);
-  void end_file();
+  void check(const FileIdentity& before) const;
   void close_file() noexcept;
   [[nodiscard]] bool wait_for_bytes();
   [[nodiscard]] std::size_t read_some(char* target, std::size_t bytes);
@@ -75,16 +78,17 @@ class LineReader {
   std::size_t chunk_bytes_;
   std::size_t next_path_ = 0;
   int file_ = -1;
-  std::unique_ptr<ByteStream> stream_;  // instead of file_
-  std::uint64_t begins_ = 0;            // of the last chunk's text: where in its file
-  std::uint64_t ends_ = 0;              // and where it ends
-  std::uint64_t start_ = 0;             // where to begin in the next file
-  bool seekable_ = false;               // the file
-  FileIdentity identity_;               // of it
-  bool at_start_ = false;               // of a file: what it is hasn't been told from its first bytes yet
-  int wake_[2] = {-1, -1};              // a pipe: a byte in it is the interruption
-  ChunkRef rest_;                       // the chunk that ends with the beginning of an unfinished line
-  std::string_view carry_;              // that beginning
+  std::unique_ptr<ByteStream> stream_;         // instead of file_
+  std::uint64_t begins_ = 0;                   // of the last chunk's text: where in its file
+  std::uint64_t ends_ = 0;                     // and where it ends
+  std::uint64_t start_ = 0;                    // where to begin in the next file
+  bool seekable_ = false;                      // the file
+  FileIdentity identity_;                      // of it
+  std::vector<FileIdentity> at_start_of_all_;  // of all files, when the source was made
+  bool at_start_ = false;                      // of a file: what it is hasn't been told from its first bytes yet
+  int wake_[2] = {-1, -1};                     // a pipe: a byte in it is the interruption
+  ChunkRef rest_;                              // the chunk that ends with the beginning of an unfinished line
+  std::string_view carry_;                     // that beginning
   std::string_view text_;
   std::int64_t repaired_ = 0;
 };

@@ -99,6 +99,15 @@ TEST(a_file_that_shrinks_or_changes_while_it_is_read_fails_and_one_that_grows_do
   CHECK(problem_after([](const auto& path) { std::ofstream(path, std::ios::binary | std::ios::app) << "more\n"; }).empty());
 }
 
+TEST(so_does_one_that_is_not_open_yet) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths = {folder.file("a", "first\n"), folder.file("b", "second\nthird\n")};
+  LineReader reader({.paths = paths}, 1024);
+  CHECK(static_cast<bool>(reader.next()));
+  std::filesystem::resize_file(paths[1], 7);
+  CHECK_THROWS((void)reader.next(), std::runtime_error);
+}
+
 TEST(lines_end_as_in_python) {
   const TemporaryFolder folder;
   using Lines = std::vector<std::string>;

@@ -11,8 +11,8 @@ import hashlib
 import re
 import stat
 import urllib.parse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ __all__ = [
     "below",
     "beside",
     "file_system",
+    "identities",
     "is_uri",
     "local_path",
     "matching",
@@ -171,6 +172,16 @@ class FileIdentity:
                 f"{shown_location(location)!r} {change} while it was read",
                 way_out="Read files that nobody changes: write each under another name, and rename it when complete",
             )
+
+
+def identities(locations: Iterable[str]) -> dict[str, FileIdentity]:
+    """Return what files of this machine are, by location; those of stores aren't looked at, as that takes a request."""
+    found = {}
+    for location in locations:
+        with suppress(OSError, LocationError):  # whoever reads it says what is wrong
+            if local_path(location) is not None and (identity := FileIdentity.of(location, edges=False)) is not None:
+                found[location] = identity
+    return found
 
 
 def _edges(path: str, size: int) -> str:

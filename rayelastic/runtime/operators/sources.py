@@ -9,7 +9,7 @@ import itertools
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from rayelastic.errors import SourceError
 from rayelastic.graph.edges.byte_streams import Content, content_of
 from rayelastic.graph.edges.csv_files import BadRows, CsvSource
 from rayelastic.graph.edges.json_files import JsonSource
-from rayelastic.graph.edges.locations import is_uri
+from rayelastic.graph.edges.locations import FileIdentity, identities, is_uri
 from rayelastic.graph.edges.parquet_files import ParquetSource
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
@@ -80,6 +80,7 @@ class SourceOperator:
         watch: is told before the start who says how many rows it has given in this run.
         stop: ends what feeds it.
         problem: the error that it failed with, where Python reads.
+        files: of this machine that it reads, as they were when it was made.
     """
 
     native: _native.Operator
@@ -92,6 +93,7 @@ class SourceOperator:
     watch: Callable[[Callable[[], int]], None] = lambda _: None
     stop: Callable[[], None] = lambda: None
     problem: Problem = field(default_factory=Problem)
+    files: Mapping[str, FileIdentity] = field(default_factory=dict)
     _feeding: threading.Thread | None = None
     _told: bool = False
 
@@ -119,6 +121,24 @@ class SourceOperator:
 
 
 def source_operator(spec: OperatorSpec) -> SourceOperator:
+    """Makes a source, ready to be added to a scheduler.
+
+    Raises:
+        SourceError: nobody knows how to read such a description.
+    """
+    return replace(_source_operator(spec), files=_files_of(spec))
+
+
+def _files_of(spec: OperatorSpec) -> dict[str, FileIdentity]:
+    match spec.body:
+        case TextSource(paths=paths) | CsvSource(paths=paths) | JsonSource(paths=paths) | ParquetSource(paths=paths):
+            return identities(paths)
+        case BadRows(of=CsvSource(paths=paths)):
+            return identities(paths)
+    return {}
+
+
+def _source_operator(spec: OperatorSpec) -> SourceOperator:
     """Makes the native operator of a source.
 
     Raises:
@@ -329,7 +349,7 @@ def _batch_source(
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
     feeder, problem = _native.ArrowFeeder(schema, FEEDER_BYTES), Problem()
-    start = 0
+    files, start = _files_of(spec), 0
 
     def seek(position: int, _: Input | None) -> int:
         nonlocal start
@@ -341,6 +361,8 @@ def _batch_source(
             for batch in batches(start):
                 if not feeder.push(batch):
                     return  # the source was stopped
+            for path, identity in files.items():  # one may have shrunk before it was opened
+                identity.check(path)
             feeder.finish()
         except Exception as error:  # a broken file, a failing cast: the source fails with it
             feeder.fail(problem.text(error))
