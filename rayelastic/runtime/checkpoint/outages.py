@@ -7,6 +7,7 @@ Must not know how a job recovers.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.runtime.values.outage import Outage
@@ -16,10 +17,18 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.values.status import Failure
 
-__all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "Outages"]
+__all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "Outages", "without_checkpoints"]
 
 FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
 LONGEST_PAUSE = 15.0  # seconds
+
+
+def without_checkpoints(failure: Failure) -> Failure:
+    """Return the failure of a job that takes none: an outage ends it, and it says what to do about that."""
+    if not failure.outage:
+        return failure
+    hint = "Without checkpoints a job can't wait for it: give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
+    return replace(failure, reason=f"{failure.reason}. {hint}")
 
 
 class Outages:

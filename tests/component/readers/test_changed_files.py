@@ -70,7 +70,7 @@ def truncated(form: str, path: Path) -> None:
 
 
 def written_anew(form: str, path: Path) -> None:
-    write(form, path, COUNT + 1)
+    write(form, path, COUNT + 1000)
 
 
 def replaced(form: str, path: Path) -> None:
