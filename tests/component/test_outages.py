@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +36,7 @@ class Row(NamedTuple):
 
 
 ROWS = [Row(n, f"name {n}") for n in range(900)]
+FIELDS = {"number": int, "name": str}
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +154,82 @@ def test_a_server_that_does_not_return_fails_the_job_whose_checkpoint_stays(
     assert f'The last checkpoint stays in {saved}: run the job again with restore="latest"' in failed.value.reason
     rel.run(topology(rel.rows(ROWS, schema=Row), rel.postgres(server, table)), restore=rel.Checkpoint(saved))
     assert held(server, table) == ROWS
+
+
+@needs_postgres
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seconds", [60.0, 600.0])
+def test_a_server_that_is_away_for_minutes_costs_no_row(
+    server: str, table: str, seconds: float, tmp_path: Path
+) -> None:
+    gate = testing.Gate()
+    source = testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved", every=1.0))
+    job = rel.start(topology(source, rel.postgres(server, table)), config)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        checkpointed(job)
+        with away(server):
+            gate.open()
+            job.pause(seconds)
+            assert job.status.outage is not None
+        job.wait(PATIENCE)
+        assert job.status.checkpoints.restarts == 1
+    finally:
+        gate.open()
+        job.close()
+    assert held(server, table) == ROWS
+
+
+@needs_postgres
+@pytest.mark.parametrize("location", [None, "saved"])
+def test_a_checkpoint_of_python_values_stays_where_a_job_gave_up(
+    server: str, table: str, location: str | None, tmp_path: Path
+) -> None:
+    def counted(t: Row, state: dict[str, int]) -> Row:
+        state["n"] = state.get("n", -1) + 1
+        return Row(state["n"], t.name)
+
+    def made(source: Any) -> rel.Topology:
+        topology = rel.Topology("kept")
+        keyed = topology.source("rows", source).map("keyed", lambda t: (0, *t), schema={"key": int, **FIELDS})
+        keyed.key_by("key").map("counted", counted, state=dict, schema=Row).sink("out", rel.postgres(server, table))
+        return topology
+
+    gate = testing.Gate()
+    place = None if location is None else tmp_path / location
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(place, every=0.2, outage_timeout=0.5))
+    job = rel.start(made(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)), config)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        checkpointed(job)
+        with away(server), pytest.raises(JobFailedError) as failed:
+            job.wait(PATIENCE)
+    finally:
+        gate.open()
+        job.close()
+    kept = re.search(r"The last checkpoint stays in (\S+): run the job again with restore=", failed.value.reason)
+    assert kept is not None
+    try:
+        rel.run(made(rel.rows(ROWS, schema=Row)), restore=kept[1])
+    finally:
+        shutil.rmtree(kept[1])
+    assert held(server, table) == ROWS
+
+
+@needs_postgres
+def test_without_checkpoints_an_outage_ends_the_job_and_it_says_what_to_do(server: str, table: str) -> None:
+    gate = testing.Gate()
+    job = rel.start(topology(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), rel.postgres(server, table)))
+    try:
+        assert gate.wait_reached(PATIENCE)
+        with away(server), pytest.raises(JobFailedError, match="Without checkpoints a job can't wait for it: give"):
+            gate.open()
+            job.wait(PATIENCE)
+    finally:
+        gate.open()
+        job.close()
 
 
 @needs_postgres

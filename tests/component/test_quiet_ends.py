@@ -1,4 +1,4 @@
-"""The command line ends quietly when its reader goes or by Ctrl-C, restores the latest, and its files are its owner's."""
+"""The command line ends quietly, restores the latest, and says what was saved; its journals are their owner's."""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ class MetricsPort:
         registry = CollectorRegistry()
         registry.register(_Collector(metrics, plan))
         try:
-            self._server = _Server(HOST if tls is None else tls.host, port, tls and server_context(tls))
+            self._server = _Server(
+                HOST if tls is None else tls.host, port, None if tls is None else server_context(tls)
+            )
         except OSError as error:
             raise ConfigError(
                 f"metrics_port={port} can't be opened: {error}", way_out="Give another one, or 0 for a free one"

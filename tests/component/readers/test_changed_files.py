@@ -99,8 +99,13 @@ def test_a_file_that_changes_fails_its_source(form: str, change: Callable[[str, 
         job.close()
     assert failed.value.operator == "rows"
     assert path.name in failed.value.reason
-    words = {truncated: "bytes and has 0 now", written_anew: "was written anew", removed: "was removed"}
-    assert words.get(change, "was replaced by another file") in failed.value.reason
+    words = {
+        "truncated": "bytes and has 0 now",
+        "written_anew": "was written anew",
+        "replaced": "was replaced by another file",
+        "removed": "was removed",
+    }
+    assert words[change.__name__] in failed.value.reason
     assert "while it was read" in failed.value.reason
 
 
