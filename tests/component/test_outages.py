@@ -224,9 +224,10 @@ def test_without_checkpoints_an_outage_ends_the_job_and_it_says_what_to_do(serve
     job = rel.start(topology(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), rel.postgres(server, table)))
     try:
         assert gate.wait_reached(PATIENCE)
-        with away(server), pytest.raises(JobFailedError, match="Without checkpoints a job can't wait for it: give"):
+        with away(server):
             gate.open()
-            job.wait(PATIENCE)
+            with pytest.raises(JobFailedError, match="Without checkpoints a job can't wait for it: give"):
+                job.wait(PATIENCE)
     finally:
         gate.open()
         job.close()
