@@ -78,22 +78,23 @@ class PageApp:
         from aiohttp import web
 
         app = web.Application(middlewares=[self._guarded()])
-        app.add_routes(
-            [
-                web.get("/", self._page),
-                web.get("/assets/{name}", self._asset),
-                web.get("/api/about", self._about),
-                web.get("/api/jobs", self._list),
-                web.get(PATH + "{rest:.*}", self._ray),
-                web.get("/api/jobs/{job}/story", self._told),
-                web.get("/api/jobs/{job}/graph", self._graph),
-                web.get("/api/jobs/{job}/frame", self._frame),
-                web.get("/api/jobs/{job}/events", self._events),
-                web.get("/api/jobs/{job}/series", self._series),
-                web.get("/api/jobs/{job}/stream", self._stream),
-                web.post("/api/jobs/{job}/actions", self._act),
-            ]
-        )
+        for view in ("", self._access.view):  # programs show a bearer, browsers a cookie of the second
+            app.add_routes(
+                [
+                    web.get(view + "/", self._page),
+                    web.get(view + "/assets/{name}", self._asset),
+                    web.get(view + "/api/about", self._about),
+                    web.get(view + "/api/jobs", self._list),
+                    web.get(view + PATH + "{rest:.*}", self._ray),
+                    web.get(view + "/api/jobs/{job}/story", self._told),
+                    web.get(view + "/api/jobs/{job}/graph", self._graph),
+                    web.get(view + "/api/jobs/{job}/frame", self._frame),
+                    web.get(view + "/api/jobs/{job}/events", self._events),
+                    web.get(view + "/api/jobs/{job}/series", self._series),
+                    web.get(view + "/api/jobs/{job}/stream", self._stream),
+                    web.post(view + "/api/jobs/{job}/actions", self._act),
+                ]
+            )
         return app
 
     async def start(self) -> None:
@@ -120,14 +121,15 @@ class PageApp:
         async def guarded(
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
-            answer = HTTPStatus.OK if request.path.startswith("/assets/") else self._access.answer(request)
+            path = request.path.removeprefix(self._access.view)
+            answer = HTTPStatus.OK if path.startswith("/assets/") else self._access.answer(request)
             if answer is not HTTPStatus.OK:
                 response: web.StreamResponse = web.Response(text=REFUSED, content_type="text/html", status=answer)
             else:
-                if request.transport is not None and not request.path.startswith("/assets/"):
+                if request.transport is not None and not path.startswith("/assets/"):
                     self._visitors.admit(request.transport)
                 response = await self._answered(request, handler)
-            if not response.prepared and not request.path.startswith(PATH):
+            if not response.prepared and not path.startswith(PATH):
                 response.headers.update(HEADERS)
             return response
 
@@ -154,10 +156,13 @@ class PageApp:
 
         if "token" not in request.query:
             return web.FileResponse(ASSETS / "index.html")
+        if not request.path.startswith(self._access.view):
+            there = f".{self._access.view}/?{request.query_string}"
+            return web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": there})
         response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": "./"})
         response.set_cookie(
-            self._access.cookie, self._access.token, httponly=True, samesite="Strict", secure=request.secure
-        )
+            self._access.cookie, self._access.token, httponly=True, samesite="Strict", secure=request.secure, path=""
+        )  # no path: the browser takes that of the page, which may have more in front, by a proxy
         return response
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:

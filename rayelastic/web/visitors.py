@@ -131,6 +131,7 @@ class _Visitor(asyncio.Protocol):
         self._connection = connection
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
+        self._begun = False  # that task
         self._deadline: asyncio.TimerHandle | None = None
 
     def begin(self, context: ssl.SSLContext | None) -> None:
@@ -150,11 +151,12 @@ class _Visitor(asyncio.Protocol):
             self._transport.abort()
         elif self._task is not None:
             self._task.cancel()
-            self._connection.close()  # a task that hasn't begun never ends
+            if not self._begun:  # the loop closes it otherwise, whose transport still uses its descriptor
+                self._connection.close()
         self._visitors.forget(self, self._transport)
 
     async def _connect(self, context: ssl.SSLContext | None) -> None:
-        loop = asyncio.get_running_loop()
+        self._begun, loop = True, asyncio.get_running_loop()
         handshake = None if context is None else DEADLINE
         with suppress(OSError):  # whoever connected has gone, or speaks no TLS
             try:
@@ -163,7 +165,6 @@ class _Visitor(asyncio.Protocol):
                 )
             finally:
                 if self._transport is None:
-                    self._connection.close()
                     self.stays()
                     self._visitors.forget(self, None)
 

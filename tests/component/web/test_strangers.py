@@ -10,7 +10,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -124,6 +126,45 @@ def test_what_is_no_request_is_answered_by_400(header: str | None, path: str) ->
             urllib.request.urlopen(request, timeout=TIMEOUT)
         assert refused.value.code == 400
     finally:
+        gate.open()
+        job.close()
+
+
+class Listening(BaseHTTPRequestHandler):
+    """A server of somebody else on this machine, which keeps what browsers send."""
+
+    cookies: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.cookies.append(self.headers.get("Cookie"))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_the_cookie_goes_to_no_other_port() -> None:
+    gate, topology = testing.Gate(), rel.Topology("watched")
+    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    job = start(topology, rel.JobConfig(web_port=0))
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    other = HTTPServer(("127.0.0.1", 0), Listening)
+    serving = threading.Thread(target=other.serve_forever, daemon=True)
+    serving.start()
+    try:
+        with browser.open(str(job.web_url), timeout=TIMEOUT) as answer:
+            assert b"<title>" in answer.read()
+            page = answer.url
+        with browser.open(f"{page}api/jobs", timeout=TIMEOUT) as answer:
+            assert b"watched" in answer.read()
+        for path in ("", "api/jobs"):
+            browser.open(f"http://127.0.0.1:{other.server_port}/{path}", timeout=TIMEOUT).close()
+        assert Listening.cookies == [None, None]
+    finally:
+        other.shutdown()
+        other.server_close()
+        serving.join()
         gate.open()
         job.close()
 
