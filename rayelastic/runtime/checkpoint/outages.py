@@ -15,7 +15,7 @@ from rayelastic.runtime.values.outage import Outage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rayelastic.runtime.values.status import Failure
+    from rayelastic.runtime.values.failure import Failure
 
 __all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "Outages", "without_checkpoints"]
 

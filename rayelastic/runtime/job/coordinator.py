@@ -376,10 +376,8 @@ class Coordinator:
 
     def _lose(self, failure: Failure) -> None:
         """Has the job go back to its last checkpoint, or fail if it has none to go back to."""
-        if self._safety is not None:
-            self._safety.lose(failure)
-        else:
-            self._life.fail(without_checkpoints(failure))
+        fail_or_recover = self._life.fail if self._safety is None else self._safety.lose
+        fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         """Notes that the job is over, and ends every processing element."""
