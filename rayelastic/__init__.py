@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rayelastic.compile.report import compile_report as compile_report
     from rayelastic.graph.edges.files import arrow as arrow
     from rayelastic.graph.edges.files import csv as csv
+    from rayelastic.graph.edges.files import json as json
     from rayelastic.graph.edges.files import parquet as parquet
-    from rayelastic.graph.edges.json_files import json as json
     from rayelastic.graph.edges.polled import polled as polled
     from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.sinks import call as call
@@ -89,14 +89,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "top_k",
         "weighted_mean",
     ),
-    "rayelastic.graph.edges.files": ("arrow", "csv", "parquet"),
+    "rayelastic.graph.edges.files": ("arrow", "csv", "json", "parquet"),
     "rayelastic.graph.operators.aligned": ("Aligned",),
     "rayelastic.graph.operators.patterns": ("Pattern",),
     "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),
-    "rayelastic.graph.edges.json_files": ("json",),
     "rayelastic.graph.records.forms": ("Json",),
     "rayelastic.graph.records.schema": ("Schema",),
     "rayelastic.graph.edges.polled": ("polled",),

@@ -1046,6 +1046,16 @@ class Scheduler:
         stays until then, whoever drops the scheduler.
         """
 
+def are_json_objects(lines: bytes, deepest: int) -> bool:
+    """
+    Whether lines are UTF-8 with an object each, nested no deeper than so many levels; False where that isn't sure.
+    """
+
+def has_long_whole_number(lines: bytes, names: str) -> bool:
+    """
+    Whether a field of one of these names, a line each, has a whole number of 16 digits or more; an empty line means items of lists.
+    """
+
 def symbols() -> dict[str, int]:
     """Engine services by name, with their addresses in this process."""
 

@@ -8,6 +8,7 @@ NB_MODULE(_native, module) {
   module.doc() =
       "Native scheduler, operators, links and the Arrow edge of rayelastic. Errors are ValueError and TypeError that name the operator.";
   python::bind_schema(module);
+  python::bind_json_lines(module);
   python::bind_keyed_state(module);
   python::bind_arrow(module);
   python::bind_tls(module);

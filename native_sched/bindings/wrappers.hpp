@@ -112,6 +112,7 @@ struct OperatorObject {
 };
 
 void bind_schema(nb::module_& module);
+void bind_json_lines(nb::module_& module);
 void bind_keyed_state(nb::module_& module);
 void bind_arrow(nb::module_& module);
 void bind_link(nb::module_& module);

@@ -18,7 +18,7 @@ from pyarrow import csv
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
-from rayelastic.graph.edges import json_files
+from rayelastic.graph.edges.formats import json_text
 from rayelastic.runtime.operators import sources
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
@@ -59,7 +59,7 @@ def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Store:
 def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "FEEDER_BYTES", 1 << 20)
     monkeypatch.setattr(sources, "BATCH_ROWS", 1000)
-    monkeypatch.setattr(json_files, "BLOCK_BYTES", 1 << 16)  # pyarrow reads several ahead
+    monkeypatch.setattr(json_text, "BLOCK_BYTES", 1 << 16)  # pyarrow reads several ahead
 
 
 def topology(source: Any, sink: Any) -> rel.Topology:

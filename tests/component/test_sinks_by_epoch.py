@@ -21,7 +21,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.files.file_formats import CsvFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder
 from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.json_batches import JsonFormat
+from rayelastic.runtime.files.json_format import JsonFormat
 from rayelastic.runtime.files.kept.kept_rows import KeptRows
 from rayelastic.runtime.files.outputs import Output, SinkContext
 from rayelastic.runtime.files.single_file import SingleFile

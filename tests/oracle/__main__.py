@@ -19,7 +19,7 @@ from tests.oracle.plants import PLANTS, plant
 from tests.oracle.pool import Pool
 from tests.oracle.report import Progress, described, say
 from tests.oracle.shrink import skeleton
-from tests.oracle.worker import Options, Result, compared
+from tests.oracle.worker import Options, Result, batch, compared, died, shrink
 
 FOLDER = Path(__file__).parents[2] / "build" / "oracle"
 STOPPED = 130  # what a shell gives for Ctrl-C
@@ -69,7 +69,8 @@ class Run:
 
     def __init__(self, options: Options, numbers: range, jobs: int, most: int, reasons: bool) -> None:
         self.options, self.numbers, self.most, self.reasons = options, numbers, most, reasons
-        self.pool, self.progress = Pool(jobs, options), Progress(len(numbers))
+        self.pool = Pool(jobs, options, batch, lambda number, said: died(number, options.seed, said), shrink)
+        self.progress = Progress(len(numbers))
         self.jobs = jobs
         self.found: list[tuple[Result, Difference]] = []
         self.told = 0

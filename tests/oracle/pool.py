@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle.compare import Difference
-from tests.oracle.generate import program
-from tests.oracle.worker import Options, Result, batch, left_alone, shrink
+from tests.oracle.alone import left_alone
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -37,10 +35,21 @@ class Pool:
     Args:
         jobs: how many at once.
         options: of the run.
+        batch: compares the programs of these numbers: sends a number before each, results, and None at the end.
+        died: the result of a program of whose worker this is said.
+        shrink: shrinks what it is given, and sends what it has found.
     """
 
-    def __init__(self, jobs: int, options: Options) -> None:
+    def __init__(
+        self,
+        jobs: int,
+        options: Any,
+        batch: Callable[..., None],
+        died: Callable[[int, str], Any],
+        shrink: Callable[..., None] | None = None,
+    ) -> None:
         self._jobs, self._options = jobs, options
+        self._batch, self._died, self._shrink = batch, died, shrink
         self._running: list[_Job] = []
 
     def _start(self, target: Callable[..., None], *arguments: Any, numbers: range = range(0)) -> None:
@@ -64,28 +73,26 @@ class Pool:
         job.process.join()
         return int(job.process.exitcode or 0)
 
-    def results(self, numbers: range, size: int) -> Iterator[Result]:
-        """What came of each program; those that failed at their second start come twice."""
+    def results(self, numbers: range, size: int) -> Iterator[Any]:
+        """What came of each program; some may come twice."""
         waiting = [numbers[at : at + size] for at in range(0, len(numbers), size)][::-1]
         while waiting or self._running:
             while waiting and len(self._running) < self._jobs:
                 mine = waiting.pop()
-                self._start(batch, mine, numbers=mine)
+                self._start(self._batch, mine, numbers=mine)
             for job, message in self._messages():
                 if isinstance(message, int):
                     job.at = message
-                elif isinstance(message, Result):
-                    yield message
                 elif message is None:
                     self._ended(job)
+                elif not isinstance(message, EOFError):
+                    yield message
                 else:
-                    status = self._ended(job)
-                    died = Difference("died", (), "", f"the process ended with {status}")
-                    yield Result(job.at, program(self._options.seed, job.at), "error", "", (died,))
+                    yield self._died(job.at, f"the process ended with {self._ended(job)}")
                     rest = job.numbers[job.numbers.index(job.at) + 1 if job.at in job.numbers else 1 :]
                     waiting += [rest] if rest else []
 
-    def shrunk(self, wanted: Callable[[], tuple[Result, Difference] | None]) -> Iterator[tuple[int, Any, Any]]:
+    def shrunk(self, wanted: Callable[[], tuple[Any, ...] | None]) -> Iterator[tuple[int, Any, Any]]:
         """Shrinks what `wanted` gives until it gives None: number, program and difference of each."""
         more = True
         while more or self._running:
@@ -94,7 +101,8 @@ class Pool:
                 if task is None:
                     more = False
                 else:
-                    self._start(shrink, *task)
+                    assert self._shrink is not None
+                    self._start(self._shrink, *task)
             for job, message in list(self._messages()) if self._running else ():
                 self._ended(job)
                 if not isinstance(message, EOFError):

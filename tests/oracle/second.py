@@ -11,8 +11,9 @@ import sys
 
 from rayelastic.compile.cache.code_cache import CodeCache
 from tests.component.compile.harness import built_shim, opened_shim
+from tests.oracle.alone import limited
 from tests.oracle.compare import Difference, rows_of
-from tests.oracle.worker import compared, limited
+from tests.oracle.worker import compared
 
 
 def main() -> None:

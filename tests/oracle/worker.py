@@ -22,6 +22,7 @@ from rayelastic.compile import Compiler
 from rayelastic.compile.cache.code_cache import CodeCache
 from rayelastic.errors import LaneError
 from tests.component.compile.harness import built_shim, opened_shim
+from tests.oracle.alone import limited
 from tests.oracle.compare import Comparison, Difference, request, rows_of
 from tests.oracle.generate import program as made_program
 from tests.oracle.known import known
@@ -68,19 +69,6 @@ class Result:
     lane: str
     reason: str = ""
     found: tuple[Difference, ...] = ()
-
-
-def limited(seconds: int) -> None:
-    """Ends the process when it has used so much of a processor, in machine code, too; 0: as it was."""
-    if seconds:
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-
-
-def left_alone() -> None:
-    """Ctrl-C is the parent's business, which ends its workers itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -209,3 +197,8 @@ def _second_of(program: Program, options: Options, shim: ctypes.CDLL) -> Differe
             return None
         found = second_start([(0, program)], options, Path(folder))
         return found[0][2] if found else None
+
+
+def died(number: int, seed: int, said: str) -> Result:
+    """The result of a program that its process died of."""
+    return Result(number, made_program(seed, number), "error", "", (Difference("died", (), "", said),))

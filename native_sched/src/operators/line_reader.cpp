@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 30;
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // as LONGEST_LINE of byte_streams.py
 
 // Where the last complete line of text[0, bytes) ends. A \r at the very end isn't the end yet: \n may follow.
 std::size_t end_of_lines(const char* text, std::size_t bytes) noexcept {
@@ -31,11 +31,13 @@ std::size_t end_of_lines(const char* text, std::size_t bytes) noexcept {
 }
 
 // How files of other kinds begin that are no text: gzip, bzip2, xz, zstd (with its skippable frames, too), lz4, compress, zip.
-// In a pattern '#' stands for a digit from 1, '%' for a byte from 0x50 to 0x5f.
+// And text of UTF-16 or UTF-32, which a byte order mark tells. In a pattern '#' stands for a digit from 1, '%' for a byte from 0x50
+// to 0x5f.
 constexpr std::array kPacked = {"\x1f\x8b"sv,      "BZh#1AY&SY"sv,       "BZh#\x17\x72\x45\x38\x50\x90"sv,
                                 "\xfd\x37zXZ\0"sv, "\x28\xb5\x2f\xfd"sv, "%*M\x18"sv,
                                 "\x04\"M\x18"sv,   "\x1f\x9d"sv,         "PK\x03\x04"sv,
-                                "PK\x05\x06"sv};
+                                "PK\x05\x06"sv,    "\xff\xfe"sv,         "\xfe\xff"sv,
+                                "\0\0\xfe\xff"sv};
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 enum class Begins : std::uint8_t { No, Perhaps, Yes };  // Perhaps: as far as it goes
@@ -142,10 +144,11 @@ void LineReader::fail(const std::string& what, int error) const {
   throw std::runtime_error(message);
 }
 
-bool LineReader::open_next() {
+bool LineReader::open_next(std::uint64_t lines) {
   if (next_path_ == files_.paths.size()) return false;
   const std::string& path = files_.paths[next_path_++];
   at_start_ = start_ == 0;
+  lines_before_ = at_start_ ? std::optional(lines) : std::nullopt;
   ends_ = std::exchange(start_, 0);
   if (files_.all_by_stream || path.find("://") != std::string::npos) {
     open_stream();
@@ -165,7 +168,7 @@ bool LineReader::open_next() {
 void LineReader::open_stream() {
   struct stat about{};
   if (file_ >= 0 && (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)))
-    fail("compressed bytes come out of a pipe: decompress them in front of it, such as by zcat,", 0);
+    fail("compressed bytes, or UTF-16, come out of a pipe: decode them in front of it, such as by zcat or iconv,", 0);
   if (!files_.open) fail("nobody knows how to open", 0);
   close_file();
   seekable_ = false;
@@ -245,9 +248,15 @@ ChunkRef LineReader::give(ChunkRef chunk, std::size_t bytes) {
   return repaired;
 }
 
-ChunkRef LineReader::next() {
+// Where the next line is in its file, in words.
+std::string LineReader::place_of(std::uint64_t lines) const {
+  if (lines_before_.has_value()) return "in line " + std::to_string(lines - *lines_before_ + 1);
+  return "behind byte " + std::to_string(ends_);
+}
+
+ChunkRef LineReader::next(std::uint64_t lines) {
   std::size_t wanted = chunk_bytes_;
-  while (file_ >= 0 || stream_ != nullptr || open_next()) {
+  while (file_ >= 0 || stream_ != nullptr || open_next(lines)) {
     wanted = std::max(wanted, 2 * carry_.size());
     ChunkRef chunk = Chunk::allocate(wanted);
     char* data = chunk->data();
@@ -268,7 +277,7 @@ ChunkRef LineReader::next() {
       close_file();
       end = filled;
     }
-    if (end == 0 && filled > kLongestLine) fail("a line of more than 1 GiB in text file", 0);
+    if (end == 0 && filled > kLongestLine) fail("more than 64 MiB without a line end " + place_of(lines) + " of text file", 0);
     rest_ = chunk;
     carry_ = {data + end, filled - end};
     if (end > 0) {

@@ -47,9 +47,9 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // The next chunk of whole lines, as valid UTF-8, whose text is text(); empty at the end or when interrupted. Throws
-  // std::runtime_error naming a file that can't be read, has shrunk or changed since reading began, or has a line of 1 GiB. A byte order mark in front of a file is left out.
-  [[nodiscard]] ChunkRef next();
+  // The next chunk of whole lines, behind so many of them, as valid UTF-8, whose text is text(); empty at the end or when interrupted. Throws
+  // std::runtime_error naming a file that can't be read, has shrunk or changed since, or has a line of 64 MiB. A byte order mark is left out.
+  [[nodiscard]] ChunkRef next(std::uint64_t lines);
   [[nodiscard]] std::string_view text() const noexcept { return text_; }  // of the last chunk; \r\n never split
   // How many of its lines had bytes that aren't UTF-8.
   [[nodiscard]] std::int64_t repaired() const noexcept { return repaired_; }
@@ -64,7 +64,8 @@ class LineReader {
   void interrupt() noexcept;  // from any thread
 
  private:
-  [[nodiscard]] bool open_next();
+  [[nodiscard]] bool open_next(std::uint64_t lines);
+  [[nodiscard]] std::string place_of(std::uint64_t lines) const;
   void open_stream();
   [[nodiscard]] std::optional<std::size_t> begun(char* data, std::size_t filled, bool ended);
   void check(const FileIdentity& before) const;
@@ -82,6 +83,7 @@ class LineReader {
   std::uint64_t begins_ = 0;                   // of the last chunk's text: where in its file
   std::uint64_t ends_ = 0;                     // and where it ends
   std::uint64_t start_ = 0;                    // where to begin in the next file
+  std::optional<std::uint64_t> lines_before_;  // the file, if it is read from its start
   bool seekable_ = false;                      // the file
   FileIdentity identity_;                      // of it
   std::vector<FileIdentity> at_start_of_all_;  // of all files, when the source was made

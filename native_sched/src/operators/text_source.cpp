@@ -44,7 +44,7 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
   auto& source = *static_cast<TextSource*>(state);
   if (source.at == source.end) {
     try {
-      source.chunk = source.reader.next();
+      source.chunk = source.reader.next(source.lines);
     } catch (const std::runtime_error& problem) {
       context->fail(problem.what());
       return REL_FAILED(0);

@@ -74,10 +74,10 @@ std::string problem_after(const std::function<void(const std::filesystem::path&)
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.file("t", std::string(40'000, 'a') + "\n" + std::string(40'000, 'b') + "\n");
   LineReader reader({.paths = {path.string()}}, 1024);
-  CHECK(static_cast<bool>(reader.next()));
+  CHECK(static_cast<bool>(reader.next(0)));
   change(path);
   try {
-    while (reader.next());
+    while (reader.next(0));
   } catch (const std::runtime_error& problem) {
     return problem.what();
   }
@@ -103,9 +103,9 @@ TEST(so_does_one_that_is_not_open_yet) {
   const TemporaryFolder folder;
   const std::vector<std::string> paths = {folder.file("a", "first\n"), folder.file("b", "second\nthird\n")};
   LineReader reader({.paths = paths}, 1024);
-  CHECK(static_cast<bool>(reader.next()));
+  CHECK(static_cast<bool>(reader.next(0)));
   std::filesystem::resize_file(paths[1], 7);
-  CHECK_THROWS((void)reader.next(), std::runtime_error);
+  CHECK_THROWS((void)reader.next(0), std::runtime_error);
 }
 
 TEST(lines_end_as_in_python) {

@@ -1,4 +1,4 @@
-"""CSV, Parquet and Arrow: the same description serves as a source or as a sink, by where it is given."""
+"""CSV, JSON, Parquet and Arrow: the same description serves as a source or as a sink, by where it is given."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rayelastic.graph.edges.csv_files import CsvForm, CsvSource, check_form, csv_source
-from rayelastic.graph.edges.parquet_files import ParquetSource, is_hidden, parquet_source
+from rayelastic.graph.edges.formats.byte_streams import check_encoding
+from rayelastic.graph.edges.formats.columns import Columns
+from rayelastic.graph.edges.formats.csv_files import CsvForm, CsvSource, check_form, csv_source
+from rayelastic.graph.edges.formats.json_files import JsonSource, json_source
+from rayelastic.graph.edges.formats.parquet_files import ParquetSource, is_hidden, parquet_source
 from rayelastic.graph.edges.paths import Paths, expanded, found_files, single
-from rayelastic.graph.edges.sinks import ArrowSink, CsvSink, ParquetSink
+from rayelastic.graph.edges.sinks import ArrowSink, CsvSink, JsonSink, ParquetSink
 from rayelastic.graph.edges.sources import ArrowSource, arrow_source
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError, on_error_of
 from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
 
-__all__ = ["CsvFiles", "CsvSource", "ParquetFiles", "ParquetSource", "arrow", "csv", "parquet"]
+__all__ = [
+    "CsvFiles",
+    "CsvSource",
+    "JsonFiles",
+    "JsonSource",
+    "ParquetFiles",
+    "ParquetSource",
+    "arrow",
+    "csv",
+    "json",
+    "parquet",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +56,41 @@ class CsvFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonFiles:
+    """What `json` returns: a source or a sink, by where it stands."""
+
+    paths: Paths
+    schema: Schema | None
+    columns: object
+    types: Mapping[str, object]
+    encoding: str | None
+    on_bad_row: object
+
+    def as_source(self, operator: str) -> SourceDescription:
+        """Look the files up, and infer the schema of the first where none was declared."""
+        check_encoding(self.encoding, operator)
+        policy = on_error_of(self.on_bad_row, "on_bad_row")
+        paths = expanded(self.paths, operator, directories=False)
+        return json_source(paths, self.schema, self.columns, self.types, self.encoding, policy, operator)
+
+    def as_sink(self, operator: str) -> SinkDescription:
+        """Take the path as that of a sink."""
+        return JsonSink(single(self.paths, operator, "json"))
+
+
+@dataclass(frozen=True, slots=True)
 class ParquetFiles:
     """What `parquet` gives: a source or a sink, by where it stands."""
 
     paths: Paths
     schema: Schema | None
+    columns: object = None
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up and read their schema."""
         found = found_files(self.paths, operator, directories=True)
         data = [(path, root) for path, root in found if not is_hidden(path, root)]
-        return parquet_source(data or found, self.schema, operator)
+        return parquet_source(data or found, self.schema, self.columns, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
@@ -65,28 +103,35 @@ def csv(
     *,
     delimiter: str = ",",
     quote: str | None = '"',
-    columns: Iterable[str] | Mapping[str, str] | None = None,
+    escape: str | None = None,
+    header: bool | Iterable[str] = True,
+    columns: Columns = None,
     types: Mapping[str, object] | None = None,
     nulls: Iterable[str] = ("",),
     encoding: str | None = None,
     comment: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
 ) -> CsvFiles:
-    """Read or write CSV with a header line.
+    """Read or write CSV.
 
     An empty field that isn't quoted is None, or an empty text where `str` is declared without None. What is inferred
     never changes a value: digits with leading zeros are text, a whole number that neither 64 bits nor a float hold is
-    refused.
+    rejected. Without `schema=` and `columns=` a column that the first file doesn't have fails the job.
 
     Args:
         paths: as a source a file, a glob, a URI or several, compressed or not; as a sink one path or URI.
         schema: of a source; by default what the first rows of the first file look like, all fields nullable.
         delimiter: one character.
         quote: one character around fields that have delimiters, quotes or line ends in them; None: there is none.
+        escape: one character in front of a quote, delimiter or line end that stands for itself, as Spark and MySQL
+            write it; None: there is none. Quotes that are doubled are read with and without it.
+        header: whether the first row names the columns; or their names, where the first row is data. With False they
+            are called as the fields of `schema=`, or `f0`, `f1` and so on.
         columns: those to read, or {column: field} to rename them; by default all.
         types: {field: type} instead of what would be inferred.
         nulls: what stands for None where it isn't quoted.
-        encoding: of the files, such as 'latin-1'; by default UTF-8.
+        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
+            so.
         comment: lines that start with this are left out.
         on_bad_row: what happens to a row that has too few or too many fields, or a value that isn't of its type. 'fail'
             ends the job with the row's number, 'skip' leaves the row out, 'divert' sends it to the stream `.errors` of
@@ -96,11 +141,69 @@ def csv(
         SourceError: when the source is declared: no such file, not readable as CSV, or not of the encoding.
         SchemaError: the schema or columns= name a column that the file doesn't have, or a name that no field can have.
     """
-    form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls))
+    names = None if header is True else () if header is False else tuple(header)
+    form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls), escape, names)
     return CsvFiles(paths, None if schema is None else Schema.of(schema), form, columns, types or {}, on_bad_row)
 
 
-def parquet(paths: Paths, schema: object = None) -> ParquetFiles:
+def json(
+    paths: Paths,
+    schema: object = None,
+    *,
+    columns: Columns = None,
+    types: Mapping[str, object] | None = None,
+    encoding: str | None = None,
+    on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
+) -> JsonFiles:
+    """Read or write files with one JSON object a line (NDJSON, JSON Lines).
+
+    Declared times and dates are texts as ISO 8601 has them, decimals numbers or texts that are numbers, members of
+    enums as Arrow has them; a number is read as `str` as it is written. A sink writes classes as objects, maps with
+    texts as keys as objects and others as lists of pairs, UUIDs as texts, and a NaN as NaN, as Python's json does.
+
+    What is inferred never changes a value: texts stay texts, and a whole number that neither 64 bits nor a float hold
+    is rejected. Without `schema=` and `columns=` a field that the first megabyte of the first file doesn't have is an
+    error of its row.
+
+    Args:
+        paths: a file, a glob, a URI or several, compressed or not; of a sink a file, or a folder where it has no
+            suffix.
+        schema: NamedTuple classes for objects, `list[X]` for lists, `rel.Json` for any value; a field that an object
+            doesn't have is None, one that isn't declared is left out. By default what the first megabyte of the first
+            file looks like, all fields nullable.
+        columns: the fields to read, or {name in the file: field} to rename them; by default all.
+        types: {field: type} instead of what would be inferred.
+        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
+            so.
+        on_bad_row: what happens to a line that isn't one JSON object, is nested deeper than 60 levels, or has a value
+            that isn't of its type; as of ``csv``.
+
+    Raises:
+        SourceError: when the source is declared: no such file, or not readable as JSON.
+        SinkError: when the sink is declared: it can't be written there, or a field is bytes, a duration or an object.
+        SchemaError: the schema has a type that JSON doesn't have, the values of a field are of several types, or a name
+            is one that no field can have.
+
+    >>> import tempfile, pathlib
+    >>> import rayelastic as rel
+    >>> file = tempfile.NamedTemporaryFile(suffix=".jsonl")
+    >>> _ = pathlib.Path(file.name).write_text('{"@tags": ["a", "b"], "n": 3}')
+    >>> topology = rel.Topology("events")
+    >>> source = rel.json(file.name, columns={"@tags": "tags", "n": "n"}, types={"tags": list[str]})
+    >>> events = topology.source("events", source)
+    >>> events.map("tags", lambda t: (len(t.tags), t.tags[0]), lane="compiled").sink("out", rel.list())
+    <sink out>
+    >>> _ = events.sink("copy", rel.json(file.name + ".copy.jsonl"))
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [(2, 'a')]
+    >>> print(pathlib.Path(file.name + ".copy.jsonl").read_text().strip())
+    {"tags": ["a", "b"], "n": 3}
+    """
+    declared = None if schema is None else Schema.of(schema)
+    return JsonFiles(paths, declared, columns, types or {}, encoding, on_bad_row)
+
+
+def parquet(paths: Paths, schema: object = None, *, columns: Columns = None) -> ParquetFiles:
     """Read or write Parquet.
 
     Args:
@@ -108,23 +211,25 @@ def parquet(paths: Paths, schema: object = None) -> ParquetFiles:
             such as `s3://bucket/folder`, or several; as a sink one path or URI. Folders called `name=value` below the
             directory or in the glob are a column.
         schema: of a source; by default that of the files. Categories (dictionaries) are decoded.
+        columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as Parquet.
-        SchemaError: the schema names a column that a file doesn't have, files have different columns and none were
-            declared, or there is a column that records can't hold.
+        SchemaError: the schema or columns= name a column that a file doesn't have, files have different columns and
+            none were declared, or there is a column that records can't hold.
     """
-    return ParquetFiles(paths, None if schema is None else Schema.of(schema))
+    return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns)
 
 
-def arrow(table: Any = None, schema: object = None) -> ArrowSource | ArrowSink:
+def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) -> ArrowSource | ArrowSink:
     """With a table: a source of its rows. Without: a sink that collects the stream into a pyarrow.Table.
 
     Args:
         table: pyarrow.Table, pyarrow.RecordBatch or pandas DataFrame.
         schema: to cast the columns to; by default the table's own.
+        columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
 
     Raises:
         SchemaError: the schema doesn't match the table, or the table has a column that records can't hold.
     """
-    return ArrowSink() if table is None else arrow_source(table, schema)
+    return ArrowSink() if table is None else arrow_source(table, schema, columns)

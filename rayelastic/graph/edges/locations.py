@@ -300,7 +300,7 @@ def reading(path: str, how: Callable[[], str], way_out: str, operator: str | Non
     except LocationError as error:
         kind = SourceLostError if error.is_outage else SourceError
         raise kind(error.problem, operator=operator, way_out=error.way_out) from error
-    except (ArrowException, ValueError, OSError) as error:
+    except (ArrowException, ValueError, NotImplementedError, OSError) as error:
         problem = f"{shown_location(path)!r} can't be read {how()}: {error}"
         kind = SourceLostError if may_return(error, path) else SourceError
         raise kind(problem, operator=operator, way_out=way_out) from error

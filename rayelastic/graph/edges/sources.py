@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
-import io
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.errors import SchemaError, SourceError
-from rayelastic.graph.edges.parquet_files import decoded
+from rayelastic.graph.edges.formats.byte_streams import check_encoding
+from rayelastic.graph.edges.formats.casts import cast_table, decoded
+from rayelastic.graph.edges.formats.columns import Columns, chosen_columns, renamed
 from rayelastic.graph.edges.paths import Paths, expanded
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
@@ -80,25 +81,13 @@ def text(paths: Paths, *, encoding: str | None = None) -> Text:
     Args:
         paths: a file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
         encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
-            become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics).
+            become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics). Files that begin
+            with a byte order mark of UTF-16 or UTF-32 are decoded.
 
     Raises:
         SourceError: when the source is declared, if nothing is there, or there is no such encoding.
     """
     return Text(paths, Schema.of({"line": str}, name="Line"), encoding)
-
-
-def check_encoding(encoding: object, operator: str) -> None:
-    """Raise SourceError if there is no such encoding of text."""
-    try:
-        if encoding is not None:
-            io.TextIOWrapper(io.BytesIO(), encoding)  # type: ignore[arg-type]
-    except (LookupError, TypeError, ValueError):
-        raise SourceError(
-            f"there is no encoding {shown(encoding)}",
-            operator=operator,
-            way_out="Give one that Python knows, such as 'latin-1' or 'utf-16'",
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,57 +107,63 @@ class ArrowSource:
         """Do nothing: the table is at hand."""
 
 
-def arrow_source(table: Any, schema: object = None) -> ArrowSource:
+def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> ArrowSource:
     """Describe a pyarrow.Table, RecordBatch, or pandas DataFrame as a source; see ``arrow``."""
     import pyarrow as pa
 
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     elif type(table).__module__.partition(".")[0] == "pandas":
-        table = pa.Table.from_pandas(table, preserve_index=False)
+        table = _of_frame(table)
     elif not isinstance(table, pa.Table):
         raise SchemaError(
             f"rel.arrow can't take a {type(table).__name__}",
             way_out="Give a pyarrow.Table, a pyarrow.RecordBatch or a pandas DataFrame",
         )
-    table, declared = matched(table, schema)
+    table, declared = matched(table, schema, columns)
     return ArrowSource(table, declared)
 
 
-def matched(table: Any, schema: object) -> tuple[Any, Schema]:
+def _of_frame(frame: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (ValueError, TypeError) as error:
+        raise SchemaError(
+            f"the DataFrame has a column that Arrow can't hold: {error}",
+            way_out="Give the column values of one type, or leave it out: frame.drop(columns=...)",
+        ) from error
+
+
+def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, Schema]:
     """Find the schema of an Arrow table, or cast the table to the declared one.
+
+    Args:
+        table: a pyarrow.Table.
+        schema: the user's; None: that of the table.
+        columns: of the table: a list of those to read, or {column: field}; None: all of them, or those of the schema.
 
     Raises:
         SchemaError: the declared schema doesn't match the table, naming the first field that differs.
     """
+    declared = None if schema is None else Schema.of(schema)
+    table = renamed(table, chosen_columns(columns, declared, table.schema.names, "", None))
     plain = decoded(table.schema)
-    if schema is None:
-        return table.cast(plain) if plain != table.schema else table, Schema.of(plain)
-    declared = Schema.of(schema)
+    if declared is None:
+        return cast_table(table, plain), Schema.of(plain)
     for f in declared.fields:
-        if f.name not in table.schema.names:
-            raise SchemaError(
-                f"{declared.name} declares '{f.name}', which the table doesn't have",
-                way_out=f"Its columns are {', '.join(table.schema.names)}",
-            )
         if not f.nullable and table.column(f.name).null_count:
             raise SchemaError(
                 f"column '{f.name}' has nulls, but {declared.name} declares it without",
                 way_out=f"Declare it '{f.name}: {f.type.python_type.__name__} | None', or drop the rows",
             )
     try:
-        return _cast(table.select(builtins.list(declared.names)), declared.to_arrow()), declared
-    except (ValueError, TypeError) as error:  # pyarrow's ArrowInvalid and ArrowNotImplementedError are of these or of
+        return cast_table(table, declared.to_arrow()), declared
+    except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's are of these
         raise SchemaError(
             f"the table doesn't match {declared}: {error}", way_out="Declare the columns' types"
         ) from error
-
-
-def _cast(table: Any, wanted: Any) -> Any:
-    """The table with the columns of a schema; those that are such already stay as they are."""
-    columns = zip(table.columns, wanted.types, strict=True)
-    made = [column if column.type == kind else column.cast(kind) for column, kind in columns]
-    return type(table).from_arrays(made, schema=wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rayelastic.graph.edges.formats.casts import cast_table
+
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
 
@@ -69,12 +71,15 @@ class CsvFormat:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema.to_arrow()
+        self._written = _written(self._schema)
 
     def begin(self, file: Any) -> Any:
         """Returns a writer, which has written the header."""
         from pyarrow.csv import CSVWriter
 
-        return CSVWriter(file, self._schema)
+        writer = CSVWriter(file, self._written)
+        is_same = self._written == self._schema and not _has_blank_lines(self._schema)
+        return writer if is_same else _Casting(writer, self._written)
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
         """Copies bytes, without the header."""
@@ -85,6 +90,46 @@ class CsvFormat:
         while start < end and (piece := before.read(min(COPY_BYTES, end - start))):
             file.write(piece)
             start += len(piece)
+
+
+def _written(schema: Any) -> Any:
+    """How fields are written: times with a zone in UTC, as CSV has no seconds of an offset; see _Casting."""
+    import pyarrow as pa
+
+    if _has_blank_lines(schema):
+        return pa.schema([schema.field(0).with_type(pa.string())])
+    zoned = (pa.types.is_timestamp(kind) and kind.tz is not None for kind in schema.types)
+    return pa.schema(
+        [f.with_type(pa.timestamp(f.type.unit, "UTC")) if z else f for f, z in zip(schema, zoned, strict=True)]
+    )
+
+
+def _has_blank_lines(schema: Any) -> bool:
+    """Whether pyarrow would write a blank line for a row."""
+    return len(schema) == 1 and bool(schema.field(0).nullable)
+
+
+class _Casting:
+    """Writes batches of other types; None of a single column as a quoted empty text: a blank line is no row.
+
+    Args:
+        writer: pyarrow's.
+        schema: of what it writes.
+    """
+
+    def __init__(self, writer: Any, schema: Any) -> None:
+        self._writer, self._schema = writer, schema
+
+    def write_batch(self, batch: Any) -> None:
+        """Writes the rows."""
+        made = cast_table(batch, self._schema)
+        if made.num_columns == 1:
+            made = type(batch).from_arrays([made.column(0).fill_null("")], schema=self._schema)
+        self._writer.write_batch(made)
+
+    def close(self) -> None:
+        """Closes the writer."""
+        self._writer.close()
 
 
 def _end_of(file: Any, rows: int) -> int:

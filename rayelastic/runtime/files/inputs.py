@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rayelastic.errors import StateError
-from rayelastic.graph.edges.csv_files import BadRows, CsvSource
-from rayelastic.graph.edges.json_files import JsonSource
+from rayelastic.graph.edges.formats.bad_rows import BadRows
+from rayelastic.graph.edges.formats.csv_files import CsvSource
+from rayelastic.graph.edges.formats.json_files import JsonSource
+from rayelastic.graph.edges.formats.parquet_files import ParquetSource
 from rayelastic.graph.edges.locations import file_system, local_path
-from rayelastic.graph.edges.parquet_files import ParquetSource
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
@@ -35,7 +36,7 @@ EDGE_ROWS = 100  # the same of rows in memory
 KINDS = {
     TextSource: "text files",
     CsvSource: "CSV files",
-    BadRows: "bad rows of CSV files",
+    BadRows: "bad rows of files",
     JsonSource: "JSON files",
     ParquetSource: "Parquet files",
     ArrowSource: "an Arrow table",

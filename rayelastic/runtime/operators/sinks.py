@@ -23,7 +23,7 @@ from rayelastic.graph.edges.sinks import (
 from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder
 from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.json_batches import JsonFormat
+from rayelastic.runtime.files.json_format import JsonFormat
 from rayelastic.runtime.files.kept.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext

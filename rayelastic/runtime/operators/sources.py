@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
-from rayelastic.graph.edges.byte_streams import Content, content_of
-from rayelastic.graph.edges.csv_files import BadRows, CsvSource
-from rayelastic.graph.edges.json_files import JsonSource
+from rayelastic.graph.edges.formats.bad_rows import BadRows
+from rayelastic.graph.edges.formats.byte_streams import Content, content_of
+from rayelastic.graph.edges.formats.csv_files import CsvSource
+from rayelastic.graph.edges.formats.json_files import JsonSource
+from rayelastic.graph.edges.formats.parquet_files import ParquetSource
 from rayelastic.graph.edges.locations import FileIdentity, identities, is_uri
-from rayelastic.graph.edges.parquet_files import ParquetSource
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
@@ -32,13 +33,13 @@ from rayelastic.graph.edges.sources import (
     SequenceSource,
     TextSource,
 )
-from rayelastic.runtime.files.csv_batches import Files, LeftOut, bad_row_batches, good_row_batches
 from rayelastic.runtime.files.inputs import Input, Place
-from rayelastic.runtime.files.json_batches import json_batches
-from rayelastic.runtime.files.parquet_batches import parquet_batches, parquet_rows
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.polling.poller import Poller
+from rayelastic.runtime.readers.bad_rows import Files, LeftOut
+from rayelastic.runtime.readers.parquet_batches import parquet_batches, parquet_rows
+from rayelastic.runtime.readers.row_files import bad_row_batches, good_row_batches
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ def _files_of(spec: OperatorSpec) -> dict[str, FileIdentity]:
     match spec.body:
         case TextSource(paths=paths) | CsvSource(paths=paths) | JsonSource(paths=paths) | ParquetSource(paths=paths):
             return identities(paths)
-        case BadRows(of=CsvSource(paths=paths)):
-            return identities(paths)
+        case BadRows(of=files):
+            return identities(files.paths)
     return {}
 
 
@@ -173,10 +174,8 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
                 lambda start: parquet_batches(body, BATCH_ROWS, start),
                 lambda position: min(position, parquet_rows(body, position)),
             )
-        case JsonSource():
-            return _batch_source(spec, lambda _: json_batches(body))
-        case CsvSource():
-            return _csv_source(spec, body)
+        case JsonSource() | CsvSource():
+            return _row_files_source(spec, body)
         case BadRows():
             return _batch_source(spec, lambda _: bad_row_batches(body))
         case PolledSource():
@@ -196,15 +195,15 @@ def seconds_to_go_on(spec: OperatorSpec) -> float:
 
     Returns:
         Seconds: 0 of one that can seek; of local files that are read from their start as long as that takes for the
-        largest (CSV) or all (JSON), pessimistically; infinity of one that has to give again what was given.
+        largest of CSV or JSON, pessimistically; infinity of one that has to give again what was given.
     """
     match spec.body:
         case TextSource() | SequenceSource() | RowsSource() | GenerateSource() | ArrowSource() | ParquetSource():
             return 0.0
-        case CsvSource(paths=paths):
+        case CsvSource(paths=paths) | JsonSource(paths=paths):
             return max(map(_bytes_of, paths), default=0.0) / READ_RATE
-        case JsonSource(paths=paths) | BadRows(of=CsvSource(paths=paths)):
-            return sum(map(_bytes_of, paths)) / READ_RATE
+        case BadRows(of=source):
+            return sum(map(_bytes_of, source.paths)) / READ_RATE
     return math.inf
 
 
@@ -371,7 +370,7 @@ def _batch_source(
     return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek, problem=problem)
 
 
-def _csv_source(spec: OperatorSpec, body: CsvSource) -> SourceOperator:
+def _row_files_source(spec: OperatorSpec, body: CsvSource | JsonSource) -> SourceOperator:
     left_out, files, before = LeftOut(), Files(len(body.paths)), 0
 
     def seek(position: int, saved: Input | None) -> int:

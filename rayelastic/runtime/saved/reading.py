@@ -32,7 +32,7 @@ TUPLES = {
 
 
 class SavedStates(Mapping[str, "pa.Table"]):
-    """The state of each operator in a snapshot, read when it is asked for.
+    """The state of each operator in a snapshot that can be shown as a table, read when it is asked for.
 
     Args:
         snapshot: where it is.
@@ -80,10 +80,13 @@ class SavedStates(Mapping[str, "pa.Table"]):
             ) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.forms)
+        return (operator for operator in self.forms if operator in self._manifest.shapes)
+
+    def __contains__(self, operator: object) -> bool:
+        return operator in set(self)
 
     def __len__(self) -> int:
-        return len(self.forms)
+        return sum(1 for _ in self)
 
     def __repr__(self) -> str:
         where = shown_location(self.location)

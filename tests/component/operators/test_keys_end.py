@@ -15,7 +15,17 @@ from rayelastic.graph.fluent.joining import JoinMethods
 from rayelastic.graph.fluent.keyed import KeyedMethods
 from rayelastic.graph.fluent.windowed import WindowedStream
 from rayelastic.graph.spec.operator_spec import StateKind
-from tests.component.operators.keys_once import ALIVE, LIVES, OPERATORS, SCHEMA, WITHOUT_END, Count, Forgets, Row, row_of
+from tests.component.operators.keys_once import (
+    ALIVE,
+    LIVES,
+    OPERATORS,
+    SCHEMA,
+    WITHOUT_END,
+    Count,
+    Forgets,
+    Row,
+    row_of,
+)
 from tests.component.rescaling import flows
 
 pytestmark = pytest.mark.edges

@@ -17,9 +17,9 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
-from rayelastic.graph.edges import json_files
-from rayelastic.runtime.files import csv_batches
+from rayelastic.graph.edges.formats import json_text
 from rayelastic.runtime.operators import sources
+from rayelastic.runtime.readers import csv_batches
 
 pytestmark = pytest.mark.edges
 
@@ -32,7 +32,7 @@ FORMS = ["text", "text.gz", "csv", "json", "parquet"]
 def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "FEEDER_BYTES", 1 << 18)
     monkeypatch.setattr(sources, "BATCH_ROWS", 500)
-    monkeypatch.setattr(json_files, "BLOCK_BYTES", 1 << 16)  # pyarrow reads several ahead
+    monkeypatch.setattr(json_text, "BLOCK_BYTES", 1 << 16)  # pyarrow reads several ahead
     monkeypatch.setattr(csv_batches, "BLOCK_BYTES", 1 << 16)
 
 

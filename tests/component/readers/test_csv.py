@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rayelastic as rel
 from rayelastic.errors import DeclarationError
-from rayelastic.graph.edges import csv_files
+from rayelastic.graph.edges.formats import csv_files, csv_text
 from tests.component.readers.reading import refused, rows
 
 Read = Callable[..., Any]
@@ -57,6 +58,17 @@ RIGHT: dict[str, tuple[str | bytes, dict[str, Any], list[tuple[Any, ...]]]] = {
     "what stands for None": ('t,n\nNA,-\n"NA",1\n', {"nulls": ["NA", "-"]}, [(None, None), ("NA", 1)]),
     "latin-1": ("t\ncafé\n".encode("latin-1"), {"encoding": "latin-1"}, [("café",)]),
     "utf-16": ("t\ncafé\n".encode("utf-16"), {"encoding": "utf-16"}, [("café",)]),
+    "utf-16, told by its byte order mark": ("t\ncafé\n".encode("utf-16"), {}, [("café",)]),
+    "utf-32, told by its byte order mark": ("t\ncafé\n".encode("utf-32"), {}, [("café",)]),
+    "a byte order mark, encoding told": (b"\xef\xbb\xbft\na\n", {"encoding": "utf-8"}, [("a",)]),
+    "no header": ("5.1,3.5,setosa\n4.9,3.0,virginica\n", {"header": False}, [(5.1, 3.5, "setosa"), (4.9, 3.0, "virginica")]),
+    "no header, some columns": ("5.1,x\n4.9,y\n", {"header": False, "columns": {"f1": "kind"}}, [("x",), ("y",)]),
+    "no header, declared": ("5.1,x\n4.9,y\n", {"header": False, "schema": {"size": float, "kind": str}}, [(5.1, "x"), (4.9, "y")]),
+    "no header, names": ("5.1,x\n4.9,y\n", {"header": ["order id", "kind"], "columns": {"order id": "size"}}, [(5.1,), (4.9,)]),
+    "escaped quotes": ('t,n\n"say \\"hi\\", ""you""",1\nb\\,c,2\n', {"escape": "\\"}, [('say "hi", "you"', 1), ("b,c", 2)]),
+    "escaped quotes, comments": ('# "\nt,n\n"a\\"\n# b",1\n# c\n', {"escape": "\\", "comment": "#"}, [('a"\n# b', 1)]),
+    "a column of nulls": ("a,n\nx,\ny,\n", {}, [("x", None), ("y", None)]),
+    "hexadecimal digits": ("n\n0x1F\n0x00\n", {}, [("0x1F",), ("0x00",)]),
     "bytes, declared": (b"t\n\xe9\n", {"types": {"t": bytes}}, [(b"\xe9",)]),
     "a byte order mark": (b"\xef\xbb\xbft\na\n", {}, [("a",)]),
     "compressed": (gzip.compress(b"t\na\n") + gzip.compress(b"b\n"), {}, [("a",), ("b",)]),
@@ -101,7 +113,6 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "latin-1, inferred": ("t\na\ncafé\n".encode("latin-1"), {}, "column 't' isn't UTF-8: b'caf\\xe9' is value 2 of it. Give its encoding=, such as 'latin-1'"),
     "latin-1, declared": ("t\na\ncafé\n".encode("latin-1"), {"schema": {"t": str}}, "row 3: b'caf\\xe9' of column 't' isn't UTF-8. Give its encoding="),
     "latin-1 in the header": ("café\na\n".encode("latin-1"), {}, "the header of"),
-    "utf-16, not told": ("t\na\n".encode("utf-16"), {}, "isn't UTF-8. Give its encoding="),
     "not of the encoding": (b"t\n\xe9\n", {"encoding": "ascii"}, "isn't ascii: b'\\xe9' at byte 2 of its content"),
     "too many fields": ("a,b\n1,2\n3,4,5\n", {}, "row 3: it has 3 fields, not 2: '3,4,5'. Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"),
     "too few fields": ("a,b\n1,2\n\n3\n", {}, "row 3: it has 1 fields, not 2: '3'"),
@@ -111,8 +122,18 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "such a quote in another column": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {}, "a quote that opens in row 3 is never closed"),
     "such a quote in a column that isn't read": ('a,b\n1,"x\n2,y\n', {"columns": ["a"]}, "the quote in front of the last field of row 2 is never closed"),
     "such a quote, though bad rows are skipped": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {"on_bad_row": "skip"}, "a quote that opens in row 3 is never closed"),
-    "an empty file": ("", {}, "can't be read as CSV: it is empty. It needs a header line"),
+    "an empty file": ("", {}, "can't be read as CSV: it is empty. Leave it out"),
     "two columns of a name": ("a,a\n1,2\n", {}, "has 2 columns called 'a'. Rename them in the file, or leave them out with columns="),
+    "beyond all floats, inferred": ("x\n1.5\n1e400\n", {}, "column 'x' has 1e400, which neither 64-bit integers nor floats hold"),
+    "beyond all floats, late": ("x\n" + "1.5\n" * 300_000 + "1e400\n", {}, "row 300,002: '1e400' doesn't fit the float64"),
+    "beyond all floats, declared": ("x\n1.5\n-1e400\n", {"types": {"x": float}}, "row 3: '-1e400' doesn't fit the float64"),
+    "beyond short floats": ("x\n1e39\n", {"types": {"x": np.float32}}, "row 2: '1e39' doesn't fit the float32"),
+    "beyond half floats": ("x\n70000\n", {"types": {"x": np.float16}}, "row 2: '70000' doesn't fit the float16"),
+    "no header, too few fields": ("1,a\n2\n", {"header": False}, "row 2: it has 1 fields, not 2: '2'"),
+    "no header, a bad value": ("1,a\nx,b\n", {"header": False, "schema": {"n": int, "t": str}}, "row 2: 'x' doesn't fit the int64 of column 'n'"),
+    "an escaped quote that closes nothing": ('a,b\n1,"x\\"\n2,y\n', {"escape": "\\"}, "the quote in front of the last field of row 2 is never closed"),
+    "an escape that nulls need": ("a\n\\N\n", {"escape": "\\", "nulls": ["\\N"]}, "nulls= has '\\\\N', which escape='\\\\' reads as 'N'"),
+    "no escape": ("a\n1\n", {"escape": "xx"}, "escape='xx'. Give one ASCII character"),
     "damaged gzip": (gzip.compress(b"a,b\n" + b"1,2\n" * 500_000)[:-9], {}, "is damaged (gzip) behind byte"),
     "a column that isn't there": ("a\n1\n", {"columns": ["z"]}, "has no column 'z'. Its columns are a"),
     "a type of no field": ("a\n1\n", {"types": {"z": int}}, "types= names 'z', which is no field. The fields are a"),
@@ -132,6 +153,19 @@ def test_what_is_refused(case: str, csv: Read, tmp_path: Path) -> None:
     assert "'rows'" in said
     if "row " in says or "damaged" in says:
         assert f"'{tmp_path / 'it.csv'}'" in said
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("chosen", [{"columns": ["a", "b"]}, {"schema": {"a": int, "b": str}}, {}], ids=str)
+def test_a_column_that_the_first_file_lacks_is_never_dropped_silently(chosen: dict[str, Any], tmp_path: Path) -> None:
+    """A7: it fails the job, unless the user has chosen columns."""
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "2.csv").write_text("a,b,c\n2,y,z\n")
+    source = rel.csv(str(tmp_path / "*.csv"), **chosen)
+    if chosen:
+        assert [tuple(t) for t in rows(source)] == [(1, "x"), (2, "y")]
+    else:
+        assert f"'{tmp_path / '2.csv'}': it has a column 'c', which the first file doesn't have" in refused(source)
 
 
 @pytest.mark.parametrize("second", ["b,a\nx,2\n", "a,c\n2,y\n", "a\n2\n"], ids=["in another order", "another", "less"])
@@ -198,7 +232,7 @@ def test_read_with_care_is_read_alike(csv: Read) -> None:
     """What is behind a bad row is read another way, and comes to the same."""
     chance = random.Random(5)
     numbers = ["0", "7", "-3", " 12 ", "9223372036854775807", "", '""', "007"]
-    floats = ["1.5", "-0.0", "nan", "inf", "1e400", " 2.5", "", "00.5", "-inf", "12345678901234567890"]
+    floats = ["1.5", "-0.0", "nan", "inf", "1e40", " 2.5", "", "00.5", "-inf", "12345678901234567890"]
     texts = ["a", '"q,\nr"', '""', "", " s ", '"say ""x"""', "é", "007", "nan"]
     truths = ["true", "FALSE", "1", "0", "", "True"]
     days = ["2024-02-29", "1969-12-31", ""]
@@ -219,6 +253,11 @@ def test_read_with_care_is_read_alike(csv: Read) -> None:
     careful = rows(csv(heading + "too,few\n" + content.replace('""', ""), kinds, on_bad_row="skip"))
     assert len(fast) == 3000
     assert [repr(t) for t in careful] == [repr(t) for t in fast]
+
+
+def test_a_comment_may_be_as_long(csv: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_text, "LONGEST_LINE", 1 << 21)
+    assert "has a line that is longer than 2 MiB" in refused(csv(b"#" * (5 << 20), comment="#"))
 
 
 def test_a_row_may_be_as_long_as_is_said(csv: Read, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayelastic.runtime.files.csv_batches import Files
+from rayelastic.runtime.readers.bad_rows import Files
 
 
 @pytest.mark.parametrize(

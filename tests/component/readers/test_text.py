@@ -109,7 +109,7 @@ def test_a_pipe_is_read_as_it_comes_and_cant_be_compressed(tmp_path: Path) -> No
         if expected is not None:
             assert lines(pipe) == expected
         else:
-            assert "compressed bytes come out of a pipe" in refused(rel.text(str(pipe)))
+            assert "compressed bytes, or UTF-16, come out of a pipe" in refused(rel.text(str(pipe)))
         writer.join()
 
 
@@ -142,3 +142,21 @@ def test_no_encoding_is_refused_at_declaration(encoding: object, tmp_path: Path)
     (tmp_path / "text").write_bytes(b"a")
     with pytest.raises(rel.errors.SourceError, match="there is no encoding"):
         rel.Topology("t").source("s", rel.text(str(tmp_path / "text"), encoding=encoding))  # type: ignore[arg-type]
+
+
+@pytest.mark.edges
+def test_text_of_other_encodings_is_told_by_its_byte_order_mark(tmp_path: Path) -> None:
+    """A12: it was garbage with NULs."""
+    for number, encoding in enumerate(("utf-16", "utf-32", "utf-8-sig")):
+        (tmp_path / f"{number}.txt").write_bytes("é\nb\n".encode(encoding))
+    (tmp_path / "3.txt").write_bytes(b"\xfe\xff" + "é\nb\n".encode("utf-16-be"))
+    assert lines(*sorted(tmp_path.glob("*.txt"))) == ["é", "b"] * 4
+
+
+@pytest.mark.edges
+def test_text_without_a_line_end_has_an_end(tmp_path: Path) -> None:
+    """B6: /dev/zero was read for ever."""
+    long = tmp_path / "long.txt"
+    long.write_bytes(b"a\nb\n" + b"\0" * (65 << 20))
+    assert f"more than 64 MiB without a line end in line 3 of text file '{long}'" in refused(rel.text(str(long)))
+    assert "more than 64 MiB without a line end in line 1 of text file '/dev/zero'" in refused(rel.text("/dev/zero"))

@@ -12,8 +12,8 @@ import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
 from rayelastic.graph import Stream, Topology
-from rayelastic.graph.edges import files, json_files, polled, postgres, sinks, sources
-from rayelastic.graph.edges.byte_streams import Content
+from rayelastic.graph.edges import files, polled, postgres, sinks, sources
+from rayelastic.graph.edges.formats.byte_streams import Content
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
@@ -175,7 +175,7 @@ def test_a_stream_is_split_into_few(ways: Any) -> None:
         rows().split("parts", ways)
 
 
-@pytest.mark.parametrize("sink", [files.csv, json_files.json, files.parquet])
+@pytest.mark.parametrize("sink", [files.csv, files.json, files.parquet])
 def test_a_sink_that_cant_be_written_is_refused_where_it_is_declared(sink: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match=r"'out'.*file is no directory. Choose another path"):

@@ -1,51 +1,28 @@
-"""The objects of JSON files as Arrow batches of a source's schema, and Arrow batches as lines of JSON."""
+"""Arrow batches as lines of JSON."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.graph.edges.json_files import JsonSource, json_reader, reading_json
-from rayelastic.graph.records.conversion import with_nullable_parts
+from rayelastic.errors import SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
+from rayelastic.graph.records.shown import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["JsonFormat", "json_batches"]
+__all__ = ["JsonFormat"]
 
+_MINUTE, _DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 COPY_BYTES = 1 << 20  # of a file that is copied, at once
-
-
-def json_batches(body: JsonSource) -> Iterator[pa.RecordBatch]:
-    """Read all files, one after the other.
-
-    Raises:
-        SourceError: a file can't be read, or has a value that isn't of the schema.
-    """
-    import pyarrow as pa
-
-    fields = body.schema.to_arrow()
-    wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in fields])
-    read = pa.schema([field.with_type(with_nullable_parts(field.type, _read_as)) for field in fields])
-    for path in body.paths:
-        with reading_json(path), json_reader(path, read) as reader:
-            for batch in reader:
-                yield batch if read == wanted else batch.cast(wanted)
-
-
-def _read_as(kind: pa.DataType) -> pa.DataType:
-    """What pyarrow's reader is asked for: dates and times of day it knows as texts alone."""
-    import pyarrow as pa
-
-    return pa.string() if pa.types.is_date(kind) or pa.types.is_time(kind) else kind
 
 
 class JsonFormat:
@@ -87,11 +64,11 @@ class JsonWriter:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Writes the rows, each with its line end."""
-        rows = batch.to_pylist()
-        for row in rows:
-            for name, form in self._forms.items():
-                row[name] = _written(row[name], form)
-        lines = [json.dumps(row, ensure_ascii=False, default=_text) for row in rows]
+        rows, forms = batch.to_pylist(), self._forms
+        if forms:
+            lines = [_object((_text_of(name), _text_of(v, forms.get(name))) for name, v in row.items()) for row in rows]
+        else:
+            lines = [_text_of(row) for row in rows]
         self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
@@ -103,25 +80,58 @@ def _differs(form: Form) -> bool:
     return form.kind in (DataType.JSON, DataType.MAP) or any(_differs(part) for _, part, _ in form.parts)
 
 
-def _written(value: Any, form: Form) -> Any:
-    """A value as `json` writes it: text that is JSON read, maps of texts as dicts."""
+def _text_of(value: Any, form: Form | None = None) -> str:
+    """A value as JSON: text that is JSON as it is, maps of texts as objects.
+
+    Args:
+        value: as Arrow has it in Python.
+        form: of it; None: Python's json can write it.
+
+    Raises:
+        SinkError: text that should be JSON isn't, or is nested too deep.
+    """
     if value is None:
-        return None
+        return "null"
+    if form is None or not _differs(form):
+        return json.dumps(value, ensure_ascii=False, default=_text)
     if form.kind is DataType.JSON:
-        return json.loads(value)
+        return _checked(value)
     parts = [part for _, part, _ in form.parts]
+    if form.kind is DataType.MAP and parts[0].kind is DataType.STRING:
+        return _object((_text_of(key), _text_of(item, parts[1])) for key, item in dict(value).items())
     if form.kind is DataType.MAP:
-        pairs = [[_written(key, parts[0]), _written(item, parts[1])] for key, item in value]
-        return dict(pairs) if parts[0].kind is DataType.STRING else pairs
+        return _list(_list((_text_of(key, parts[0]), _text_of(item, parts[1]))) for key, item in value)
     if form.kind is DataType.LIST:
-        return [_written(item, parts[0]) for item in value]
-    if form.kind is DataType.STRUCT:
-        return {name: _written(value[name], part) for name, part, _ in form.parts}
-    return value
+        return _list(_text_of(item, parts[0]) for item in value)
+    return _object((_text_of(name), _text_of(value[name], part)) for name, part, _ in form.parts)
+
+
+def _checked(text: str) -> str:
+    """Text that is JSON, in one line; its numbers stay as they are written."""
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
+    except (ValueError, RecursionError) as error:
+        problem = "is nested too deep" if isinstance(error, RecursionError) else f"isn't JSON: {error}"
+        raise SinkError(f"a value of rel.Json {problem}: {shown(text)}", way_out="Write it as a str") from None
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(f"it has {constant}")
+
+
+def _object(fields: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{name}: {value}" for name, value in fields) + "}"
+
+
+def _list(items: Iterable[str]) -> str:
+    return "[" + ", ".join(items) + "]"
 
 
 def _text(value: Any) -> Any:
     """What JSON has in place of a value that it hasn't."""
+    if isinstance(value, dt.datetime) and value.tzinfo is not None and (value.utcoffset() or _DAY) % _MINUTE:
+        value = value.astimezone(dt.UTC)  # before 1900 clocks differ by seconds, which ISO 8601 can't write
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):

@@ -24,8 +24,16 @@ from rayelastic.graph.edges.locations import (
     readable,
     shown_location,
 )
+from rayelastic.graph.records.shown import shown
 
-__all__ = ["Content", "content_of"]
+__all__ = ["LONGEST_LINE", "Content", "check_encoding", "content_of"]
+
+LONGEST_LINE = 64 << 20  # bytes of a line of text or JSON, or of a row of CSV; as in line_reader.cpp
+_MARKS = (  # in front of text of other encodings; those of UTF-32 begin as those of UTF-16
+    (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
+)  # fmt: skip
+_MARK_BYTES = 4
+_READ_MARKS = ("utf-16", "utf-32", "utf-8-sig")  # codecs that leave the mark out themselves
 
 CHUNK_BYTES = 1 << 18  # read from a file at once
 _FIRST_BYTES = 10  # of a file tell what it is
@@ -48,7 +56,7 @@ class Content(io.RawIOBase):
 
     Args:
         location: of the file.
-        encoding: of its text; None: the bytes as they are.
+        encoding: of its text; None: the bytes as they are, unless a byte order mark says UTF-16 or UTF-32.
 
     Raises:
         SourceError: it can't be opened or read, is damaged, isn't of the encoding, or has shrunk or changed meanwhile.
@@ -74,6 +82,7 @@ class Content(io.RawIOBase):
         except OSError as error:
             kind = SourceLostError if may_return(error, location) else SourceError
             raise kind(f"{self._shown!r} can't be read: {error}", way_out="Check the path") from error
+        self._is_marked = encoding is None  # perhaps: nothing was read yet
         if encoding is not None:
             self._stream = _Recoded(self._stream, encoding)
 
@@ -86,6 +95,8 @@ class Content(io.RawIOBase):
         target = memoryview(buffer).cast("B")
         try:
             got: int = self._stream.readinto(target)
+            if self._is_marked:
+                got = self._marked(target, got)
         except _UndecodableError as error:
             way_out = "Give the encoding= that it was written in"
             raise SourceError(f"{self._shown!r} {error}", way_out=way_out) from None
@@ -102,11 +113,48 @@ class Content(io.RawIOBase):
             self._identity.check(self._location)
         return got
 
+    def fill(self, buffer: memoryview) -> int:
+        """Fills a buffer; less of it at the end alone. Returns how many bytes."""
+        filled = 0
+        while filled < len(buffer) and (got := self.readinto(buffer[filled:])):
+            filled += got
+        return filled
+
+    def _marked(self, target: memoryview, got: int) -> int:
+        """Leaves a byte order mark out, and decodes the text if it is one of UTF-16 or UTF-32."""
+        self._is_marked = False
+        while got < _MARK_BYTES and (more := self._stream.readinto(target[got:])):
+            got += more
+        first = bytes(target[:_MARK_BYTES]) if got >= _MARK_BYTES else bytes(target[:got])
+        encoding = next((name for mark, name in _MARKS if first.startswith(mark)), None)
+        if first.startswith(codecs.BOM_UTF8):
+            text = bytes(target[len(codecs.BOM_UTF8) : got]) or self._stream.read(len(target))
+            target[: len(text)] = text
+            return len(text)
+        if encoding is None:
+            return got
+        self._stream = _Recoded(self._stream, encoding, bytes(target[:got]))
+        decoded: int = self._stream.readinto(target)
+        return decoded
+
     def close(self) -> None:
         """Closes the file."""
         if not self.closed and self._stream is not None:
             self._stream.close()
         super().close()
+
+
+def check_encoding(encoding: object, operator: str) -> None:
+    """Raise SourceError if there is no such encoding of text."""
+    try:
+        if encoding is not None:
+            io.TextIOWrapper(io.BytesIO(), encoding)  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError):
+        raise SourceError(
+            f"there is no encoding {shown(encoding)}",
+            operator=operator,
+            way_out="Give one that Python knows, such as 'latin-1' or 'utf-16'",
+        ) from None
 
 
 def content_of(encoding: str | None) -> Callable[[str], Content]:
@@ -210,9 +258,11 @@ class _UndecodableError(Exception):
 class _Recoded(io.RawIOBase):
     """Text of another encoding as UTF-8; a byte order mark is left out."""
 
-    def __init__(self, raw: Any, encoding: str) -> None:
+    def __init__(self, raw: Any, encoding: str, first: bytes = b"") -> None:
         super().__init__()
         self._raw = raw
+        self._first = first  # of the raw bytes
+        self._is_first = codecs.lookup(encoding).name not in _READ_MARKS
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._waiting = b""
         self._read = 0  # bytes that the decoder got before the last ones
@@ -220,11 +270,13 @@ class _Recoded(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._waiting and not self._ended:
-            data = self._raw.read(CHUNK_BYTES)
+            data, self._first = self._first or self._raw.read(CHUNK_BYTES), b""
             self._ended = not data
             kept = len(self._decoder.getstate()[0])
             try:
-                self._waiting = self._decoder.decode(data, final=self._ended).encode()
+                text = self._decoder.decode(data, final=self._ended)
+                self._waiting = (text.removeprefix("\ufeff") if self._is_first else text).encode()
+                self._is_first = self._is_first and not text
             except UnicodeDecodeError as error:
                 raise _UndecodableError(error, self._read - kept + error.start) from None
             self._read += len(data)

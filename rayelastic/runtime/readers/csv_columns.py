@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.graph.edges.csv_files import CsvForm, CsvSource, is_inexact, is_padded
-from rayelastic.graph.edges.csv_text import CsvText
+from rayelastic.graph.edges.formats.casts import cast_column, has_digits
+from rayelastic.graph.edges.formats.csv_files import (
+    EXACT_DIGITS,
+    LONGEST_ROW,
+    CsvForm,
+    CsvSource,
+    is_inexact,
+    is_padded,
+)
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import members_of, plain_form
 from rayelastic.graph.records.shown import shown
 
 if TYPE_CHECKING:
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "NotOfSchemaError"]
 
 TRUE, FALSE = (b"1", b"true", b"TRUE", b"True"), (b"0", b"false", b"FALSE", b"False")  # as pyarrow's reader has them
+_READ_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
 _NOT_READ = (DataType.DURATION, DataType.FLOAT16)  # types that pyarrow's reader doesn't have, or has otherwise
 
 
@@ -43,7 +52,7 @@ class Columns:
         types = {
             column: pa.binary() if self._is_checked(field) else arrow.type for column, field, arrow in self._fields
         }
-        return self._options(types, list(types))
+        return self._options(types, [] if self._body.is_whole else list(types))
 
     def careful(self, names: list[str]) -> Any:
         """How it leaves all columns of a file as they are."""
@@ -66,14 +75,8 @@ class Columns:
         """The names of a file's columns."""
         from pyarrow import csv
 
-        parse = csv.ParseOptions(
-            delimiter=form.delimiter, quote_char=form.quote or False, invalid_row_handler=lambda _: "skip"
-        )
-        read = csv.ReadOptions(block_size=1 << 28)
-        with (
-            CsvText(path, form.encoding, form.comment, form.quote) as text,
-            csv.open_csv(text, read_options=read, parse_options=parse) as reader,
-        ):
+        read, parse = form.reading(LONGEST_ROW), form.parsing(lambda _: "skip")
+        with form.text(path) as text, csv.open_csv(text, read_options=read, parse_options=parse) as reader:
             names: list[str] = reader.schema.names
             return names
 
@@ -84,16 +87,23 @@ class Columns:
             NotOfSchemaError: it has a value that isn't of it.
         """
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         columns = []
-        for number, (_, field, arrow) in enumerate(self._fields):
-            column = batch.column(number)
+        for name, field, arrow in self._fields:
+            column = batch.column(name)
             if self._is_checked(field):
                 column = self._converted(column, field, arrow.type)
             if column.null_count and not field.nullable:
                 if not field.type.is_text:
                     raise NotOfSchemaError
                 column = column.fill_null("" if field.type is DataType.STRING else b"")
+            if field.type is DataType.ENUM:
+                _check_members(column, field)
+            if field.type is DataType.DECIMAL and not has_digits(column):
+                raise NotOfSchemaError
+            if field.type in _READ_FLOATS and pc.any(pc.is_inf(column)).as_py():
+                raise NotOfSchemaError  # perhaps: a number that is beyond them
             columns.append(column)
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 
@@ -162,20 +172,23 @@ class Columns:
                 self._check_inferred(text, field)
             if field.type is DataType.DURATION:
                 return text.cast(pa.int64()).cast(target)
-            if field.type is DataType.FLOAT16:
-                return text.cast(pa.float32()).cast(target)
-            return text.cast(target)
-        except (pa.ArrowException, ValueError) as error:
+            made = cast_column(text.cast(pa.float32()) if field.type is DataType.FLOAT16 else text, target)
+            if field.type.is_float:
+                _check_finite(made, text)
+            if field.type is DataType.ENUM:
+                _check_members(made, field)
+            return made
+        except (pa.ArrowException, ValueError, NotImplementedError) as error:
             raise NotOfSchemaError from error
 
     def _check_inferred(self, text: Any, field: Field) -> None:
         """Raises NotOfSchemaError for what isn't kept as it is."""
         import pyarrow.compute as pc
 
-        suspect = pc.or_kleene(pc.starts_with(text, "0"), pc.match_substring_regex(text, "^[+-]0"))
-        suspect = pc.and_kleene(suspect, pc.greater(pc.binary_length(text), 1))
+        suspect = pc.match_substring_regex(text, "^[+-]?0[0-9xX]")
         if field.type.is_float:
-            suspect = pc.or_kleene(suspect, pc.greater(pc.binary_length(text), 15))
+            is_long = pc.greater(pc.binary_length(text), EXACT_DIGITS)
+            suspect = pc.or_kleene(suspect, pc.and_kleene(is_long, pc.invert(pc.match_substring(text, "."))))
         if not pc.any(suspect).as_py():
             return
         for one in text.filter(suspect).to_pylist():
@@ -195,6 +208,26 @@ class Columns:
         return f"{shown(text)} doesn't fit the {kind}"
 
 
+def _check_members(values: Any, field: Field) -> None:
+    """Raises NotOfSchemaError for what is no member of an enum."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    members = pa.array([*members_of(plain_form(field.format)), None], values.type)
+    if pc.all(pc.is_in(values, members)).as_py() is False:
+        raise NotOfSchemaError
+
+
+def _check_finite(made: Any, text: Any) -> None:
+    """Raises NotOfSchemaError for finite numbers that are beyond all floats of a type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    beyond = pc.is_inf(made.cast(pa.float64()))
+    if pc.any(beyond).as_py() and any("n" not in one.lower() for one in text.filter(beyond).to_pylist()):
+        raise NotOfSchemaError
+
+
 def _truths(text: Any) -> Any:
     """Texts as booleans."""
     import pyarrow as pa
@@ -202,6 +235,6 @@ def _truths(text: Any) -> Any:
 
     true = pc.is_in(text, pa.array([one.decode() for one in TRUE]))
     known = pc.or_(true, pc.is_in(text, pa.array([one.decode() for one in FALSE])))
-    if not pc.all(pc.or_(known, pc.is_null(text))).as_py():
+    if pc.all(pc.or_(known, pc.is_null(text))).as_py() is False:
         raise NotOfSchemaError
     return pc.if_else(pc.is_null(text), None, true)

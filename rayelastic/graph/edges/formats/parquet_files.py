@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 import urllib.parse
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError
+from rayelastic.graph.edges.formats.casts import decoded
+from rayelastic.graph.edges.formats.columns import check_columns, chosen_columns, renamed
 from rayelastic.graph.edges.locations import is_uri, readable, reading, shown_location
 from rayelastic.graph.edges.paths import expanded
 from rayelastic.graph.records.schema import Schema
@@ -20,7 +22,7 @@ from rayelastic.graph.spec.operator_spec import Lane
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetSource", "check_columns", "decoded", "is_hidden", "parquet_source"]
+__all__ = ["ParquetSource", "is_hidden", "parquet_source"]
 
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -35,6 +37,7 @@ class ParquetSource:
 
     paths: tuple[str, ...]
     schema: Schema
+    columns: tuple[str, ...]  # of the files, one for each field
     constants: tuple[Constants, ...] = ()  # of each path, if any has some
     lane: Lane = Lane.BUILT_IN
     reason: str = "pyarrow reader, native conversion"
@@ -48,12 +51,15 @@ class ParquetSource:
         return dict(self.constants[number]) if self.constants else {}
 
 
-def parquet_source(found: Sequence[tuple[str, str]], declared: Schema | None, operator: str) -> ParquetSource:
+def parquet_source(
+    found: Sequence[tuple[str, str]], declared: Schema | None, columns: object, operator: str
+) -> ParquetSource:
     """Look into all files, and find the schema where none was declared.
 
     Args:
         found: (location, folder that was given) of each file.
         declared: the user's schema.
+        columns: those that the user chose; see chosen_columns.
         operator: for messages.
 
     Raises:
@@ -62,49 +68,21 @@ def parquet_source(found: Sequence[tuple[str, str]], declared: Schema | None, op
     """
     constants = tuple(_constants(path, root) for path, root in found)
     _check_folders(found, constants, operator)
-    schemas = [decoded(_columns(path, operator)) for path, _ in found]
     named = _folder_columns(constants)
-    first = _first(found[0][0], schemas[0], named)
-    for (path, _), columns in zip(found[1:], schemas[1:], strict=True):
-        if declared is None:
-            first = _same(first, _first(path, columns, named), found[0][0], path, operator)
+    schemas = [_first(path, _columns(path, operator), named) for path, _ in found]
     paths = tuple(path for path, _ in found)
-    if declared is None:
-        schema = _held(first)
-    else:
+    chosen = chosen_columns(columns, declared, schemas[0].names, paths[0], operator)
+    if declared is not None:
         schema = declared
-        for path, columns in zip(paths, schemas, strict=True):
-            check_columns(declared, [*columns.names, *named.names], path, operator)
-    return ParquetSource(paths, schema, constants if named else ())
-
-
-def decoded(columns: pa.Schema) -> pa.Schema:
-    """Replace types that are other spellings of what a record holds: dictionaries (categories) and views.
-
-    >>> import pyarrow as pa
-    >>> decoded(pa.schema([("colour", pa.dictionary(pa.int8(), pa.string()))])).field("colour").type
-    DataType(string)
-    """
-    import pyarrow as pa
-
-    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    fields = []
-    for column in columns:
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        fields.append(column.with_type(plain.get(kind, kind)))
-    return pa.schema(fields)
-
-
-def check_columns(declared: Schema, names: Iterable[str], path: str, operator: str) -> None:
-    """Raise SchemaError if a file lacks a column that was declared."""
-    names = list(names)
-    for name in declared.names:
-        if name not in names:
-            raise SchemaError(
-                f"{declared.name} declares '{name}', which {shown_location(path)!r} doesn't have",
-                operator=operator,
-                way_out=f"Its columns are {', '.join(names)}",
-            )
+        for path, own in zip(paths, schemas, strict=True):
+            own_names = [chosen.get(name, name) for name in own.names]
+            check_columns(declared, own_names, path, operator)
+    else:
+        first = schemas[0]
+        for path, other in zip(paths[1:], schemas[1:], strict=True):
+            first = _same(first, other, chosen if columns is not None else None, paths[0], path, operator)
+        schema = _held(renamed(decoded(first), chosen))
+    return ParquetSource(paths, schema, tuple(chosen), constants if named else ())
 
 
 def _columns(path: str, operator: str) -> pa.Schema:
@@ -125,35 +103,45 @@ def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:
     return every
 
 
-def _same(first: pa.Schema, other: pa.Schema, first_path: str, path: str, operator: str) -> pa.Schema:
-    """The first schema, its columns nullable where those of the other are."""
+def _same(
+    first: pa.Schema, other: pa.Schema, chosen: Container[str] | None, first_path: str, path: str, operator: str
+) -> pa.Schema:
+    """The first schema, its columns nullable where those of the other are, and of their type where it has nulls."""
     import pyarrow as pa
 
     here, there = shown_location(path), shown_location(first_path)
     for name in [*first.names, *other.names]:
+        if chosen is not None and name not in chosen:
+            continue
         if name not in other.names or name not in first.names:
             has, lacks = (there, here) if name in first.names else (here, there)
             problem = f"{has!r} has a column '{name}', {lacks!r} has none"
-        elif _plain(first.field(name).type) != _plain(other.field(name).type):
+        elif not _alike(first.field(name).type, other.field(name).type):
             problem = f"'{name}' is {first.field(name).type} in {there!r} and {other.field(name).type} in {here!r}"
         else:
             continue
         raise SchemaError(problem, operator=operator, way_out="Declare schema= with the columns that all files have")
-    return pa.schema([f.with_nullable(f.nullable or other.field(f.name).nullable) for f in first])
+    common = [(f, other.field(f.name)) for f in first if f.name in other.names]
+    typed = [f.with_type(o.type if pa.types.is_null(f.type) else f.type) for f, o in common]
+    return pa.schema([f.with_nullable(f.nullable or o.nullable) for f, (_, o) in zip(typed, common, strict=True)])
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type, the large ones of text as the others."""
+def _alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two types are spellings of one; nulls are of any."""
     import pyarrow as pa
 
-    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
+    if pa.types.is_null(one) or pa.types.is_null(other):
+        return True
+    large = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+    one, other = (decoded(pa.schema([("it", kind)])).field("it").type for kind in (one, other))
+    return bool(large.get(one, one) == large.get(other, other))
 
 
 def _held(columns: pa.Schema) -> Schema:
     try:
         return Schema.of(columns)
     except SchemaError as error:
-        error.way_out = f"Declare schema= with the columns that you need. {error.way_out}"
+        error.way_out = f"Choose others by columns=[...], or declare schema=. {error.way_out}"
         raise
 
 

@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SourceError, SourceLostError
+from rayelastic.graph.edges.formats.casts import cast_column
 from rayelastic.graph.edges.locations import FileIdentity, LocationError, readable, reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.graph.edges.parquet_files import ParquetSource
+    from rayelastic.graph.edges.formats.parquet_files import ParquetSource
 
 __all__ = ["parquet_batches", "parquet_rows"]
 
@@ -92,7 +93,7 @@ def _file_batches(
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow.parquet import ParquetFile
 
-    wanted = [name for name in body.schema.names if name not in constants]
+    wanted = [name for name in body.columns if name not in constants]
     rows = 0
     with _reading(path, lambda: rows), _unchanged(path), readable(path) as opened, ParquetFile(opened) as file:
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
@@ -132,13 +133,11 @@ def _of_schema(batch: pa.RecordBatch, body: ParquetSource, constants: dict[str, 
     import pyarrow as pa
 
     target = body.schema.to_arrow()
-    if batch.schema.equals(target):
-        return batch
     columns: list[Any] = []
-    for field in target:
-        if field.name in constants:
-            columns.append(pa.array([constants[field.name]] * batch.num_rows, pa.string()).cast(field.type))
+    for column, field in zip(body.columns, target, strict=True):
+        if column in constants:
+            values = pa.array([constants[column]] * batch.num_rows, pa.string())
         else:
-            column = batch.column(field.name)
-            columns.append(column if column.type == field.type else column.cast(field.type))
+            values = batch.column(column)
+        columns.append(cast_column(values, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=target)

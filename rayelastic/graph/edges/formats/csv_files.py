@@ -6,34 +6,38 @@ bytes that aren't UTF-8 are refused. Reads no rows but the first ones.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError, SourceError
-from rayelastic.graph.edges.csv_text import CsvText
+from rayelastic.graph.edges.formats.bad_rows import BadRows, side_sources
+from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, check_encoding
+from rayelastic.graph.edges.formats.columns import check_types, chosen_columns, inferred_schema
+from rayelastic.graph.edges.formats.csv_text import CsvText
 from rayelastic.graph.edges.locations import shown_location
-from rayelastic.graph.edges.parquet_files import check_columns
 from rayelastic.graph.edges.paths import expanded
-from rayelastic.graph.edges.sources import check_encoding
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form
-from rayelastic.graph.records.names import is_field_name
-from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.spec.dead_letters import ERRORS, OnError
+from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.csv as pa_csv
 
-__all__ = ["BadRows", "CsvForm", "CsvSource", "check_form", "csv_source"]
+__all__ = ["CsvForm", "CsvSource", "check_form", "csv_source"]
 
 SAMPLE_BYTES = 1 << 20  # of the first file, from which types are inferred
 EXACT_DIGITS = 15  # of a whole number that every float holds
-_PADDED = re.compile(rb"[+-]?0[0-9]")
+_PADDED = re.compile(rb"[+-]?0[0-9xX]")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
+_NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*[eE][+-]?[0-9]+")
+LONGEST_WHOLE = 300  # digits of a number that may be a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,9 @@ class CsvForm:
         encoding: of the files; None: UTF-8.
         comment: lines that start with it are left out; None: there are none.
         nulls: what stands for None where it isn't quoted.
+        escape: in front of a character that stands for itself; None: there is none.
+        header: the names of the columns, where the first row is data; none: 'f0', 'f1' and so on; None: the first row
+            names them.
     """
 
     delimiter: str = ","
@@ -53,17 +60,54 @@ class CsvForm:
     encoding: str | None = None
     comment: str | None = None
     nulls: tuple[str, ...] = ("",)
+    escape: str | None = None
+    header: tuple[str, ...] | None = None
+
+    @property
+    def first_row(self) -> int:
+        """The number of the first row of data."""
+        return 2 if self.header is None else 1
+
+    def text(self, path: str) -> CsvText:
+        """Open the text of a file."""
+        return CsvText(path, self.encoding, self.comment, self.quote, self.escape)
+
+    def parsing(self, bad_row: Callable[[Any], str] | None) -> pa_csv.ParseOptions:
+        """Make the options of pyarrow's parser; `bad_row` decides about rows that have too few or too many fields."""
+        from pyarrow import csv
+
+        return csv.ParseOptions(
+            delimiter=self.delimiter,
+            quote_char=self.quote or False,
+            double_quote=self.quote is not None,
+            escape_char=self.escape or False,
+            newlines_in_values=self.quote is not None or self.escape is not None,
+            invalid_row_handler=bad_row,
+        )
+
+    def reading(self, block_size: int, *, use_threads: bool = False) -> pa_csv.ReadOptions:
+        """Make the options of pyarrow's reader."""
+        from pyarrow import csv
+
+        numbered = self.header == ()
+        return csv.ReadOptions(
+            block_size=block_size,
+            use_threads=use_threads,
+            column_names=self.header or None,
+            autogenerate_column_names=numbered,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class CsvSource:
-    """Rows of CSV files that have a header line, through pyarrow's reader.
+    """Rows of CSV files, through pyarrow's reader.
 
     Args:
         paths: of the files.
         schema: of the tuples.
         columns: of the file, one for each field.
         inferred: fields whose type was inferred.
+        is_whole: whether a file may have no other columns: nobody has chosen some of them.
         form: how the files are written.
         on_bad_row: what happens to a row that isn't of the schema.
         name: of the operator.
@@ -73,6 +117,7 @@ class CsvSource:
     schema: Schema
     columns: tuple[str, ...]
     inferred: frozenset[str] = frozenset()
+    is_whole: bool = False
     form: CsvForm = CsvForm()
     on_bad_row: OnError = OnError.FAIL
     name: str = ""
@@ -86,36 +131,35 @@ class CsvSource:
     @property
     def side_sources(self) -> dict[str, BadRows]:
         """What else is read of the same files, by port."""
-        return {ERRORS: BadRows(self, self.name)} if self.on_bad_row is OnError.DIVERT else {}
-
-
-@dataclass(frozen=True, slots=True)
-class BadRows:
-    """The rows of CSV files that aren't of the schema of a source, which leaves them out; the files are read again."""
-
-    of: CsvSource
-    name: str  # of that source
-    schema: Schema = Schema.of({"file": str, "row": int, "text": str, "error": str, "operator": str}, name="BadRow")  # noqa: RUF009
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "pyarrow reader, rows that don't fit"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        self.of.check(operator)
+        return side_sources(self)
 
 
 def check_form(form: CsvForm, operator: str) -> None:
     """Raise SourceError for what can't be how files are written."""
     check_encoding(form.encoding, operator)
-    for name, value in (("delimiter", form.delimiter), ("quote", form.quote)):
+    for name, value in (("delimiter", form.delimiter), ("quote", form.quote), ("escape", form.escape)):
         one = isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
-        if not one and not (value is None and name == "quote"):
+        if not one and not (value is None and name != "delimiter"):
             raise SourceError(f"{name}={shown(value)}", operator=operator, way_out="Give one ASCII character")
     comment: object = form.comment
     if comment is not None and not (isinstance(comment, str) and comment):
         raise SourceError(f"comment={shown(comment)}", operator=operator, way_out="Give text, such as '#'")
     if not all(isinstance(one, str) for one in form.nulls):
         raise SourceError(f"nulls={shown(form.nulls)}", operator=operator, way_out="Give texts, such as ['', 'NA']")
+    if form.escape is not None and form.escape in (form.quote, form.delimiter):
+        raise SourceError(
+            f"escape={form.escape!r} is the delimiter or the quote",
+            operator=operator,
+            way_out="Quotes are doubled anyway",
+        )
+    if form.escape is not None and (null := next((n for n in form.nulls if form.escape in n), None)) is not None:
+        raise SourceError(
+            f"nulls= has {null!r}, which escape={form.escape!r} reads as {null.replace(form.escape, '', 1)!r}",
+            operator=operator,
+            way_out="Give the text without the escape, or none of the two",
+        )
+    if form.header is not None and not all(isinstance(one, str) for one in form.header):
+        raise SourceError(f"header={shown(form.header)}", operator=operator, way_out="Give False, or names of columns")
 
 
 def csv_source(
@@ -133,23 +177,20 @@ def csv_source(
         SourceError: not readable as CSV, or a value that no inferred type holds.
         SchemaError: columns or types that aren't there, or names that a tuple can't have.
     """
+    if form.header == () and declared is not None and columns is None:
+        form = replace(form, header=declared.names)
     sample = _Sample(paths[0], form, operator)
-    names = _chosen(columns, declared, sample.names, paths[0], operator)
-    _check_types(types, names, declared, operator)
+    form = form if form.header is None else replace(form, header=tuple(sample.names))
+    named = chosen_columns(columns, declared, sample.names, paths[0], operator)
+    check_types(types, named.values(), declared, operator)
     if declared is not None:
         _check_held(declared)
-        if columns is not None:
-            check_columns(declared, names.values(), paths[0], operator)
-        files = {field: column for column, field in names.items()}
-        return CsvSource(
-            paths, declared, tuple(files[f] for f in declared.names), frozenset(), form, on_bad_row, operator
-        )
-    given = {name: Schema.of({name: kind}).fields[0] for name, kind in types.items()}
-    inferred = [field for field in names.values() if field not in given]
-    own = {field: sample.type_of(column, field) for column, field in names.items() if field in inferred}
-    fields = {f: types[f] if f in given else own[f] for f in names.values()}
-    schema = _schema(fields, frozenset(inferred))
-    return CsvSource(paths, schema, tuple(names), frozenset(inferred), form, on_bad_row, operator)
+        return CsvSource(paths, declared, tuple(named), frozenset(), False, form, on_bad_row, operator)
+    kinds = {f: types[f] if f in types else sample.type_of(column, f) for column, f in named.items()}
+    inferred = frozenset(field for field in kinds if field not in types)
+    schema = inferred_schema(kinds, inferred)
+    _check_held(schema)
+    return CsvSource(paths, schema, tuple(named), inferred, columns is None, form, on_bad_row, operator)
 
 
 def _check_held(declared: Schema) -> None:
@@ -159,69 +200,6 @@ def _check_held(declared: Schema) -> None:
             raise SchemaError(
                 f"field '{field.name}' of {declared.name}: {plain_form(field.format).shown} can't be read from CSV",
                 way_out="Declare it as a str, and make what it stands for in a map",
-            )
-
-
-def _schema(fields: Mapping[str, Any], inferred: frozenset[str]) -> Schema:
-    columns = []
-    for name, kind in fields.items():
-        field = Schema.of({name: kind}).fields[0]
-        columns.append((name, field.format, field.nullable or name in inferred))
-    return laid_out("Record", columns)
-
-
-def _chosen(columns: object, declared: Schema | None, has: list[str], path: str, operator: str) -> dict[str, str]:
-    """{column of the file: field}, in the order of the fields."""
-    if columns is None and declared is not None:
-        check_columns(declared, has, path, operator)
-        chosen = {name: name for name in declared.names}
-    elif columns is None:
-        chosen = {name: name for name in has}
-    elif isinstance(columns, Mapping):
-        chosen = dict(columns)
-    elif isinstance(columns, Iterable) and not isinstance(columns, str | bytes):
-        chosen = {name: name for name in columns}
-    else:
-        raise SchemaError(
-            f"columns={shown(columns)}", operator=operator, way_out="Give a list of columns, or {column: field}"
-        )
-    for column, field in chosen.items():
-        if column not in has:
-            raise SchemaError(
-                f"{shown_location(path)!r} has no column {column!r}",
-                operator=operator,
-                way_out=f"Its columns are {', '.join(has)}",
-            )
-        if has.count(column) > 1:
-            raise SchemaError(
-                f"{shown_location(path)!r} has {has.count(column)} columns called {column!r}",
-                operator=operator,
-                way_out="Rename them in the file, or leave them out with columns=",
-            )
-        if not is_field_name(field):
-            example = re.sub(r"\W|^(?=\d)", "_", str(field)).strip("_") or "field"
-            raise SchemaError(
-                f"column {column!r} can't be an attribute of a tuple as {field!r}",
-                operator=operator,
-                way_out=f"Rename it: columns={{{column!r}: {example!r}, ...}}",
-            )
-    if len(set(chosen.values())) < len(chosen) or not chosen:
-        problem = "columns= gives two columns one name" if chosen else "columns= takes no column"
-        raise SchemaError(problem, operator=operator, way_out="Give each field one column")
-    return chosen
-
-
-def _check_types(types: object, names: Mapping[str, str], declared: Schema | None, operator: str) -> None:
-    if not isinstance(types, Mapping):
-        raise SchemaError(f"types={shown(types)}", operator=operator, way_out="Give {field: type}")
-    if types and declared is not None:
-        raise SchemaError("schema= and types= both say types", operator=operator, way_out="Give one of them")
-    for name in types:
-        if name not in names.values():
-            raise SchemaError(
-                f"types= names {name!r}, which is no field",
-                operator=operator,
-                way_out=f"The fields are {', '.join(names.values())}",
             )
 
 
@@ -242,43 +220,36 @@ class _Sample:
         """The schema and the first batch."""
         from pyarrow import ArrowException, csv
 
-        read = csv.ReadOptions(block_size=SAMPLE_BYTES, use_threads=False)
+        read, skip = form.reading(SAMPLE_BYTES), form.parsing(lambda _: "skip")
         convert = csv.ConvertOptions(
             column_types=types,
             null_values=form.nulls,
             strings_can_be_null=True,
             quoted_strings_can_be_null=not types,  # a quoted empty field doesn't make a text of a column of numbers
         )
-        skip = csv.ParseOptions(
-            delimiter=form.delimiter,
-            quote_char=form.quote or False,
-            double_quote=form.quote is not None,
-            newlines_in_values=form.quote is not None,
-            invalid_row_handler=lambda _: "skip",
-        )
         while True:
             try:
                 with (
-                    CsvText(path, form.encoding, form.comment, form.quote) as text,
+                    form.text(path) as text,
                     csv.open_csv(text, read_options=read, parse_options=skip, convert_options=convert) as reader,
                 ):
                     _ = reader.schema.names  # raises if they aren't UTF-8
                     return reader.schema, next(iter(reader), None)
             except (ArrowException, ValueError) as error:
                 if "straddling" in str(error) and read.block_size < LONGEST_ROW:
-                    read.block_size *= 16
+                    read.block_size = min(16 * read.block_size, LONGEST_ROW)
                     continue
                 raise self._error(str(error)) from error
 
     def _error(self, said: str) -> SourceError:
         if "Empty CSV" in said:
-            return self._refused(f"{self._path!r} can't be read as CSV: it is empty", "It needs a header line")
+            return self._refused(f"{self._path!r} can't be read as CSV: it is empty", "Leave it out")
         if "utf-8" in said:
             return self._refused(f"the header of {self._path!r} isn't UTF-8", ENCODING_WAY_OUT)
         if "straddling" in said:
             problem = f"a row at the start of {self._path!r} is longer than {LONGEST_ROW >> 20} MiB"
             return self._refused(problem, "Look for a quote that is never closed, or give quote=None")
-        way_out = "Check that it has a header line and the delimiter that was given"
+        way_out = "Check the delimiter that was given, and that it has a header line or header=False is given"
         return self._refused(f"{self._path!r} can't be read as CSV: {said}", way_out)
 
     def _refused(self, problem: str, way_out: str) -> SourceError:
@@ -300,18 +271,17 @@ class _Sample:
             return kind
         if any(_PADDED.match(text) for text in texts):
             return pa.string()
-        if (
-            pa.types.is_floating(kind)
-            and (wide := next((text for text in texts if is_inexact(text)), None)) is not None
-        ):
+        wide = next((text for text in texts if is_inexact(text)), None) if pa.types.is_floating(kind) else None
+        if wide is not None:
+            problem = f"has {wide.decode().strip()}, which neither 64-bit integers nor floats hold"
             raise self._refused(
-                f"{self._path!r}: column {column!r} has {wide.decode()}, which neither 64-bit integers nor floats hold",
+                f"{self._path!r}: column {column!r} {problem}",
                 f"Say what it is: types={{{field!r}: str}}, or float to have it rounded",
             )
         return kind
 
 
-LONGEST_ROW = 1 << 28  # bytes
+LONGEST_ROW = LONGEST_LINE
 ENCODING_WAY_OUT = "Give its encoding=, such as 'latin-1', or types={field: bytes}"
 
 
@@ -321,12 +291,18 @@ def is_padded(text: bytes) -> bool:
 
 
 def is_inexact(text: bytes) -> bool:
-    """Whether a whole number is one that a float doesn't hold.
+    """Whether a number is a whole one that a float doesn't hold, or beyond all floats.
 
     >>> is_inexact(b"99999999999999999999"), is_inexact(b"9007199254740992"), is_inexact(b"0.12345678901234567890")
     (True, False, False)
+    >>> is_inexact(b"1e400"), is_inexact(b"inf")
+    (True, False)
     """
-    return len(text) > EXACT_DIGITS and _WHOLE.fullmatch(text) is not None and int(text) != int(float(text))
+    if b"e" in text or b"E" in text:
+        return _NUMBER.fullmatch(text.strip()) is not None and math.isinf(float(text))
+    if len(text) <= EXACT_DIGITS or _WHOLE.fullmatch(text.strip()) is None:
+        return False
+    return len(text) > LONGEST_WHOLE or int(text) != int(float(text))
 
 
 def _is_utf8(text: bytes) -> bool:

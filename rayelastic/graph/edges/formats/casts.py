@@ -1,0 +1,155 @@
+"""Casts of Arrow columns that never change a value silently, and types that are other spellings of those of records."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["cast_column", "cast_table", "decoded", "has_digits"]
+
+
+def decoded(columns: pa.Schema) -> pa.Schema:
+    """Replace types that are other spellings of what a record holds: dictionaries (categories), views, nulls as texts.
+
+    >>> import pyarrow as pa
+    >>> decoded(pa.schema([("colour", pa.dictionary(pa.int8(), pa.string())), ("nothing", pa.null())])).types
+    [DataType(string), DataType(string)]
+    """
+    import pyarrow as pa
+
+    return pa.schema([column.with_type(_plain(column.type)) for column in columns])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    def inside(field: pa.Field) -> pa.Field:
+        return field.with_type(_plain(field.type))
+
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        item = inside(kind.value_field)
+        if item.type == kind.value_type:
+            return kind
+        return pa.large_list(item) if pa.types.is_large_list(kind) else pa.list_(item)
+    if pa.types.is_struct(kind):
+        return pa.struct([inside(field) for field in kind])
+    other = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.null(): pa.string()}
+    return other.get(kind, kind)
+
+
+def has_digits(column: Any) -> bool:
+    """Whether all decimals of a column have no more digits than its type: pyarrow's readers don't look.
+
+    >>> import decimal, pyarrow as pa
+    >>> has_digits(pa.array(["7", "12.5"]).cast(pa.decimal128(3, 1)))
+    True
+    """
+    import pyarrow.compute as pc
+
+    kind = column.type
+    ends = pc.min_max(column).as_py().values()
+    most = 10 ** (kind.precision - kind.scale)
+    return all(end is None or -most < end < most for end in ends)
+
+
+def cast_table(table: Any, wanted: pa.Schema) -> Any:
+    """Cast the columns of a table or batch, by their order, to those of a schema.
+
+    Raises:
+        ValueError: a value would change; TypeError or NotImplementedError: there is no such cast.
+    """
+    columns = [cast_column(column, kind) for column, kind in zip(table.columns, wanted.types, strict=True)]
+    return type(table).from_arrays(columns, schema=wanted)
+
+
+def cast_column(column: Any, kind: pa.DataType) -> Any:
+    """Cast a column; one that is of the type stays as it is.
+
+    Raises:
+        ValueError: a value would change; TypeError or NotImplementedError: there is no such cast.
+    """
+    import pyarrow as pa
+
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        return cast_column(column.cast(column.type.value_type), kind)
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([cast_column(chunk, kind) for chunk in column.chunks], kind)
+    is_list = pa.types.is_list(kind) and pa.types.is_list(column.type)
+    if is_list:
+        items = cast_column(column.flatten(), kind.value_type)
+        return pa.ListArray.from_arrays(_offsets(column), items, kind, mask=column.is_null())
+    if pa.types.is_struct(kind) and pa.types.is_struct(column.type) and _names(kind) == _names(column.type):
+        parts = [cast_column(part, field.type) for part, field in zip(column.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column.is_null())
+    if pa.types.is_temporal(kind) and pa.types.is_string(column.type):
+        return _moments(column, kind)
+    return _plain_cast(column, kind)
+
+
+def _names(kind: pa.StructType) -> list[str]:
+    return [field.name for field in kind]
+
+
+def _offsets(column: pa.ListArray) -> pa.Array:
+    """Where each list begins in the items of all."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _plain_cast(column: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    both_times = pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type)
+    if both_times and (kind.tz is None) != (column.type.tz is None):
+        raise ValueError(f"only one of {column.type} and {kind} has a zone; pa.timestamp('us', 'UTC') declares one")
+    if pa.types.is_date(kind) and pa.types.is_timestamp(column.type):
+        made = None if column.type.tz else column.cast(kind)
+        if made is None or pc.all(pc.equal(made.cast(column.type), column)).as_py() is False:
+            raise ValueError(f"{column.type} has times of day or a zone, which {kind} doesn't hold")
+        return made
+    is_float = pa.types.is_floating(column.type)
+    is_truth = pa.types.is_boolean(kind) and (is_float or pa.types.is_integer(column.type))
+    if is_truth and pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py() is False:
+        raise ValueError(f"{column.type} has other values than 0 and 1")
+    if pa.types.is_string(kind) and pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = column.cast(pa.timestamp(column.type.unit, "UTC"))  # the text of an offset has no seconds
+    made = column.cast(kind)
+    if pa.types.is_decimal128(kind) and not has_digits(made):
+        raise ValueError(f"a value has more digits than {kind}")
+    if pa.types.is_floating(kind) and is_float and kind.bit_width < column.type.bit_width:
+        beyond = pc.and_(pc.is_inf(made.cast(pa.float64())), pc.invert(pc.is_inf(column.cast(pa.float64()))))
+        if pc.any(beyond).as_py():
+            raise ValueError(f"{column.filter(beyond)[0].as_py()} is beyond {kind}")
+    return made
+
+
+def _moments(text: Any, kind: pa.DataType) -> Any:
+    """Texts as dates, times or durations; with more digits than the type has, as long as these are zeros."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_time(kind):
+        if pc.all(pc.match_substring_regex(text, "^[0-9]{2}:[0-9]{2}(:|$)")).as_py() is False:
+            raise ValueError(f"a text isn't a {kind}")
+        return _moments(pc.binary_join_element_wise("1970-01-01", text, "T"), pa.timestamp(kind.unit)).cast(kind)
+    if not pa.types.is_timestamp(kind) or kind.unit == "ns":
+        return text.cast(kind)
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid as error:
+        finer = (pa.timestamp(unit, kind.tz) for unit in ("us", "ns"))
+        for unit in finer:
+            with contextlib.suppress(pa.ArrowInvalid):
+                return text.cast(unit).cast(kind)
+        raise error

@@ -1,0 +1,131 @@
+"""The types of fields of JSON objects, as their values are: nothing is changed that is read as the inferred type.
+
+Texts stay texts, whatever they look like. Fields that are null in all rows are texts, as in all formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import SchemaError
+from rayelastic.graph.edges.formats.csv_files import is_inexact
+from rayelastic.graph.edges.formats.json_text import Number, kind_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Shape"]
+
+_INT64 = range(-(1 << 63), 1 << 63)
+_LONG = 4000  # digits that Python makes an int of
+
+
+@dataclass(slots=True)
+class Shape:
+    """What the values of a field look like.
+
+    Args:
+        rows: {kind of value: the number of the first row that has it}.
+        wide: a whole number that a float doesn't hold, and its row.
+        beyond: a whole number beyond 64 bits, and its row.
+        item: of lists.
+        fields: of objects.
+    """
+
+    rows: dict[str, int] = field(default_factory=dict)
+    wide: tuple[str, int] | None = None
+    beyond: tuple[str, int] | None = None
+    item: Shape | None = None
+    fields: dict[str, Shape] = field(default_factory=dict)
+
+    def add(self, value: Any, row: int) -> None:
+        """Take one more value."""
+        if value is None:
+            return
+        kind = kind_of(value)
+        if isinstance(value, Number):
+            kind = "a whole number" if value.is_whole else "a number"
+            if kind == "a whole number" and len(value) > 15:
+                self._add_whole(value, row)
+        self.rows.setdefault(kind, row)
+        if isinstance(value, list):
+            self.item = self.item or Shape()
+            for one in value:
+                self.item.add(one, row)
+        elif isinstance(value, dict):
+            for name, one in value.items():
+                self.fields.setdefault(name, Shape()).add(one, row)
+
+    def _add_whole(self, value: Number, row: int) -> None:
+        if len(value) > _LONG or is_inexact(value.encode()):
+            self.wide = self.wide or (value, row)
+        if len(value) > _LONG or int(value) not in _INT64:
+            self.beyond = self.beyond or (value, row)
+
+    def type_of(self, name: str, path: str, field: str) -> pa.DataType:
+        """Return the type that holds the values as they are.
+
+        Args:
+            name: of the field, with those that it is in: 'user.id'.
+            path: of the file, as messages show it.
+            field: of the tuple that has it.
+
+        Raises:
+            SchemaError: there is none.
+        """
+        import pyarrow as pa
+
+        kinds = set(self.rows)
+        if "a number" in kinds:
+            kinds.discard("a whole number")
+        if len(kinds) > 1:
+            said = " and ".join(f"{kind} in row {row:,}" for kind, row in self.rows.items())
+            raise SchemaError(f"{path!r}: field '{name}' is {said}", way_out=_json(field))
+        is_float = kinds == {"a number"} or self.beyond is not None
+        if is_float and self.wide is not None:
+            number, row = self.wide
+            both = "neither 64-bit integers nor floats hold"
+            said = both if self.beyond == self.wide else "floats don't hold, and others that aren't whole"
+            raise SchemaError(
+                f"{path!r}: field '{name}' has {_short(number)} in row {row:,}, which {said}",
+                way_out=f"Say what it is: types={{{field!r}: str}}, Decimal, or float to have it rounded; "
+                "rel.Json keeps any value",
+            )
+        match next(iter(kinds), None):
+            case "a whole number" if not is_float:
+                return pa.int64()
+            case "a number" | "a whole number":
+                return pa.float64()
+            case "a truth value":
+                return pa.bool_()
+            case "a list":
+                return pa.list_(self.item.type_of(f"{name}[]", path, field) if self.item is not None else pa.string())
+            case "an object":
+                return self._struct(name, path, field)
+        return pa.string()
+
+    def _struct(self, name: str, path: str, field: str) -> pa.DataType:
+        import pyarrow as pa
+
+        if not self.fields:
+            raise SchemaError(f"{path!r}: field '{name}' is an object without fields", way_out=_json(field))
+        return pa.struct([(part, shape.type_of(f"{name}.{part}", path, field)) for part, shape in self.fields.items()])
+
+
+def _json(field: str) -> str:
+    return f"Say what it is: types={{{field!r}: rel.Json}} keeps any value"
+
+
+def _short(number: str) -> str:
+    return number if len(number) < 60 else f"{number[:40]}... of {len(number):,} digits"
+
+
+def shapes_of(rows: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Shape]:
+    """Return {field: what its values look like} of numbered objects, fields in the order of their first row."""
+    shapes: dict[str, Shape] = {}
+    for number, row in rows:
+        for name, value in row.items():
+            shapes.setdefault(name, Shape()).add(value, number)
+    return shapes

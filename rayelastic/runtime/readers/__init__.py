@@ -1,0 +1,1 @@
+"""Rows of files as Arrow batches of a schema of a source."""

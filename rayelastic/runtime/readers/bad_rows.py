@@ -1,0 +1,106 @@
+"""The rows of files that aren't of the schema of a source: counted, put aside, or the end of the source.
+
+Every format has an object for a file that yields batches, and calls back with each bad row.
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rayelastic.errors import SourceError
+
+__all__ = ["BadRow", "Files", "LeftOut", "PutAside", "rejected"]
+
+SHOWN_ROWS = 10  # of those that were left out
+TELLS = "Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"
+ENCODING_WAY_OUT = "Give its encoding=, such as 'latin-1'"
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that isn't of the schema."""
+
+    file: str
+    row: int
+    text: str
+    error: str
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many rows a source left out because they aren't of its schema, and the first of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, bad: BadRow) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.first) < SHOWN_ROWS:
+            self.first.append(f"{bad.file}, row {bad.row}: {bad.error}")
+
+
+class Files:
+    """Where each file of a source begins, as far as it was read: so that one that goes on needn't read those before.
+
+    Args:
+        count: how many files there are.
+
+    >>> files = Files(3)
+    >>> files.begin(0), files.begin(70)
+    (None, None)
+    >>> files.position(69), files.position(70), files.position(100)
+    ([0, 0], [1, 70], [1, 70])
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._starts: list[int] = []  # rows in front of the first of each file
+        self._first, self._before = 0, 0
+        self._lock = threading.Lock()
+
+    def seek(self, position: int, saved: object) -> int:
+        """Begins with a file; the rows of it, and of those behind, that will be given again.
+
+        Args:
+            position: rows that were given.
+            saved: what `position` gave.
+        """
+        match saved:
+            case [int(first), int(before)] if 0 <= first < self._count and 0 <= before <= position:
+                self._first, self._before = first, before
+        return position - self._before
+
+    def begin(self, rows: int) -> None:
+        """Notes that the next file begins, when so many rows were read in this run."""
+        with self._lock:
+            self._starts.append(self._before + rows)
+
+    def position(self, given: int) -> list[int]:
+        """The file that the row behind those that were given is in, and how many rows are in front of that file.
+
+        Args:
+            given: rows since the very first start.
+        """
+        with self._lock:
+            number = bisect.bisect_right(self._starts, given) - 1
+            if number < 0:
+                return [self._first, self._before]
+            return [self._first + number, self._starts[number]]
+
+    @property
+    def first(self) -> int:
+        """The number of the file to begin with."""
+        return self._first
+
+
+def rejected(bad: BadRow) -> None:
+    """Fails the source."""
+    way_out = ENCODING_WAY_OUT if "UTF-8" in bad.error else TELLS
+    raise SourceError(f"{bad.file!r}, row {bad.row:,}: {bad.error}", way_out=way_out)
+
+
+PutAside = Callable[[BadRow], None]

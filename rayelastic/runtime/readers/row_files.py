@@ -1,0 +1,67 @@
+"""The rows of CSV and JSON files, one file after the other: those that are of the schema, or those that aren't."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rayelastic.graph.edges.formats.bad_rows import BadRows
+from rayelastic.graph.edges.formats.csv_files import CsvSource
+from rayelastic.graph.edges.formats.json_files import JsonSource
+from rayelastic.graph.spec.dead_letters import OnError
+from rayelastic.runtime.readers.bad_rows import BadRow, Files, LeftOut, PutAside, rejected
+from rayelastic.runtime.readers.csv_batches import csv_batches
+from rayelastic.runtime.readers.json_batches import json_batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["bad_row_batches", "good_row_batches"]
+
+
+def good_row_batches(
+    body: CsvSource | JsonSource, left_out: LeftOut, files: Files | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of all files, one after the other, without those that aren't of the schema.
+
+    Args:
+        body: the source.
+        left_out: counts those.
+        files: says with which file to begin, and hears where they begin.
+
+    Raises:
+        SourceError: a file can't be read on, or has a row that isn't of the schema, with on_bad_row='fail'.
+    """
+    kept = {OnError.FAIL: rejected, OnError.SKIP: left_out.add, OnError.DIVERT: lambda _: None}  # read by BadRows
+    put_aside, files, rows = kept[body.on_bad_row], files or Files(len(body.paths)), 0
+    for path in body.paths[files.first :]:
+        files.begin(rows)
+        for batch in _batches(path, body, put_aside):
+            rows += batch.num_rows
+            yield batch
+
+
+def bad_row_batches(body: BadRows) -> Iterator[pa.RecordBatch]:
+    """The rows of all files that aren't of the schema.
+
+    Raises:
+        SourceError: a file can't be read on.
+    """
+    import pyarrow as pa
+
+    for path in body.of.paths:
+        waiting: list[BadRow] = []
+        for _ in itertools.chain(_batches(path, body.of, waiting.append), [None]):
+            if waiting:
+                rows = [{**asdict(bad), "operator": body.name} for bad in waiting]
+                yield pa.RecordBatch.from_pylist(rows, schema=body.schema.to_arrow())
+                waiting.clear()
+
+
+def _batches(path: str, body: object, put_aside: PutAside) -> Iterator[pa.RecordBatch]:
+    if isinstance(body, JsonSource):
+        return json_batches(path, body, put_aside)
+    assert isinstance(body, CsvSource)
+    return csv_batches(path, body, put_aside)
