@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from rayelastic.cli import main
+from rayelastic.commands.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 from urllib.parse import quote
 
 from rayelastic import job as jobs
 from rayelastic.commands.changing import add_changing_commands
 from rayelastic.commands.completion import add_completion
-from rayelastic.commands.state import add_restore, add_state_commands, restored
+from rayelastic.commands.state import add_restore, add_state_commands, checkpointed, restored
 from rayelastic.demo import APPLICATIONS, listing, show
 from rayelastic.doctor import examine, first_minute
 from rayelastic.errors import ConfigError, JobCancelledError, JobFailedError, RayelasticError, SourceError
@@ -47,13 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; the process's own if not given.
 
     Returns:
-        The exit status: 0, 1 for a job that failed, 2 for a mistake in what was asked, 130 after Ctrl-C.
+        The exit status: 0, 1 for a job that failed, 2 for a mistake in what was asked, 130 after Ctrl-C, 141 if whoever
+        read what it printed has gone.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = _parse(arguments)
         command: Callable[[argparse.Namespace], int] = options.command
-        return command(options)
+        status = command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not _is_closed(sys.stdout):
+            raise
+        return 141
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
@@ -63,6 +70,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RayelasticError as error:
         print(error, file=sys.stderr)
         return 2
+    return status
+
+
+def _is_closed(stream: TextIO) -> bool:
+    """Whether whoever read a stream has gone; if so what is left goes nowhere, or Python would say so at its end."""
+    poll = select.poll()
+    poll.register(stream, select.POLLOUT)
+    if not any(event & select.POLLERR for _, event in poll.poll(0)):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    return True
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -178,6 +198,7 @@ def _config(options: argparse.Namespace) -> JobConfig:
         elasticity=getattr(options, "elasticity", Elasticity.MULTI_LEVEL),
         journal=getattr(options, "journal", None),
         regions=getattr(options, "regions", None),
+        checkpoint=checkpointed(options),
     )
 
 
@@ -294,8 +315,9 @@ def _inspect(options: argparse.Namespace) -> int:
         print(as_json(told_of))
         return 0
     print(f"job {status.name}: {status.state.value}")
-    if status.failure is not None:
-        print(f"  {status.failure.reason}")
+    for said in (status.failure and status.failure.reason, status.outage):
+        if said:
+            print(f"  {said}")
     for pe in status.pes:
         print(f"  {pe.pe}: {pe.state.value} on {pe.node or '?'}, process {pe.pid}")
     print(job.plan().text())

@@ -33,6 +33,7 @@ __all__ = [
     "SinkLostError",
     "SinkTakenError",
     "SourceError",
+    "SourceLostError",
     "SparkError",
     "StateError",
     "UnavailableError",
@@ -118,12 +119,22 @@ class SourceError(DeclarationError):
     """A source can't be read: missing file, no permission, unreadable content."""
 
 
+class SourceLostError(SourceError):
+    """The server or store that a source reads doesn't answer: a job with checkpoints waits for it, and restores.
+
+    A source of your own raises it to say so: `raise rel.errors.SourceLostError("the queue doesn't answer")`.
+    """
+
+
 class SinkError(DeclarationError):
     """A sink can't be written."""
 
 
 class SinkLostError(SinkError):
-    """The server that a sink writes to was lost: a job with checkpoints goes back to the last one, and tries again."""
+    """The server or store that a sink writes to doesn't answer: a job with checkpoints waits for it, and restores.
+
+    A sink of your own raises it to say so: `raise rel.errors.SinkLostError("the queue doesn't answer")`.
+    """
 
 
 class SinkTakenError(SinkError):
@@ -244,6 +255,15 @@ class PELostError(RayelasticError):
 
 class UnavailableError(RayelasticError, TimeoutError):
     """A job's coordinator can't be reached at the moment. What was asked for may be done or not; ask again."""
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Return whether a server or store outside of the job doesn't answer: the job can wait for it.
+
+    >>> is_outage(SinkLostError("the server is gone")), is_outage(SinkError("no such column"))
+    (True, False)
+    """
+    return isinstance(error, SinkLostError | SourceLostError | UnreadableError)
 
 
 class ChangeError(RayelasticError):

@@ -26,8 +26,7 @@ def postgres_server() -> Iterator[str]:
         folder.chmod(0o755)
     try:
         _run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "-N")
-        options = f"-c listen_addresses='' -c fsync=off -k {folder}"
-        _run("pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start")
+        _start(folder)
         try:
             yield f"host={folder} user=postgres dbname=postgres"
         finally:
@@ -40,6 +39,22 @@ def restart(server: str) -> None:
     """Ends a server as a crash would, with all of its connections, and starts it again."""
     folder = server.split()[0].removeprefix("host=")
     _run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-l", f"{folder}/log", "-w", "restart")
+
+
+@contextmanager
+def away(server: str) -> Iterator[None]:
+    """Ends a server as a crash would, with all of its connections, and starts it again behind the block."""
+    folder = server.split()[0].removeprefix("host=")
+    _run("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "-w", "stop")
+    try:
+        yield
+    finally:
+        _start(folder)
+
+
+def _start(folder: Path | str) -> None:
+    options = f"-c listen_addresses='' -c fsync=off -k {folder}"
+    _run("pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start")
 
 
 def _run(program: str, *arguments: str) -> None:

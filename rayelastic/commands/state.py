@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import job as jobs
 from rayelastic.errors import ConfigError
 from rayelastic.plain_values import as_json
+from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.saved.restoring import LATEST
 from rayelastic.runtime.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["add_restore", "add_state_commands", "restored"]
+__all__ = ["add_restore", "add_state_commands", "checkpointed", "restored"]
 
 LIMIT = 20  # keys that are shown where none is named
 
@@ -45,14 +47,26 @@ def add_state_commands(add: Callable[..., argparse.ArgumentParser]) -> list[argp
 
 
 def add_restore(command: argparse.ArgumentParser) -> None:
-    """Adds --restore to a command that starts a job."""
-    command.add_argument("--restore", metavar="PATH", help="go on from a snapshot, or from the newest checkpoint there")
+    """Adds --restore and --checkpoint to a command that starts a job."""
+    command.add_argument(
+        "--restore",
+        metavar="PATH",
+        help="restore a snapshot, or the newest checkpoint there; 'latest': that at --checkpoint, or the start if none "
+        "was ever complete",
+    )
+    command.add_argument("--checkpoint", metavar="PATH", help="keep checkpoints there, for `--restore latest`")
     _add_key_file(command)
 
 
-def restored(options: argparse.Namespace) -> Snapshot | None:
+def restored(options: argparse.Namespace) -> Snapshot | str | None:
     """What --restore names."""
-    return None if options.restore is None else Snapshot(options.restore, _key(options))
+    return options.restore if options.restore in (None, LATEST) else Snapshot(options.restore, _key(options))
+
+
+def checkpointed(options: argparse.Namespace) -> Checkpoint | None:
+    """What --checkpoint names."""
+    location = getattr(options, "checkpoint", None)
+    return None if location is None else Checkpoint(location, key=_key(options))
 
 
 def _add_key_file(command: argparse.ArgumentParser) -> None:

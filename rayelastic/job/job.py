@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import JobCancelledError, JobFailedError, PELostError
 from rayelastic.job.changing import Changing
-from rayelastic.job.control import CONTROL_TIMEOUT
+from rayelastic.job.control import CONTROL_TIMEOUT, saved
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.result import JobResult, sink_value
 from rayelastic.job.state import OperatorState
@@ -209,7 +209,7 @@ class Job(Changing):
             The snapshot, which `restore=` takes.
 
         Raises:
-            StateError: it can't be saved; names the operator.
+            StateError: it can't be saved, which names the operator; or its coordinator died, which says what is there.
 
         >>> import tempfile
         >>> import rayelastic as rel
@@ -233,7 +233,7 @@ class Job(Changing):
         True
         """
         where = checked(snapshot)
-        self._control.within(SNAPSHOT_TIMEOUT).snapshot(where)
+        saved(self._control, self.name, where, lambda: self._control.within(SNAPSHOT_TIMEOUT).snapshot(where))
         return where
 
     def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
@@ -285,7 +285,7 @@ class Job(Changing):
             StateError: it can't be saved; names the operator.
         """
         where = checked(snapshot)
-        self._control.within(SNAPSHOT_TIMEOUT).stop(where)
+        saved(self._control, self.name, where, lambda: self._control.within(SNAPSHOT_TIMEOUT).stop(where))
         return where
 
     def feed(self, operator: str, source: ExternalSource) -> None:

@@ -15,14 +15,14 @@ from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.port.secure_socket import check_encryption
 from rayelastic.runtime.saved.first_values import check_first_values
-from rayelastic.runtime.saved.restoring import check_restorable, checked, newest
+from rayelastic.runtime.saved.restoring import LATEST, check_keepable, check_restorable, checked, latest, newest
 from rayelastic.runtime.values.specs import JobSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.snapshot import Manifest, Snapshot
     from rayelastic.topology import Topology
 
 __all__ = ["prepare"]
@@ -42,13 +42,14 @@ def prepare(
         topology: what to run.
         config: `JobConfig()` if not given.
         name: the name of the job; the topology's if not given.
-        restore: the snapshot to go on from, or where checkpoints are, of which the newest whole one counts.
+        restore: the snapshot to go on from, or where checkpoints are, of which the newest whole one counts. "latest":
+            that of the job's own checkpoints; without any that was ever complete, the start.
         regions: what becomes of them if the configuration doesn't say.
 
     Raises:
         DeclarationError: the topology, a source, a sink or the configuration is wrong.
         StateError: the snapshot is damaged, or the topology can't go on from it; checkpoints are asked for, and an
-            operator begins with what can't be pickled.
+            operator begins with what can't be pickled, or no other job could restore them.
     """
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
@@ -59,9 +60,10 @@ def prepare(
     topology.validate(shipped=False)
     if isinstance(config.checkpoint, Checkpoint):
         check_first_values(topology.operators.values())
+        check_keepable(config.checkpoint, topology.operators.values())
     saved, epoch = None, 0
-    if restore is not None:
-        saved, manifest = newest(checked(restore), name or topology.name)
+    if (found := _found(restore, config, name or topology.name)) is not None:
+        saved, manifest = found
         epoch = manifest.epoch
         check_restorable(saved, manifest, topology.operators)
     return JobSpec(
@@ -81,6 +83,15 @@ def _check_given(topology: object, config: object) -> None:
         )
     if config is not None and not isinstance(config, JobConfig):
         raise ConfigError(f"{shown(config)} is no configuration", way_out="Give rel.JobConfig(...)")
+
+
+def _found(
+    restore: Snapshot | Checkpoint | str | Path | None, config: JobConfig, job: str
+) -> tuple[Snapshot, Manifest] | None:
+    """What a job goes on from; None: it begins at its start."""
+    if restore is None:
+        return None
+    return latest(config.checkpoint, job) if restore == LATEST else newest(checked(restore), job)
 
 
 def _for_pe(operator: OperatorSpec) -> OperatorSpec:

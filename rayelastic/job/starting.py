@@ -70,13 +70,14 @@ def run(
         config: thread counts, threading models and number of processing elements, where they shall be fixed.
         metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
         restore: the snapshot to go on from, see Job.snapshot and Job.stop; or where a job kept its checkpoints
-            (`rel.Checkpoint(location)`, or the folder): the newest whole one counts.
+            (`rel.Checkpoint(location)`, or the folder): the newest whole one counts. "latest": the newest whole one at
+            the location of `JobConfig(checkpoint=)`; if none was ever complete there, the job begins at its start.
 
     Returns:
         What the sinks left, by their names.
 
     Raises:
-        DeclarationError: the topology is wrong; nothing was started.
+        DeclarationError: the topology is wrong; nothing was started. With "latest", all checkpoints are damaged.
         JobFailedError: an operator raised; the error names it, its tuple and the traceback.
 
     Example:

@@ -11,6 +11,7 @@ __all__ = ["Checkpoint"]
 
 EVERY = 10.0  # seconds
 SHORTEST = 0.2  # seconds
+OUTAGE_TIMEOUT = 900.0  # seconds: a minor upgrade of a server takes a minute, a failover some
 SHORTEST_KEY = 16  # bytes
 WINDOW = 600.0  # seconds in which so many restarts are too many
 
@@ -30,7 +31,9 @@ class Checkpoint:
             which they do for at most a twentieth of the time.
         keep: how many complete checkpoints are kept, 1 or more; the newest one that is whole is used.
         restarts: how many times within ten minutes the job may go back to one, before it fails; a third of that in a
-            row with no complete checkpoint between, as where a tuple crashes its process.
+            row with no complete checkpoint between, as where a tuple crashes its process. Outages don't count.
+        outage_timeout: seconds for which the job waits for a server or store outside of it that doesn't answer, before
+            it fails; 0: it doesn't wait.
         key: secret bytes (16 or more) that sign what is saved; None: the job's own secret, which another job hasn't.
 
     Raises:
@@ -38,6 +41,8 @@ class Checkpoint:
 
     >>> Checkpoint(every=2.0).keep
     2
+    >>> Checkpoint("/mnt/checkpoints", outage_timeout=3600.0).outage_timeout
+    3600.0
     >>> Checkpoint(every=0)
     Traceback (most recent call last):
     rayelastic.errors.ConfigError: Checkpoint(every=0). Give seconds, 0.2 or more
@@ -47,12 +52,16 @@ class Checkpoint:
     every: float = EVERY
     keep: int = 2
     restarts: int = 10
+    outage_timeout: float = OUTAGE_TIMEOUT
     key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         every: object = self.every
         if not isinstance(every, int | float) or isinstance(every, bool) or not SHORTEST <= every < float("inf"):
             raise ConfigError(f"Checkpoint(every={every!r})", way_out=f"Give seconds, {SHORTEST:g} or more")
+        timeout: object = self.outage_timeout
+        if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 <= timeout < float("inf"):
+            raise ConfigError(f"Checkpoint(outage_timeout={timeout!r})", way_out="Give seconds, 0 or more")
         for name, least in (("keep", 1), ("restarts", 0)):
             value: object = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:

@@ -154,10 +154,14 @@ class SnapshotFolder:
 
     def is_there(self) -> bool:
         """Tells whether it is a snapshot that was completed; raises StateError if it can't be looked at."""
+        return self.has(MANIFEST)
+
+    def has(self, name: str) -> bool:
+        """Tells whether a file is in it; raises StateError if it can't be looked at."""
         from pyarrow import fs
 
         try:
-            return bool(self._files.get_file_info(f"{self._folder}/{MANIFEST}").type is not fs.FileType.NotFound)
+            return bool(self._files.get_file_info(f"{self._folder}/{name}").type is not fs.FileType.NotFound)
         except OSError as error:
             raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
 
@@ -196,7 +200,9 @@ class SnapshotFolder:
         """Makes the folder, if it isn't there; raises StateError if it can't be written."""
         try:
             if self._local:
-                Path(self._folder).mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+                for above in filter(lambda one: not one.exists(), reversed(Path(self._folder).parents)):
+                    above.mkdir(FOLDER_MODE, exist_ok=True)  # `parents=True` would let others read them
+                Path(self._folder).mkdir(FOLDER_MODE, exist_ok=True)
                 self._check_ours()
             else:
                 self._files.create_dir(self._folder, recursive=True)
@@ -385,12 +391,7 @@ def rows_beside(snapshot: Snapshot) -> Snapshot:
 
 
 def rows_folder(snapshot: Snapshot, *, alone: bool = False) -> SnapshotFolder:
-    """The same, as a folder.
-
-    Args:
-        snapshot: whose they are.
-        alone: they are in itself, as in a savepoint.
-    """
+    """The same, as a folder; alone: they are in itself, as in a savepoint."""
     return SnapshotFolder(snapshot if alone else rows_beside(snapshot))
 
 

@@ -1,12 +1,14 @@
 """Who may look: those who know the token. What browsers are told to load: only what this server serves.
 
-The token comes once in the address, then in a cookie that scripts can't read and other sites can't send.
+The token comes once in the address, then in a cookie that scripts can't read and other sites can't send. A browser
+sends a cookie to all ports of a host. So this one belongs to a path of the page's own, which other servers don't know.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,9 +38,13 @@ class Access:
     def __init__(self, token: str | None = None) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self.cookie = f"rayelastic-{secrets.token_hex(4)}"  # several servers may share a host name
+        self.view = f"/v-{secrets.token_hex(16)}"  # a path that no other server has: the cookie goes to it alone
 
-    def allows(self, request: web.Request) -> bool:
-        """Whether a request carries the token: in its address, its cookie or as a bearer."""
+    def answer(self, request: web.Request) -> HTTPStatus:
+        """What a request is answered with that may carry the token in its address, its cookie or as a bearer."""
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         given = (request.query.get("token", ""), request.cookies.get(self.cookie, ""), bearer)
-        return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given if one)
+        if not all(one.isascii() for one in given):  # bytes that are no text come as lone surrogates
+            return HTTPStatus.BAD_REQUEST
+        allowed = any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given if one)
+        return HTTPStatus.OK if allowed else HTTPStatus.UNAUTHORIZED

@@ -11,6 +11,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.web.access import Access
 from rayelastic.web.server import PageApp
+from rayelastic.web.visitors import QUIET, Visitors
 
 if TYPE_CHECKING:
     from rayelastic.plan.tls import TLS
@@ -98,17 +99,26 @@ class Page:
         from aiohttp import web
 
         jobs, histories, catalogue = self._known
-        served = PageApp(self.access, jobs, histories, catalogue)
+        visitors = Visitors()
+        served = PageApp(self.access, visitors, jobs, histories, catalogue)
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        runner = web.AppRunner(served.made(), access_log=None, shutdown_timeout=1.0)
+        self._loop.set_exception_handler(
+            lambda _, said: QUIET.warning("%s: %s", said["message"], said.get("exception"))
+        )
+        runner = web.AppRunner(served.made(), access_log=None, shutdown_timeout=1.0, logger=QUIET)
         await runner.setup()
-        site = web.TCPSite(runner, self._host, self.port, ssl_context=self._context)
-        await site.start()
-        self.port = runner.addresses[0][1]
+        assert runner.server is not None
+        listener = visitors.listen(self._host, self.port)
+        self.port = listener.getsockname()[1]
+        accepting = asyncio.create_task(visitors.accept(listener, runner.server, self._context))
         self._ready.set()
         try:
             await served.start()
             await self._ended.wait()
         finally:
+            accepting.cancel()
+            await asyncio.gather(accepting, return_exceptions=True)
+            listener.close()
             await served.close()
             await runner.cleanup()
+            visitors.close()

@@ -135,7 +135,7 @@ def _told(status: JobStatus) -> dict[str, Any]:
         "taken": counted.taken,
         "abandoned": counted.abandoned,
         "restarts": counted.restarts,
-        "problem": counted.problem,
+        "problem": counted.problem if status.outage is None else str(status.outage),
         "standstill": counted.standstill,
         "called_again": list(counted.called_again),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -22,6 +23,7 @@ from rayelastic.web.graphs import graph
 from rayelastic.web.ray_tab import PATH, RayTab
 from rayelastic.web.story import Story
 from rayelastic.web.updates import written
+from rayelastic.web.visitors import Visitors
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -44,6 +46,7 @@ class PageApp:
 
     Args:
         access: who may look.
+        visitors: their connections.
         jobs: that run, by name.
         histories: of jobs that are over, by name.
         catalogue: finds more jobs; None: there are no others.
@@ -52,11 +55,13 @@ class PageApp:
     def __init__(
         self,
         access: Access,
+        visitors: Visitors,
         jobs: Mapping[str, Watched],
         histories: Mapping[str, History],
         catalogue: Catalogue | None = None,
     ) -> None:
         self._access = access
+        self._visitors = visitors
         self._catalogue = catalogue
         self._jobs = dict(jobs)
         self._histories = dict(histories)
@@ -73,22 +78,23 @@ class PageApp:
         from aiohttp import web
 
         app = web.Application(middlewares=[self._guarded()])
-        app.add_routes(
-            [
-                web.get("/", self._page),
-                web.get("/assets/{name}", self._asset),
-                web.get("/api/about", self._about),
-                web.get("/api/jobs", self._list),
-                web.get(PATH + "{rest:.*}", self._ray),
-                web.get("/api/jobs/{job}/story", self._told),
-                web.get("/api/jobs/{job}/graph", self._graph),
-                web.get("/api/jobs/{job}/frame", self._frame),
-                web.get("/api/jobs/{job}/events", self._events),
-                web.get("/api/jobs/{job}/series", self._series),
-                web.get("/api/jobs/{job}/stream", self._stream),
-                web.post("/api/jobs/{job}/actions", self._act),
-            ]
-        )
+        for view in ("", self._access.view):  # programs show a bearer, browsers a cookie of the second
+            app.add_routes(
+                [
+                    web.get(view + "/", self._page),
+                    web.get(view + "/assets/{name}", self._asset),
+                    web.get(view + "/api/about", self._about),
+                    web.get(view + "/api/jobs", self._list),
+                    web.get(view + PATH + "{rest:.*}", self._ray),
+                    web.get(view + "/api/jobs/{job}/story", self._told),
+                    web.get(view + "/api/jobs/{job}/graph", self._graph),
+                    web.get(view + "/api/jobs/{job}/frame", self._frame),
+                    web.get(view + "/api/jobs/{job}/events", self._events),
+                    web.get(view + "/api/jobs/{job}/series", self._series),
+                    web.get(view + "/api/jobs/{job}/stream", self._stream),
+                    web.post(view + "/api/jobs/{job}/actions", self._act),
+                ]
+            )
         return app
 
     async def start(self) -> None:
@@ -115,13 +121,15 @@ class PageApp:
         async def guarded(
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
-            if not request.path.startswith("/assets/") and not self._access.allows(request):
-                response: web.StreamResponse = web.Response(
-                    text=REFUSED, content_type="text/html", status=HTTPStatus.UNAUTHORIZED
-                )
+            path = request.path.removeprefix(self._access.view)
+            answer = HTTPStatus.OK if path.startswith("/assets/") else self._access.answer(request)
+            if answer is not HTTPStatus.OK:
+                response: web.StreamResponse = web.Response(text=REFUSED, content_type="text/html", status=answer)
             else:
+                if request.transport is not None and not path.startswith("/assets/"):
+                    self._visitors.admit(request.transport)
                 response = await self._answered(request, handler)
-            if not response.prepared and not request.path.startswith(PATH):
+            if not response.prepared and not path.startswith(PATH):
                 response.headers.update(HEADERS)
             return response
 
@@ -148,10 +156,13 @@ class PageApp:
 
         if "token" not in request.query:
             return web.FileResponse(ASSETS / "index.html")
+        if not request.path.startswith(self._access.view):
+            there = f".{self._access.view}/?{request.query_string}"
+            return web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": there})
         response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": "./"})
         response.set_cookie(
-            self._access.cookie, self._access.token, httponly=True, samesite="Strict", secure=request.secure
-        )
+            self._access.cookie, self._access.token, httponly=True, samesite="Strict", secure=request.secure, path=""
+        )  # no path: the browser takes that of the page, which may have more in front, by a proxy
         return response
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
@@ -317,6 +328,9 @@ def _seconds(request: web.Request, name: str = "at") -> float | None:
     if not text:
         return None
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise ConfigError(f"{name}={text!r} is no number", way_out="Give seconds since the start of the job") from None
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise ConfigError(f"{name}={text!r} is no number", way_out="Give seconds since the start of the job")
+    return seconds

@@ -10,7 +10,7 @@ import pytest
 
 import rayelastic as rel
 from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for
-from tests.postgres import needs_postgres, postgres_server, restart
+from tests.postgres import away, needs_postgres, postgres_server, restart
 
 pytestmark = [pytest.mark.cluster, needs_postgres]
 
@@ -31,18 +31,22 @@ def rows_in(server: str) -> int:
         return 0 if found is None else int(found[0])
 
 
-@pytest.mark.parametrize("lost", ["process", "server"])
+@pytest.mark.parametrize("lost", ["process", "server", pytest.param("server for a while", marks=pytest.mark.edges)])
 def test_what_writes_is_lost_again_and_again(ray_cluster: None, server: str, tmp_path: Path, lost: str) -> None:
     with psycopg.connect(server) as connection:
         connection.execute("DROP TABLE IF EXISTS counts")
     topology = counted("to_postgres", tmp_path, rel.postgres(server, "counts"))
-    config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=100))
+    restarts = 1 if lost == "server for a while" else 100  # which outages don't count as
+    config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=restarts))
     job = rel.submit(topology, config)
     try:
         for number in range(KILLS):
             before = rows_in(server)
             wait_for(job, lambda before=before: rows_in(server) > before)  # type: ignore[misc]
-            if lost == "process":
+            if lost == "server for a while":
+                with away(server):
+                    wait_for(job, lambda: job.status.outage is not None and job.status.outage.attempts >= 2)
+            elif lost == "process":
                 kill(job, "pe2" if number % 2 == 0 else "pe1")
             else:
                 restarts = job.status.checkpoints.restarts

@@ -225,7 +225,7 @@ def test_where_earlier_checkpoints_cannot_be_seen_nothing_starts(tmp_path: Path)
     """Those of an earlier run would pass for newer ones."""
     place = tmp_path / "a file"
     place.write_text("")
-    with pytest.raises(StateError, match="can't be looked at"):
+    with pytest.raises(StateError, match="can't be (written|looked at)"):
         rel.run(counting(rel.rows([(0, 0)], schema=Event)), rel.JobConfig(checkpoint=rel.Checkpoint(place)))
 
 

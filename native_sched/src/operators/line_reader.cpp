@@ -59,10 +59,53 @@ Begins is_packed(std::string_view text) noexcept {
   return found;
 }
 
+// FNV-1a over the first and the last bytes of file[0, size).
+std::uint64_t edges_of(int file, off_t size) noexcept {
+  constexpr off_t kEdge = 4096;
+  std::array<char, kEdge> bytes;
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const off_t at : {off_t{0}, std::max(off_t{0}, size - kEdge)}) {
+    const ssize_t got = ::pread(file, bytes.data(), static_cast<std::size_t>(std::min(kEdge, size - at)), at);
+    for (ssize_t i = 0; i < got; ++i) hash = (hash ^ static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])) * 0x100000001b3U;
+  }
+  return hash;
+}
+
 }  // namespace
+
+FileIdentity::FileIdentity(int file) {
+  struct stat about{};
+  if (::fstat(file, &about) == 0) take(about);
+  if (regular_) edges_ = edges_of(file, size_);
+}
+
+FileIdentity::FileIdentity(const std::string& path) {
+  struct stat about{};
+  if (::stat(path.c_str(), &about) == 0) take(about);
+}
+
+void FileIdentity::take(const struct stat& about) noexcept {
+  regular_ = S_ISREG(about.st_mode);
+  device_ = about.st_dev;
+  inode_ = about.st_ino;
+  size_ = about.st_size;
+  written_ = about.st_mtim;
+}
+
+std::string FileIdentity::change(int file, const std::string& path) const {
+  struct stat now{};
+  if (!regular_) return {};
+  if (::stat(path.c_str(), &now) != 0) return "was removed";
+  if (now.st_dev != device_ || now.st_ino != inode_) return "was replaced by another file";
+  if (now.st_size < size_) return "had " + std::to_string(size_) + " bytes and has " + std::to_string(now.st_size) + " now";
+  const bool touched = now.st_mtim.tv_sec != written_.tv_sec || now.st_mtim.tv_nsec != written_.tv_nsec;
+  const bool anew = now.st_size == size_ ? touched : edges_ != 0 && edges_of(file, size_) != edges_;
+  return anew ? "was written anew" : "";
+}
 
 LineReader::LineReader(TextFiles files, std::size_t chunk_bytes)
     : files_(std::move(files)), chunk_bytes_(std::max<std::size_t>(chunk_bytes, 16)) {
+  for (const std::string& path : files_.paths) at_start_of_all_.emplace_back(path);
   if (::pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0) throw std::system_error(errno, std::generic_category(), "text source");
 }
 
@@ -87,6 +130,14 @@ void LineReader::close_file() noexcept {
   stream_.reset();
 }
 
+// Fails if the file isn't what it was: the end of what is left of it isn't the end of its rows.
+void LineReader::check(const FileIdentity& before) const {
+  if (file_ < 0) return;  // a stream looks for itself
+  const std::string& path = files_.paths[next_path_ - 1];
+  const std::string change = before.change(file_, path);
+  if (!change.empty()) throw std::runtime_error("text file '" + path + "' " + change + " while it was read");
+}
+
 void LineReader::fail(const std::string& what, int error) const {
   std::string message = what + " '" + files_.paths[next_path_ - 1] + "'";
   if (error != 0) message += ": " + std::generic_category().message(error);
@@ -107,6 +158,8 @@ bool LineReader::open_next(std::uint64_t lines) {
   if (file_ < 0) fail("can't open text file", errno);
   struct stat about{};
   seekable_ = ::fstat(file_, &about) == 0 && S_ISREG(about.st_mode);
+  check(at_start_of_all_[next_path_ - 1]);
+  identity_ = FileIdentity(file_);
   if (ends_ > 0 && ::lseek(file_, static_cast<off_t>(ends_), SEEK_SET) < 0) fail("can't go to where it was in text file", errno);
   (void)::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
   return true;
@@ -220,6 +273,7 @@ ChunkRef LineReader::next(std::uint64_t lines) {
     }
     std::size_t end = end_of_lines(data, filled);
     if (got == 0) {  // the end of the file ends its last line
+      check(identity_);
       close_file();
       end = filled;
     }

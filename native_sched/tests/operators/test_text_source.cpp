@@ -5,11 +5,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <thread>
 
 #include "check.hpp"
 #include "fake_context.hpp"
+#include "operators/line_reader.hpp"
 #include "rayelastic/operators/count_sink.hpp"
 #include "rayelastic/operators/sequence_source.hpp"
 
@@ -66,6 +68,45 @@ std::vector<std::string> expected_lines(const std::string& content) {
 }
 
 }  // namespace
+
+// What a source says whose file is changed when its first chunk has been read; nothing if it ends.
+std::string problem_after(const std::function<void(const std::filesystem::path&)>& change) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.file("t", std::string(40'000, 'a') + "\n" + std::string(40'000, 'b') + "\n");
+  LineReader reader({.paths = {path.string()}}, 1024);
+  CHECK(static_cast<bool>(reader.next(0)));
+  change(path);
+  try {
+    while (reader.next(0));
+  } catch (const std::runtime_error& problem) {
+    return problem.what();
+  }
+  return {};
+}
+
+TEST(a_file_that_shrinks_or_changes_while_it_is_read_fails_and_one_that_grows_does_not) {
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const auto shrunk = problem_after([](const auto& path) { std::filesystem::resize_file(path, 10); });
+  CHECK(has(shrunk, "had 80002 bytes and has 10 now while it was read"));
+  CHECK(has(problem_after([](const auto& path) { std::filesystem::remove(path); }), "was removed"));
+  CHECK(has(problem_after([](const auto& path) {
+              std::filesystem::copy_file(path, path.string() + "2");
+              std::filesystem::rename(path.string() + "2", path);
+            }),
+            "was replaced by another file"));
+  CHECK(has(problem_after([](const auto& path) { std::ofstream(path, std::ios::binary | std::ios::trunc) << std::string(90'000, 'c'); }),
+            "was written anew"));
+  CHECK(problem_after([](const auto& path) { std::ofstream(path, std::ios::binary | std::ios::app) << "more\n"; }).empty());
+}
+
+TEST(so_does_one_that_is_not_open_yet) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths = {folder.file("a", "first\n"), folder.file("b", "second\nthird\n")};
+  LineReader reader({.paths = paths}, 1024);
+  CHECK(static_cast<bool>(reader.next(0)));
+  std::filesystem::resize_file(paths[1], 7);
+  CHECK_THROWS((void)reader.next(0), std::runtime_error);
+}
 
 TEST(lines_end_as_in_python) {
   const TemporaryFolder folder;

@@ -5,23 +5,31 @@ A location is an absolute local path or such a URI; it can be shipped, and is op
 
 from __future__ import annotations
 
+import errno
 import fnmatch
+import hashlib
 import re
+import stat
 import urllib.parse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import SourceError, SourceLostError
 
 __all__ = [
+    "FileIdentity",
     "LocationError",
     "below",
     "beside",
     "file_system",
+    "identities",
     "is_uri",
     "local_path",
     "matching",
+    "may_return",
     "readable",
     "reading",
     "shown_location",
@@ -32,15 +40,27 @@ _COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # what pathlib makes 
 _LOCAL = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/(?!/)))", re.IGNORECASE)
 _MAGIC = re.compile(r"[*\[]")
 SCHEMES = "file, s3, gs, abfs or hdfs"
+EDGE = 4096  # bytes at the start and at the end of a file that tell whether it is the same one
+_LASTING = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+    *(errno.EINVAL, errno.EBADF, errno.ENAMETOOLONG, errno.ELOOP, errno.ESPIPE, errno.ENOSYS, errno.EFBIG),
+}
 
 
 class LocationError(Exception):
     """A URI that can't be used; the message says why, without what is secret in it."""
 
-    def __init__(self, problem: str, way_out: str = "Check the URI, and that this machine may reach it") -> None:
+    def __init__(
+        self,
+        problem: str,
+        way_out: str = "Check the URI, and that this machine may reach it",
+        *,
+        is_outage: bool = False,
+    ) -> None:
         super().__init__(problem)
         self.problem = problem
         self.way_out = way_out
+        self.is_outage = is_outage  # the store doesn't answer
 
 
 def is_uri(location: str) -> bool:
@@ -82,6 +102,95 @@ def shown_location(location: str) -> str:
     return re.sub(r":[^/:@]*@", ":***@", location.partition("?")[0]) if is_uri(location) else location
 
 
+def may_return(error: BaseException, location: str) -> bool:
+    """Return whether a file or store answers again later: its server is away, or its disk is full.
+
+    Args:
+        error: what reading or writing raised.
+        location: of the file. Stores raise errors without a number; of a local file such an error is about its content.
+    """
+    if not isinstance(error, OSError) or error.errno in _LASTING:
+        return False
+    return error.errno is not None or (is_uri(location) and local_path(location) is None)
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """A file as it was when reading began, to be compared with what is there at the end.
+
+    Args:
+        size: in bytes.
+        written: when, in ns since 1970.
+        inode: device and number of a local file; empty: it is of a store.
+        edges: a hash of its first and last bytes; empty: of a store, or not taken.
+    """
+
+    size: int
+    written: int
+    inode: tuple[int, int] | tuple[()] = ()
+    edges: str = ""
+
+    @staticmethod
+    def of(location: str, *, edges: bool = True) -> FileIdentity | None:
+        """Return that of a file; None: it is no regular file.
+
+        Raises:
+            OSError: it can't be looked at.
+            LocationError: a URI that can't be used.
+        """
+        local = local_path(location)
+        if local is None:
+            files, inner = file_system(location)
+            about = files.get_file_info(inner)
+            return FileIdentity(int(about.size or 0), int(about.mtime_ns or 0))
+        held = Path(local).stat()
+        if not stat.S_ISREG(held.st_mode):
+            return None
+        inode = (held.st_dev, held.st_ino)
+        return FileIdentity(held.st_size, held.st_mtime_ns, inode, _edges(local, held.st_size) if edges else "")
+
+    def change(self, location: str) -> str:
+        """Return what happened to the file since, in words; empty if nothing did, or if it has grown."""
+        try:
+            now = FileIdentity.of(location, edges=False)
+        except FileNotFoundError:
+            return "was removed"
+        if now is None or now.inode != self.inode:
+            return "was replaced by another file"
+        if now.size < self.size:
+            return f"had {self.size} bytes and has {now.size} now"
+        if now.size == self.size or not self.inode:
+            return "was written anew" if now.written != self.written or now.size != self.size else ""
+        local = local_path(location)
+        anew = self.edges and local is not None and _edges(local, self.size) != self.edges
+        return "was written anew" if anew else ""
+
+    def check(self, location: str) -> None:
+        """Raise SourceError if the file has shrunk or changed: the end of what is left isn't the end of its rows."""
+        if change := self.change(location):
+            raise SourceError(
+                f"{shown_location(location)!r} {change} while it was read",
+                way_out="Read files that nobody changes: write each under another name, and rename it when complete",
+            )
+
+
+def identities(locations: Iterable[str]) -> dict[str, FileIdentity]:
+    """Return what files of this machine are, by location; those of stores aren't looked at, as that takes a request."""
+    found = {}
+    for location in locations:
+        with suppress(OSError, LocationError):  # whoever reads it says what is wrong
+            if local_path(location) is not None and (identity := FileIdentity.of(location, edges=False)) is not None:
+                found[location] = identity
+    return found
+
+
+def _edges(path: str, size: int) -> str:
+    with Path(path).open("rb") as file:
+        first = file.read(min(EDGE, size))
+        file.seek(max(0, size - EDGE))
+        return hashlib.sha256(first + file.read(min(EDGE, size))).hexdigest()
+
+
 def below(location: str, name: str) -> str:
     """Name what is in a folder; what a URI says behind `?` stays behind.
 
@@ -116,7 +225,7 @@ def file_system(uri: str) -> tuple[Any, str]:
         known = "Unrecognized" not in str(error)
         problem = f"{shown_location(uri)!r} can't be opened: {_without(uri, str(error))}"
         raise (
-            LocationError(problem)
+            LocationError(problem, is_outage=may_return(error, uri))
             if known
             else LocationError(
                 f"{shown_location(uri)!r} is of a scheme that isn't known", f"Give a path, or a URI of {SCHEMES}"
@@ -189,10 +298,12 @@ def reading(path: str, how: Callable[[], str], way_out: str, operator: str | Non
     try:
         yield
     except LocationError as error:
-        raise SourceError(error.problem, operator=operator, way_out=error.way_out) from error
+        kind = SourceLostError if error.is_outage else SourceError
+        raise kind(error.problem, operator=operator, way_out=error.way_out) from error
     except (ArrowException, ValueError, NotImplementedError, OSError) as error:
         problem = f"{shown_location(path)!r} can't be read {how()}: {error}"
-        raise SourceError(problem, operator=operator, way_out=way_out) from error
+        kind = SourceLostError if may_return(error, path) else SourceError
+        raise kind(problem, operator=operator, way_out=way_out) from error
 
 
 def _pattern(glob: str) -> re.Pattern[str]:

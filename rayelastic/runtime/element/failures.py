@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
-from rayelastic.errors import JobFailedError, SinkError, SinkLostError, SinkTakenError
+from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, is_outage
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_spec import Lane
@@ -42,8 +42,8 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
     if exception is not None:
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
-        text, outside = "".join(traceback.format_exception(exception)), isinstance(exception, SinkLostError)
-        return Failure(reason, name, shown, text, outside=outside, cause=Cause(exception))
+        text, outage = "".join(traceback.format_exception(exception)), is_outage(exception)
+        return Failure(reason, name, shown, text, outside=outage, outage=outage, cause=Cause(exception))
     code = spec.body if native.message else _function_of(spec.body)
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
         explanation = load(code).explain(record)
@@ -54,7 +54,8 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
 
 def sink_failure(error: SinkError) -> Failure:
     """Explain why a sink couldn't prepare: the job recovers, unless another job has taken the sink."""
-    return Failure(str(error), error.operator, outside=not isinstance(error, SinkTakenError), cause=Cause(error))
+    outside, outage = not isinstance(error, SinkTakenError), is_outage(error)
+    return Failure(str(error), error.operator, outside=outside, outage=outage, cause=Cause(error))
 
 
 def completion_failure(error: Exception) -> Failure:

@@ -11,9 +11,10 @@ import contextlib
 import os
 import socket
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import SinkError, StateError
+from rayelastic.errors import SinkError, StateError, is_outage
 from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife
@@ -347,10 +348,15 @@ class ProcessingElement:
         with self._life.ending:
             if self._life.state.is_final:
                 return
-            self._life.ends(self._completed() if failed is None else explain_failure(failed, self._hosted.by_name))
+            self._life.ends(self._completed() if failed is None else self._explained(failed))
         if self._life.failure is not None:
             with contextlib.suppress(Exception):
                 self.close()
+
+    def _explained(self, failed: _native.OperatorFailure) -> Failure:
+        failure = explain_failure(failed, self._hosted.by_name)
+        source = self._hosted.sources.get(failed.operator)
+        return failure if source is None or not is_outage(source.problem.error) else replace(failure, outage=True)
 
     @contextlib.contextmanager
     def _failing_with_sinks(self) -> Iterator[None]:

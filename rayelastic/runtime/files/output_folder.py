@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rayelastic.errors import SinkError
-from rayelastic.graph.edges.locations import LocationError, file_system, local_path, shown_location
+from rayelastic.errors import SinkError, SinkLostError
+from rayelastic.graph.edges.locations import LocationError, file_system, local_path, may_return, shown_location
 
 __all__ = ["OutputFolder", "WrittenFile", "hidden_name"]
 
@@ -70,7 +71,8 @@ class OutputFolder:
             local = local_path(location)
             self._files, path = (fs.LocalFileSystem(), local) if local is not None else file_system(location)
         except LocationError as error:
-            raise SinkError(error.problem, way_out=error.way_out) from error
+            raise (SinkLostError if error.is_outage else SinkError)(error.problem, way_out=error.way_out) from error
+        self._location = location
         self.is_local = local is not None
         is_file = is_file and bool(PurePosixPath(path).suffix)
         where = PurePosixPath(os.path.realpath(path) if self.is_local else path)
@@ -102,10 +104,8 @@ class OutputFolder:
         Raises:
             SinkError: it can't be looked at.
         """
-        try:
+        with self.raising():
             mtime: int | None = self._files.get_file_info(self._at(name)).mtime_ns
-        except OSError as error:
-            raise self.error(error) from error
         return None if mtime is None else mtime / 1e9
 
     def digests(self, names: list[str]) -> dict[str, str]:
@@ -241,8 +241,17 @@ class OutputFolder:
         os.utime(self._at(name))
 
     def error(self, error: OSError) -> SinkError:
-        """What is raised where the file system refuses."""
-        return SinkError(f"{self.shown!r} can't be written: {error}", way_out="Check rights, space and connection")
+        """What is raised where the file system refuses; a SinkLostError if it may write again later."""
+        kind = SinkLostError if may_return(error, self._location) else SinkError
+        return kind(f"{self.shown!r} can't be written: {error}", way_out="Check rights, space and connection")
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Has what the file system raises in the block be what `error` makes of it."""
+        try:
+            yield
+        except OSError as error:
+            raise self.error(error) from error
 
     def _at(self, name: str) -> str:
         return str(self._path / name)
@@ -253,7 +262,9 @@ class OutputFolder:
             with self.read(name) as file:
                 while piece := file.read(PIECE):
                     sha.update(piece)
-        except OSError:
+        except OSError as error:
+            if may_return(error, self._location):
+                raise self.error(error) from error
             return ""
         return sha.hexdigest()
 

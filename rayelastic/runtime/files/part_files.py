@@ -106,18 +106,20 @@ class HiddenPart:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
-        self._writer.write_batch(batch)
+        with self._folder.raising():
+            self._writer.write_batch(batch)
         self._rows += batch.num_rows
 
     def copy(self, name: str, rows: int) -> None:
         """Put in the first rows of a file that is there."""
-        with self._folder.read(name) as before:
+        with self._folder.raising(), self._folder.read(name) as before:
             self._form.copy(before, rows, self._writer, self._file)
         self._rows += rows
 
     def end(self) -> WrittenFile:
         """End the file; it stays hidden."""
-        self._writer.close()
+        with self._folder.raising():
+            self._writer.close()
         self._folder.close(self._file, self._name)
         return WrittenFile(self._name, self._rows, self._digested.size, self._digested.sha.hexdigest())
 

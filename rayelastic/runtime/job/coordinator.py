@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.graph.edges.locations import shown_location
+from rayelastic.runtime.checkpoint.outages import without_checkpoints
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
 from rayelastic.runtime.feeding.fed_sources import FedSources
@@ -374,10 +375,8 @@ class Coordinator:
 
     def _lose(self, failure: Failure) -> None:
         """Has the job go back to its last checkpoint, or fail if it has none to go back to."""
-        if self._safety is not None:
-            self._safety.lose(failure)
-        else:
-            self._life.fail(failure)
+        fail_or_recover = self._life.fail if self._safety is None else self._safety.lose
+        fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         """Notes that the job is over, and ends every processing element."""

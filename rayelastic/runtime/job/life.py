@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+    from rayelastic.runtime.values.outage import Outage
 
 __all__ = ["JobLife"]
 
@@ -54,6 +55,7 @@ class JobLife:
         self.checkpoints = CheckpointCounters()  # whoever takes them writes here
         self.completes: Callable[[], None] | None = None  # whoever completes a job that takes checkpoints writes here
         self.paused = False  # whoever pauses its elasticity writes here
+        self.outage: Outage | None = None  # whoever waits for its end writes here
 
     # --- what it tells ------------------------------------------------------------------------------------------
 
@@ -94,7 +96,8 @@ class JobLife:
         """The state of the job and of each element."""
         with self._changed:
             elements = tuple(self._elements.values())
-            return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints, self.paused)
+            outage = self.outage if self._state is State.RECOVERING else None
+            return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints, self.paused, outage)
 
     def elements(self) -> dict[str, PEStatus]:
         """The states of the elements that there are, by id."""

@@ -3,6 +3,8 @@
 All elements go back: what they hold is newer than the checkpoint, and what was on its way between them is gone. Links
 of the new ones have a higher epoch, so that nobody takes what an old one may still send (D3). A change of plan that
 can't be carried out while everything runs goes the same way, from a checkpoint that is taken for it.
+
+Where a server or store outside of the job doesn't answer, the job waits for it (outages.py): that isn't counted.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, SinkTakenError, StateError, UnreadableError
+from rayelastic.errors import ChangeError, PELostError, SinkTakenError, StateError, UnreadableError, is_outage
+from rayelastic.graph.edges.locations import shown_location
 from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
+from rayelastic.runtime.checkpoint.outages import FIRST_PAUSE, LONGEST_PAUSE, Outages
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
@@ -43,8 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovery"]
 
-FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
-LONGEST_PAUSE = 15.0  # seconds
+LOOK = 0.5  # seconds between two looks whether somebody cancels the job that waits
 PATIENT = 6  # attempts in a row, of eight seconds and more, until a checkpoint that can't be read is taken for damaged
 IN_VAIN_SHARE = 3  # of its restarts a job may lose one part in so many in a row, with no complete checkpoint between
 
@@ -89,7 +92,8 @@ class Recovery:
         self._rescaling = rescaling
         self._clock = clock
         self._lock = threading.Lock()
-        self._restarts: deque[float] = deque()  # when, within the window
+        self._outages = Outages(settings.outage_timeout, clock, life.wall)
+        self._restarts: deque[float] = deque()  # when, within the window; without those of outages
         self._underway = False
         self._again: Failure | None = None
         self._at_work = False  # whether elements of the attempt that is under way have been told to run
@@ -108,9 +112,10 @@ class Recovery:
                 return
             if self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
-            elif self._is_too_often() or self._is_in_vain():
+            elif not failure.outage and (self._is_too_often() or self._is_in_vain()):
                 problem = replace(
-                    failure, reason=f"{failure.reason}; it has gone back {counted(len(self._restarts), 'time')}"
+                    failure,
+                    reason=f"{failure.reason}; it has gone back {counted(self._life.checkpoints.restarts, 'time')}",
                 )
             else:
                 problem = None
@@ -181,29 +186,86 @@ class Recovery:
         return len(self._restarts) >= self._settings.restarts
 
     def _run(self, failure: Failure) -> None:
-        pause, self._tries = 0.0, 0
+        pause, self._tries, cause = 0.0, 0, failure
         while self._life.recovers():
+            if cause.outage:
+                if not self._waits_for(cause):
+                    return
+            else:
+                self._restarts.append(self._clock())
+            if self._tries == 0 or not cause.outage:
+                self._count()
             self._tries += 1
             with self._lock:
                 self._again, self._at_work, self._crashed = None, False, False
-            self._restarts.append(self._clock())
-            self._count()
             problem = self._attempt(failure)
             with self._lock:
                 again: Failure | None = self._again
                 if problem is None and again is None:
+                    self._ends_outage()
                     self._underway = False
                     return
                 # One that is lost before it works, or doesn't answer, tells of its node, not of what it was to work on.
                 crashed = self._crashed or (self._at_work and isinstance(problem, PELostError))
+                cause = _cause(problem, again)
                 is_over = (crashed and self._is_in_vain()) or self._is_too_often() or self._life.is_cancelling
                 is_over = is_over or isinstance(problem, SinkTakenError)
             failure = again or failure
+            if cause.outage and not self._life.is_cancelling:
+                continue
             if is_over or self._closed.wait(pause):
-                why = f"{failure.reason}; it has gone back {counted(len(self._restarts), 'time')}"
+                why = f"{failure.reason}; it has gone back {counted(self._life.checkpoints.restarts, 'time')}"
                 self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
                 return
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
+
+    def _waits_for(self, cause: Failure) -> bool:
+        """Waits before the next attempt while something outside doesn't answer; False: the job is over."""
+        outage, begins = self._outages.fails(cause, self._life.checkpoints.taken)
+        self._life.outage = outage
+        if begins:
+            tell(
+                "job waits for an outage to end",
+                job=self._job.name,
+                level=logging.WARNING,
+                operator=cause.operator,
+                reason=cause.reason,
+                timeout=self._settings.outage_timeout,
+            )
+        if self._outages.is_over_budget and outage.attempts:
+            waited, tried = round(self._outages.waited), counted(outage.attempts, "attempt")
+            why = f"{cause.reason}; it didn't answer for {waited} s, in {tried}. {self._how_to_restore()}"
+            self._life.fail(replace(cause, reason=why))
+            return False
+        if outage.pause:
+            with self._rescaling.standing_still():
+                self._cluster.give_up_all()  # what they would emit meanwhile doesn't count
+        until = self._clock() + outage.pause
+        while (left := until - self._clock()) > 0 and not self._life.is_cancelling:
+            if self._closed.wait(min(left, LOOK)):
+                break
+        if self._life.is_cancelling or self._closed.is_set():
+            self._life.fail(cause)
+            return False
+        return True
+
+    def _ends_outage(self) -> None:
+        if self._life.outage is not None:
+            waited = round(self._outages.ends(), 3)
+            tell("outage is over", job=self._job.name, seconds=waited, attempts=self._life.outage.attempts + 1)
+            self._life.outage = None
+
+    def _how_to_restore(self) -> str:
+        """What to do when the outage is over, in a sentence."""
+        location = self._settings.location
+        if not self._journal.checkpoints:
+            return "No checkpoint was complete: run the job again when it answers"
+        if location is None:
+            kept = self._journal.checkpoints[-1].location.rpartition("/")[0]
+            where = f"in {kept}" if len(set(self._plan.now.nodes.values())) < 2 else f"in {kept} of each node"
+            return f"The last checkpoint stays {where}: run the job again with restore={kept!r} when it answers"
+        shown = shown_location(str(location))
+        return f'The last checkpoint stays in {shown}: run the job again with restore="latest" when it answers'
 
     def _attempt(self, failure: Failure, wanted: ExecPlan | None = None, *, renewed: bool = False) -> Exception | None:
         """Goes back once, by another plan if one is wanted; why it couldn't, if so."""
@@ -224,10 +286,11 @@ class Recovery:
                 self._journal.end(plan)
                 self._rescaling.forget()
                 self._plan.now = plan
+                goes_back = wanted is None and self._life.outage is None
                 tell(
                     "job goes back" if wanted is None else "job goes on by another plan",
                     job=self._job.name,
-                    level=logging.WARNING if wanted is None else logging.INFO,
+                    level=logging.WARNING if goes_back else logging.INFO,  # an outage has been told
                     reason=failure.reason,
                     checkpoint=at.epoch if at is not None else 0,
                 )
@@ -267,11 +330,20 @@ class Recovery:
 
         Where one can't be read now, its store may answer again soon: it isn't given up at once.
         """
-        patient = isinstance(error, UnreadableError) and self._tries < PATIENT
-        if patient or len(self._journal.checkpoints) < 2:
+        unreadable = isinstance(error, UnreadableError)
+        if (unreadable and self._tries < PATIENT) or len(self._journal.checkpoints) < 2:
+            return False
+        if unreadable and not self._is_readable(self._journal.checkpoints[-2]):  # all of the store is away
             return False
         tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
         self._journal.without(damaged, self._plan.now)
+        return True
+
+    def _is_readable(self, one: SavedAt) -> bool:
+        try:
+            SnapshotFolder(Snapshot(one.location, key=checkpoint_key(self._job, self._settings))).manifest()
+        except StateError:
+            return False
         return True
 
     def _plan_of(self, manifest: Manifest | None, wanted: ExecPlan | None = None) -> ExecPlan:
@@ -293,6 +365,13 @@ class Recovery:
         self._life.checkpoints = replace(counters, restarts=counters.restarts + 1)
 
 
+def _cause(problem: Exception | None, again: Failure | None) -> Failure:
+    """What the next attempt is made for."""
+    if is_outage(problem):
+        return Failure(str(problem), getattr(problem, "operator", None), outage=True)
+    return again if again is not None else Failure(str(problem))
+
+
 def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:
-    """The key that signs what a job saves: the user's, or one that only this job has."""
+    """The key that signs what a job saves: that of its settings, or one that only this job has."""
     return settings.key or derive_secret(job.secret, "checkpoint")

@@ -6,13 +6,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError
+from rayelastic.errors import ChangeError, PELostError, StateError
 from rayelastic.graph.edges.locations import below
 from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
+from rayelastic.runtime.checkpoint_place import Claim, keep_key, kept_key, note_complete
 from rayelastic.runtime.feeding.fed_sources import is_streamed
 from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.job.completion import Completion
@@ -55,6 +56,9 @@ class Safety:
         rescaling: keeps the plan while one is taken.
         recovery: goes back to one.
         epochs: numbers them.
+
+    Raises:
+        StateError: another job writes its checkpoints there.
     """
 
     def __init__(
@@ -81,6 +85,8 @@ class Safety:
         self._rescaling = rescaling
         self._recovery = recovery
         self._epochs = epochs
+        self._noted = False  # that one was complete
+        self._claim = Claim(str(settings.location), job.name, job.job_id) if settings.location is not None else None
         again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
         life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(
@@ -139,12 +145,23 @@ class Safety:
         """Has no checkpoint and no attempt follow: the job is over."""
         self._loop.halt()
         self._recovery.close()
+        if self._claim is not None:
+            self._claim.release()
 
     def discard(self) -> None:
-        """Remove the checkpoints that no other job can be restored from: the end of the job is noted."""
-        if self._settings.location is None:
-            in_threads(_discard, self._cluster.handles.values())
-            discard_local(self._job.job_id)
+        """Remove the checkpoints that no other job can be restored from: the end of the job is noted.
+
+        Those of a job that has waited for an outage in vain stay, with their key: nothing else can restore it.
+        """
+        failure = self._life.failure
+        if self._settings.location is not None:
+            return
+        if failure is not None and failure.outage and self._journal.checkpoints:  # the failure says where they are
+            with suppress(StateError):
+                keep_key(str(local_folder(self._job.job_id)), checkpoint_key(self._job, self._settings))
+            return
+        in_threads(_discard, self._cluster.handles.values())
+        discard_local(self._job.job_id)
 
     def close(self) -> None:
         """Waits, behind `halt`, for whatever still writes: nothing comes to the place of checkpoints from then on."""
@@ -158,9 +175,16 @@ class Safety:
             at = Snapshot(below(root, f"{number:08}"), key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
+            self._note_complete(root)
         home = next((plan.nodes[pe] for pe in plan.pes if pe in plan.nodes), "")
         self._host.make_ready(SPARES, home)  # a job that is over before its first checkpoint needs none
         return taken
+
+    def _note_complete(self, root: str) -> None:
+        if not self._noted:
+            with suppress(StateError):  # the next checkpoint tries again
+                note_complete(root)
+                self._noted = True
 
     def _counters(self, now: CheckpointCounters | None) -> CheckpointCounters:
         if now is not None:
@@ -183,8 +207,15 @@ def settings_of(job: JobSpec, host: PEHost) -> Checkpoint | None:
 
     Without a word of the user a job does that can lose an element, and one that a stream is pushed into from outside:
     whoever pushes forgets what a checkpoint has.
+
+    Raises:
+        StateError: the key that lies beside checkpoints can't be read or written.
     """
     settings = job.config.checkpoint
     if settings is None and (host.can_lose or any(map(is_streamed, job.operators.values()))):
-        return Checkpoint()
-    return settings if isinstance(settings, Checkpoint) else None
+        settings = Checkpoint()
+    if not isinstance(settings, Checkpoint):
+        return None
+    if settings.key is None and settings.location is not None:
+        return replace(settings, key=kept_key(str(settings.location)))
+    return settings

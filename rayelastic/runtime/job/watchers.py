@@ -142,7 +142,7 @@ class Watchers:
         elif not self._plan.is_dispensable(status.pe):
             if failure is not None and failure.lost_link:
                 return self._loses_link(handle, failure)
-            if failure is not None and failure.outside:
+            if failure is not None and (failure.outside or failure.outage):
                 self._lost(failure)
                 return True
             self._life.fail(failure)

@@ -9,7 +9,7 @@ import itertools
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,11 @@ from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
 from rayelastic.graph.edges.formats.bad_rows import BadRows
-from rayelastic.graph.edges.formats.byte_streams import content_of
+from rayelastic.graph.edges.formats.byte_streams import Content, content_of
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
-from rayelastic.graph.edges.locations import is_uri
+from rayelastic.graph.edges.locations import FileIdentity, identities, is_uri
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
@@ -54,6 +54,18 @@ BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
 
 
 @dataclass(slots=True)
+class Problem:
+    """The error that a source failed with: the native operator knows its text alone."""
+
+    error: Exception | None = None
+
+    def text(self, error: Exception) -> str:
+        """Keeps it, and returns what the source fails with."""
+        self.error = error
+        return f"{type(error).__name__}: {error}"
+
+
+@dataclass(slots=True)
 class SourceOperator:
     """A source, ready to be added to a scheduler.
 
@@ -68,6 +80,8 @@ class SourceOperator:
         position: of a source that says itself where it is when it has given so many rows in this run; see Input.
         watch: is told before the start who says how many rows it has given in this run.
         stop: ends what feeds it.
+        problem: the error that it failed with, where Python reads.
+        files: of this machine that it reads, as they were when it was made.
     """
 
     native: _native.Operator
@@ -79,6 +93,8 @@ class SourceOperator:
     position: Callable[[int], object] = lambda _: None
     watch: Callable[[Callable[[], int]], None] = lambda _: None
     stop: Callable[[], None] = lambda: None
+    problem: Problem = field(default_factory=Problem)
+    files: Mapping[str, FileIdentity] = field(default_factory=dict)
     _feeding: threading.Thread | None = None
     _told: bool = False
 
@@ -106,6 +122,24 @@ class SourceOperator:
 
 
 def source_operator(spec: OperatorSpec) -> SourceOperator:
+    """Makes a source, ready to be added to a scheduler.
+
+    Raises:
+        SourceError: nobody knows how to read such a description.
+    """
+    return replace(_source_operator(spec), files=_files_of(spec))
+
+
+def _files_of(spec: OperatorSpec) -> dict[str, FileIdentity]:
+    match spec.body:
+        case TextSource(paths=paths) | CsvSource(paths=paths) | JsonSource(paths=paths) | ParquetSource(paths=paths):
+            return identities(paths)
+        case BadRows(of=files):
+            return identities(files.paths)
+    return {}
+
+
+def _source_operator(spec: OperatorSpec) -> SourceOperator:
     """Makes the native operator of a source.
 
     Raises:
@@ -115,8 +149,9 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     name, body, schema = spec.name, spec.body, native_schema(spec.output_schema)
     match body:
         case TextSource():
-            opened, recoded = content_of(body.encoding), body.encoding is not None
-            return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded))
+            problem, recoded = Problem(), body.encoding is not None
+            opened = _noted(content_of(body.encoding), problem)
+            return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded), problem)
         case SequenceSource():
             return _sequence_source(
                 _native.Operator.sequence_source(name, schema, body.count, body.payload_bytes), body
@@ -190,7 +225,8 @@ def _python_source(
 def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
     schema = native_schema(body.schema)
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
-    poller = Poller(spec.name, body, feeder)
+    problem = Problem()
+    poller = Poller(spec.name, body, feeder, problem.text)
     return SourceOperator(
         _native.Operator.arrow_source(spec.name, schema, feeder),
         feed=poller.feed,
@@ -198,6 +234,7 @@ def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
         position=poller.position,
         watch=poller.watch,
         stop=poller.stop,
+        problem=problem,
     )
 
 
@@ -216,7 +253,33 @@ def _pushed_source(spec: OperatorSpec) -> SourceOperator:
     return SourceOperator(native, ingest=ingest, seek=seek, position=ingest.position)
 
 
-def _text_source(native: _native.Operator) -> SourceOperator:
+class _Noted:
+    """A stream whose error is kept."""
+
+    def __init__(self, content: Content, problem: Problem) -> None:
+        self._content = content
+        self._problem = problem
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._content.readinto(buffer)
+        except Exception as error:
+            self._problem.error = error
+            raise
+
+
+def _noted(open_content: Callable[[str], Content], problem: Problem) -> Callable[[str], _Noted]:
+    def opened(location: str) -> _Noted:
+        try:
+            return _Noted(open_content(location), problem)
+        except Exception as error:
+            problem.error = error
+            raise
+
+    return opened
+
+
+def _text_source(native: _native.Operator, problem: Problem) -> SourceOperator:
     def seek(position: int, saved: Input | None) -> int:
         place = saved.place if saved is not None else None
         if place is None or not 0 <= place.rows <= position:
@@ -228,7 +291,7 @@ def _text_source(native: _native.Operator) -> SourceOperator:
         found = native.text_place
         return None if found is None else Place(*found)
 
-    return SourceOperator(native, seek=seek, place=place)
+    return SourceOperator(native, seek=seek, place=place, problem=problem)
 
 
 def _sequence_source(native: _native.Operator, body: SequenceSource) -> SourceOperator:
@@ -284,8 +347,8 @@ def _batch_source(
     """
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
-    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
-    start = 0
+    feeder, problem = _native.ArrowFeeder(schema, FEEDER_BYTES), Problem()
+    files, start = _files_of(spec), 0
 
     def seek(position: int, _: Input | None) -> int:
         nonlocal start
@@ -300,12 +363,14 @@ def _batch_source(
                     splits.begin(item)
                 elif not feeder.push(item):
                     return  # the source was stopped
+            for path, identity in files.items():  # one may have shrunk before it was opened
+                identity.check(path)
             feeder.finish()
         except Exception as error:  # a broken file, a failing cast: the source fails with it
-            feeder.fail(f"{type(error).__name__}: {error}")
+            feeder.fail(problem.text(error))
 
     native = _native.Operator.arrow_source(spec.name, schema, feeder)
-    return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek)
+    return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek, problem=problem)
 
 
 class Splits:

@@ -71,9 +71,13 @@ class Poller:
         name: of the operator.
         body: its description.
         feeder: takes batches.
+        told: returns the text of an error of the user's code, with which the source fails.
     """
 
-    def __init__(self, name: str, body: PolledSource, feeder: ArrowFeeder) -> None:
+    def __init__(
+        self, name: str, body: PolledSource, feeder: ArrowFeeder, told: Callable[[Exception], str] = str
+    ) -> None:
+        self._told = told
         self._name = name
         self._body = body
         self._schema = body.schema.to_arrow()
@@ -132,7 +136,7 @@ class Poller:
         try:
             self._run(parts)
         except Exception as error:  # whatever the user's code raises
-            self._feeder.fail(f"{type(error).__name__}: {error}")
+            self._feeder.fail(self._told(error))
         finally:
             for name in list(parts):
                 _close(parts.pop(name))

@@ -6,11 +6,12 @@ Everything that is wrong with a file is a SourceError with its name and the row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.errors import SourceError, SourceLostError
 from rayelastic.graph.edges.formats.casts import cast_column
-from rayelastic.graph.edges.locations import readable, reading
+from rayelastic.graph.edges.locations import FileIdentity, LocationError, readable, reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,7 @@ def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Ite
         here = start and min(start, _rows_in(path))
         start -= here
         yield number
-        yield from _file_batches(path, body, body.constants_of(number), batch_rows, here)
+        yield from _read_twice(path, body, body.constants_of(number), batch_rows, here)
 
 
 def parquet_rows(body: ParquetSource, enough: int) -> int:
@@ -60,6 +61,34 @@ def _rows_in(path: str) -> int:
     return rows
 
 
+def _read_twice(
+    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of a file. A failure of its store is tried once more: twice the same is about the content."""
+    rows, said = start, ""
+    while True:
+        try:
+            for batch in _file_batches(path, body, constants, batch_rows, rows):
+                rows += batch.num_rows
+                yield batch
+        except SourceLostError as error:
+            if error.problem == said and _answers(path):
+                raise SourceError(error.problem, way_out=error.way_out) from error.__cause__
+            if error.problem == said or not _answers(path):
+                raise
+            said = error.problem
+        else:
+            return
+
+
+def _answers(path: str) -> bool:
+    """Whether the store of a file does."""
+    try:
+        return FileIdentity.of(path, edges=False) is not None
+    except (LocationError, OSError):
+        return False
+
+
 def _file_batches(
     path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
 ) -> Iterator[pa.RecordBatch]:
@@ -67,7 +96,7 @@ def _file_batches(
 
     wanted = [name for name in body.columns if name not in constants]
     rows = 0
-    with _reading(path, lambda: rows), readable(path) as opened, ParquetFile(opened) as file:
+    with _reading(path, lambda: rows), _unchanged(path), readable(path) as opened, ParquetFile(opened) as file:
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
         first = 0
         while first < len(sizes) and rows + sizes[first] <= start:
@@ -78,6 +107,22 @@ def _file_batches(
             rows += batch.num_rows
             if new.num_rows:
                 yield _of_schema(new, body, constants)
+
+
+@contextmanager
+def _unchanged(path: str) -> Iterator[None]:
+    """Raises SourceError if the file isn't what it was when reading began, whatever the reader makes of that."""
+    before = FileIdentity.of(path)
+    try:
+        yield
+    except GeneratorExit:
+        raise
+    except Exception:
+        if before is not None:
+            before.check(path)
+        raise
+    if before is not None:
+        before.check(path)
 
 
 def _reading(path: str, rows: Callable[[], int]) -> AbstractContextManager[None]:

@@ -11,21 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError, DamagedError, StateError
-from rayelastic.graph.edges.locations import below
+from rayelastic.graph.edges.locations import below, local_path, shown_location
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.runtime.checkpoint_place import had_complete, known_key
 from rayelastic.runtime.saved.forms import PICKLED, state_form
 from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import Manifest, Snapshot, SnapshotFolder, rows_folder
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["check_restorable", "checked", "newest"]
+__all__ = ["LATEST", "check_keepable", "check_restorable", "checked", "latest", "newest"]
+
+LATEST = "latest"  # of `restore=`: the newest checkpoint of the job, or its start if none was ever complete
 
 
 def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
@@ -63,21 +66,68 @@ def newest(saved: Snapshot, job: str) -> tuple[Snapshot, Manifest]:
     Raises:
         StateError: there is none, or it is of another format or key: no earlier one stands for such a one.
     """
+    saved = replace(saved, key=known_key(saved))
     folder = SnapshotFolder(saved)
-    checkpoints = [] if folder.is_there() else folder.numbered()
-    problem: StateError | None = None
-    for name in checkpoints:
-        one = replace(saved, location=below(str(saved.location), name))
-        try:
-            manifest = SnapshotFolder(one).manifest()
-            _check_whole(one, manifest)
-            return one, manifest
-        except DamagedError as error:
-            tell("checkpoint left out", job=job, level=logging.WARNING, reason=str(error))
-            problem = problem or error
+    whole, problem = (None, None) if folder.is_there() else _newest_whole(saved, folder.numbered(), job)
+    if whole is not None:
+        return whole
     if problem is not None:
         raise problem
     return saved, folder.manifest()
+
+
+def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
+    """The newest checkpoint of a job that is whole; None: none was ever complete, and the job begins at its start.
+
+    Args:
+        settings: JobConfig.checkpoint.
+        job: that asks, for the log.
+
+    Raises:
+        ConfigError: the job keeps its checkpoints at no location.
+        StateError: there were some, and none is whole, or they are of another format or key.
+    """
+    if not isinstance(settings, Checkpoint) or settings.location is None:
+        raise ConfigError(
+            f'restore="{LATEST}" looks for the checkpoints of an earlier run, and this job names no place of them',
+            way_out="Give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job",
+        )
+    where = str(settings.location)
+    saved = Snapshot(where, settings.key)
+    saved = replace(saved, key=known_key(saved))
+    names = SnapshotFolder(saved).numbered()
+    begun = [name for name in names if not SnapshotFolder(_numbered(saved, name)).is_there()]
+    whole, problem = _newest_whole(saved, [name for name in names if name not in begun], job)
+    if whole is None and problem is None and had_complete(where):
+        problem = DamagedError(
+            f"the checkpoints in {shown_location(where)} are gone, and there were some",
+            way_out=f'Put them back, or leave restore="{LATEST}" out to begin anew',
+        )
+    if whole is None and problem is not None:
+        raise problem
+    return whole
+
+
+def _newest_whole(
+    saved: Snapshot, names: Sequence[str], job: str
+) -> tuple[tuple[Snapshot, Manifest] | None, StateError | None]:
+    """The newest one that is whole; without any, what is wrong with the newest."""
+    problem: StateError | None = None
+    for name in names:
+        one = _numbered(saved, name)
+        try:
+            manifest = SnapshotFolder(one).manifest()
+            _check_whole(one, manifest)
+        except DamagedError as error:
+            tell("checkpoint left out", job=job, level=logging.WARNING, reason=str(error))
+            problem = problem or error
+        else:
+            return (one, manifest), None
+    return None, problem
+
+
+def _numbered(saved: Snapshot, name: str) -> Snapshot:
+    return replace(saved, location=below(str(saved.location), name))
 
 
 def _check_whole(saved: Snapshot, manifest: Manifest) -> None:
@@ -89,6 +139,20 @@ def _check_whole(saved: Snapshot, manifest: Manifest) -> None:
     for output in manifest.outputs.values():
         for _ in rows.chunks([(blob.name, blob.digest) for blob in output.blobs]):
             pass
+
+
+def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> None:
+    """Raises StateError, naming the operator, if no other job could restore what is kept in a store without a key."""
+    if settings.location is None or settings.key is not None or local_path(str(settings.location)) is not None:
+        return
+    for spec in operators:
+        if (state_form(spec) or "").endswith(PICKLED):
+            raise StateError(
+                "it keeps Python values, which are restored from signed checkpoints only, and a store keeps no key",
+                operator=spec.name,
+                location=spec.location,
+                way_out="Give Checkpoint(..., key=...) with 16 bytes or more, and the same key to restore",
+            )
 
 
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:

@@ -6,6 +6,7 @@ Must not know how observations are made or what the controller's rules are.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -147,6 +148,11 @@ def _shortened(names: list[str], shown: int = 3) -> str:
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
+def private(path: str, flags: int) -> int:
+    """Open a file that its owner alone may read, if it is made now; an `opener` of Python's open."""
+    return os.open(path, flags, 0o600)
+
+
 class Journal:
     """The passes of one loop, the last ones in memory and, if asked for, all of them in a file of JSON lines.
 
@@ -159,7 +165,8 @@ class Journal:
         kept = max(100, KEPT_OPERATORS // max(len(setting.upstream), 1))
         self._passes: deque[Adaptation] = deque(maxlen=min(KEPT_PASSES, kept))
         self._lock = threading.Lock()
-        self._file = path.open("w", encoding="utf-8") if path is not None else None
+        made = None if path is None else private(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        self._file = None if made is None else os.fdopen(made, "w", encoding="utf-8")
         self._write(setting.as_dict())
 
     def add(self, adaptation: Adaptation) -> None:

@@ -77,6 +77,7 @@ class Failure:
         traceback: the traceback of the user's code as text; empty if there is none.
         lost_link: a link broke; where another processing element failed too, that is the cause.
         outside: what a sink writes to failed: a job with checkpoints goes back, as after a loss.
+        outage: a server or store outside of the job doesn't answer: a job with checkpoints waits for it.
         cause: the user's own exception, where there is one.
     """
 
@@ -86,6 +87,7 @@ class Failure:
     traceback: str = ""
     lost_link: bool = False
     outside: bool = False
+    outage: bool = False
     cause: Cause | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.runtime.values.adaptation import private
 
 __all__ = ["REGIONS", "RegionAdaptation", "RegionJournal", "is_region_journal", "read_region_journal"]
 
@@ -118,7 +119,7 @@ class RegionJournal:
         """Keep one more."""
         self._passes.append(adaptation)
         if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
+            with open(self._path, "a", encoding="utf-8", opener=private) as file:
                 file.write(json.dumps(adaptation.as_dict()) + "\n")
 
     def since(self, number: int) -> tuple[RegionAdaptation, ...]:

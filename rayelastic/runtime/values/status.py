@@ -16,6 +16,7 @@ from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.hot_key import HotKey
+from rayelastic.runtime.values.outage import Outage
 
 
 class State(enum.Enum):
@@ -228,6 +229,7 @@ class JobStatus:
         pes: the state of each processing element.
         checkpoints: those that it took, and its restarts from them.
         paused: whether its elasticity is paused: nothing is adapted until it is resumed.
+        outage: the server or store that it waits for while it recovers; None: it waits for none.
     """
 
     name: str
@@ -236,6 +238,7 @@ class JobStatus:
     pes: tuple[PEStatus, ...] = ()
     checkpoints: CheckpointCounters = CheckpointCounters()
     paused: bool = False
+    outage: Outage | None = None
 
 
 @dataclass(frozen=True, slots=True)

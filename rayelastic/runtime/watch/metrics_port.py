@@ -6,20 +6,30 @@ ask have to show a certificate.
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from rayelastic.errors import ConfigError
+from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.watch.metric_table import METRICS, Kind, MetricsReader
 
 if TYPE_CHECKING:
+    import ssl
+
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.tls import TLS
     from rayelastic.runtime.values.status import JobMetrics
 
 HOST = "127.0.0.1"
 HIGHEST_PORT = 65535
+MOST_CONNECTIONS = 16  # at once; a Prometheus has one
+DEADLINE = 10.0  # seconds for a connection; a scrape of a large job takes one
 
 
 class MetricsPort:
@@ -39,27 +49,21 @@ class MetricsPort:
         self, port: int, metrics: Callable[[], JobMetrics], plan: Callable[[], ExecPlan], tls: TLS | None = None
     ) -> None:
         _check_port(port)
-        from prometheus_client import CollectorRegistry, start_http_server
+        from prometheus_client import CollectorRegistry, make_wsgi_app
 
         registry = CollectorRegistry()
         registry.register(_Collector(metrics, plan))
         try:
-            if tls is None:
-                self._server, self._thread = start_http_server(port, HOST, registry)
-            else:
-                self._server, self._thread = start_http_server(
-                    port,
-                    tls.host,
-                    registry,
-                    certfile=tls.cert,
-                    keyfile=tls.key,
-                    client_cafile=tls.ca,
-                    client_auth_required=tls.ca is not None,
-                )
+            self._server = _Server(
+                HOST if tls is None else tls.host, port, None if tls is None else server_context(tls)
+            )
         except OSError as error:
             raise ConfigError(
                 f"metrics_port={port} can't be opened: {error}", way_out="Give another one, or 0 for a free one"
             ) from error
+        self._server.set_app(make_wsgi_app(registry))
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics-port", daemon=True)
+        self._thread.start()
         self.port: int = self._server.server_port
 
     def close(self) -> None:
@@ -67,6 +71,82 @@ class MetricsPort:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Handler(WSGIRequestHandler):
+    """Says nothing of requests on stderr: a stranger would fill it."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Answers each connection in a thread; so many at once, each for so long.
+
+    It asks nobody for a token: who connects once more than there may be ends the oldest connection, so that half
+    requests keep no scrape out.
+
+    Args:
+        host: the address to listen at.
+        port: at it.
+        context: of TLS; None: plain HTTP. A handshake takes place in the thread of its connection.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128  # connections that wait to be accepted, which have no descriptor yet
+
+    def __init__(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
+        self._context = context
+        self._lock = threading.Lock()  # guards what follows
+        self._open: dict[int, tuple[float, socket.socket]] = {}  # by descriptor: until when, oldest first
+        self.address_family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        super().__init__((host, port), _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Takes the next connection, in place of the oldest one if there are too many."""
+        connection, address = super().get_request()
+        with self._lock:
+            if len(self._open) >= MOST_CONNECTIONS:
+                _end(self._open.pop(next(iter(self._open)))[1])
+            self._open[connection.fileno()] = (time.monotonic() + DEADLINE, connection)
+        return connection, address
+
+    def service_actions(self) -> None:
+        """Ends connections whose time is over; called twice a second."""
+        with self._lock:
+            for descriptor in [one for one, (until, _) in self._open.items() if until < time.monotonic()]:
+                _end(self._open.pop(descriptor)[1])
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answers, over TLS if that is asked for."""
+        if self._context is None:
+            super().finish_request(request, client_address)
+            return
+        descriptor = request.fileno()
+        with self._context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
+            with self._lock:
+                if descriptor in self._open:  # else its time is over already
+                    self._open[descriptor] = (self._open[descriptor][0], secured)
+            try:
+                secured.do_handshake()
+                super().finish_request(secured, client_address)
+            finally:
+                with self._lock:
+                    self._open.pop(descriptor, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forgets a connection, and closes it."""
+        with self._lock:
+            self._open.pop(request.fileno(), None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: a connection that ends badly is its owner's."""
+
+
+def _end(connection: socket.socket) -> None:
+    with suppress(OSError):  # its thread sees the end, and forgets it
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _check_port(port: object) -> None:

@@ -11,11 +11,19 @@ import codecs
 import io
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from rayelastic.errors import SourceError
-from rayelastic.graph.edges.locations import LocationError, readable, shown_location
+from rayelastic.errors import SourceError, SourceLostError
+from rayelastic.graph.edges.locations import (
+    FileIdentity,
+    LocationError,
+    local_path,
+    may_return,
+    readable,
+    shown_location,
+)
 from rayelastic.graph.records.shown import shown
 
 __all__ = ["LONGEST_LINE", "Content", "check_encoding", "content_of"]
@@ -51,7 +59,8 @@ class Content(io.RawIOBase):
         encoding: of its text; None: the bytes as they are, unless a byte order mark says UTF-16 or UTF-32.
 
     Raises:
-        SourceError: it can't be opened or read, is damaged, or isn't of the encoding.
+        SourceError: it can't be opened or read, is damaged, isn't of the encoding, or has shrunk or changed meanwhile.
+        SourceLostError: its store doesn't answer.
     """
 
     def __init__(self, location: str, encoding: str | None = None) -> None:
@@ -59,14 +68,20 @@ class Content(io.RawIOBase):
         self._shown = shown_location(location)
         self._given = 0
         self._packing = ""
+        self._location = location
         self._stream: Any = None
         try:
+            self._identity = FileIdentity.of(location)
             self._stream = readable(location)
+            if local_path(location) is None:
+                self._stream = _Stored(self._stream, self._shown)
             self._stream, self._packing = _unpacked(self._stream, self._shown)
         except LocationError as error:
-            raise SourceError(error.problem, way_out=error.way_out) from error
+            kind = SourceLostError if error.is_outage else SourceError
+            raise kind(error.problem, way_out=error.way_out) from error
         except OSError as error:
-            raise SourceError(f"{self._shown!r} can't be read: {error}", way_out="Check the path") from error
+            kind = SourceLostError if may_return(error, location) else SourceError
+            raise kind(f"{self._shown!r} can't be read: {error}", way_out="Check the path") from error
         self._is_marked = encoding is None  # perhaps: nothing was read yet
         if encoding is not None:
             self._stream = _Recoded(self._stream, encoding)
@@ -87,11 +102,15 @@ class Content(io.RawIOBase):
             raise SourceError(f"{self._shown!r} {error}", way_out=way_out) from None
         except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
             what = f"is damaged ({self._packing})" if self._packing else "can't be read"
-            raise SourceError(
+            if self._identity is not None:
+                self._identity.check(self._location)  # what shrinks under a decompressor looks damaged
+            raise (SourceLostError if may_return(error, self._location) else SourceError)(
                 f"{self._shown!r} {what} behind byte {self._given:,} of its content: {error}",
                 way_out="Get an undamaged copy" if self._packing else "Check the file",
             ) from error
         self._given += got
+        if got == 0 and len(target) > 0 and self._identity is not None:
+            self._identity.check(self._location)
         return got
 
     def fill(self, buffer: memoryview) -> int:
@@ -141,6 +160,49 @@ def check_encoding(encoding: object, operator: str) -> None:
 def content_of(encoding: str | None) -> Callable[[str], Content]:
     """What opens a location, as the native reader wants it."""
     return lambda location: Content(location, encoding)
+
+
+class _Stored(io.RawIOBase):
+    """A file of a store, whose errors are those of the store: what decompressors raise is about the content."""
+
+    def __init__(self, raw: Any, shown: str) -> None:
+        super().__init__()
+        self._raw = raw
+        self._shown = shown
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with self._asking():
+            return int(self._raw.readinto(buffer))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._raw.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._raw.tell())
+
+    def size(self) -> int:
+        with self._asking():
+            return int(self._raw.size())
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SourceLostError(
+                f"{self._shown!r} can't be read: {error}", way_out="Check the store, and that this machine may reach it"
+            ) from error
 
 
 class _Members(io.RawIOBase):

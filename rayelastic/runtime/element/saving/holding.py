@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import StateError
+from rayelastic.errors import SourceError, StateError
 from rayelastic.runtime.element.saving.live_state import save, save_operator
 from rayelastic.runtime.files.inputs import Input, Place, input_of
 from rayelastic.runtime.files.local_checkpoints import is_local
@@ -178,11 +178,16 @@ class Holding:
         """What a source reads, and where it was in it.
 
         Raises:
+            SourceError: a file has shrunk or changed since the source was made: its position means nothing any more.
             StateError: it can't be looked at; names the source.
         """
         spec = self.hosted.by_name[source]
         try:
+            for path, identity in self.hosted.sources[source].files.items():
+                identity.check(path)
             return input_of(spec, where.place, where.position)
+        except SourceError as error:
+            raise error.at(source, spec.location) from None
         except OSError as error:
             raise StateError(
                 f"what it reads can't be looked at, so that it is known again: {error}",

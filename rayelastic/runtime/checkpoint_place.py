@@ -1,0 +1,152 @@
+"""What lies beside checkpoints at their location: their key, which job writes there, and whether one was complete.
+
+A key beside checkpoints lets another job restore them after the first one was lost with its secret. It protects them
+from everybody who may not read the folder. Whoever writes to a store could sign as well, so no key is kept there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from rayelastic.errors import StateError
+from rayelastic.graph.edges.locations import local_path
+from rayelastic.runtime.snapshot import CHECKPOINT_NAME, FILE_MODE, SHORTEST_KEY, Snapshot, SnapshotFolder
+
+__all__ = ["Claim", "had_complete", "keep_key", "kept_key", "known_key", "note_complete"]
+
+KEY = "key"  # of a local folder alone
+COMPLETE = "complete"  # is there once a checkpoint was
+WRITER = "writer"  # of a local folder alone: locked by the job that writes there
+KEY_BYTES = 32
+
+
+def kept_key(location: str) -> bytes | None:
+    """Return the key that lies beside checkpoints, made now if there is none; None: their place is a store.
+
+    Raises:
+        StateError: it can't be read or written, or others may read it.
+    """
+    if (path := local_path(location)) is None:
+        return None
+    if (found := _read(Path(path))) is not None:
+        return found
+    keep_key(path, secrets.token_bytes(KEY_BYTES))
+    return _read(Path(path))
+
+
+def keep_key(folder: str, key: bytes) -> None:
+    """Put a key beside checkpoints in a local folder, if none is there.
+
+    Raises:
+        StateError: it can't be written.
+    """
+    SnapshotFolder(Snapshot(folder)).make()
+    made = Path(folder) / f".{KEY}-{secrets.token_hex(4)}"
+    try:
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE), "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):  # another job was first: its key counts
+            os.link(made, Path(folder) / KEY)
+    except OSError as error:
+        raise StateError(f"no key can be kept in {folder}: {error}", way_out="Give Checkpoint(..., key=...)") from None
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def known_key(snapshot: Snapshot) -> bytes | None:
+    """Return the key of a snapshot: its user's, or the one that lies beside checkpoints; None: it has none.
+
+    Raises:
+        StateError: there is one that can't be read, or that others may read.
+    """
+    if snapshot.key is not None or (path := local_path(str(snapshot.location))) is None:
+        return snapshot.key
+    folder = Path(path)
+    return _read(folder.parent if CHECKPOINT_NAME.fullmatch(folder.name) else folder)
+
+
+def _read(folder: Path) -> bytes | None:
+    try:
+        with os.fdopen(os.open(folder / KEY, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            held, key = os.fstat(file.fileno()), file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StateError(f"{folder / KEY} can't be read: {error}", way_out="Give the key itself") from None
+    if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or len(key) < SHORTEST_KEY:
+        raise StateError(
+            f"{folder / KEY} isn't a key that its owner alone may read",
+            way_out="Set its mode to 0600, or give the key itself",
+        )
+    return key
+
+
+def note_complete(location: str) -> None:
+    """Note that a checkpoint was complete: from now on nothing but one can be restored by `restore="latest"`.
+
+    Raises:
+        StateError: it can't be written.
+    """
+    SnapshotFolder(Snapshot(location)).write(COMPLETE, b"a checkpoint was complete here\n")
+
+
+def had_complete(location: str) -> bool:
+    """Return whether a checkpoint was complete at a location.
+
+    Raises:
+        StateError: it can't be looked at.
+    """
+    return SnapshotFolder(Snapshot(location)).has(COMPLETE)
+
+
+class Claim:
+    """The right to write checkpoints to a local folder, which one job has at a time; given back when its process ends.
+
+    Args:
+        location: of the checkpoints.
+        job: that asks.
+        run: its id; a coordinator that takes the place of one that hangs has the same.
+
+    Raises:
+        StateError: another job has it.
+    """
+
+    def __init__(self, location: str, job: str, run: str) -> None:
+        self._file: int | None = None
+        if (path := local_path(location)) is None:
+            return
+        SnapshotFolder(Snapshot(location)).make()
+        try:
+            file = os.open(Path(path) / WRITER, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+        except OSError:  # a file system that knows no such files: two jobs there find out by their numbers
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            its_run, _, other = os.pread(file, 1000, 0).decode(errors="replace").partition("\n")
+            os.close(file)
+            if its_run == run:
+                return
+            raise StateError(
+                f"{other.strip() or 'another job'} writes its checkpoints to {path}",
+                way_out="Give each job a location of its own, or wait until that one has ended",
+            ) from None
+        except OSError:  # it knows no locks
+            os.close(file)
+            return
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{run}\njob '{job}' (process {os.getpid()} on {os.uname().nodename})\n".encode(), 0)
+        self._file = file
+
+    def release(self) -> None:
+        """Give it back; safe to repeat."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            os.close(file)

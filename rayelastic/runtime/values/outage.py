@@ -1,0 +1,42 @@
+"""What a job waits for: a server or store outside of it that doesn't answer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+__all__ = ["Outage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A server or store that doesn't answer, and what the job does about it.
+
+    Args:
+        reason: the last error, which names the server or store.
+        operator: the sink or source that uses it; None: the checkpoints of the job do.
+        since: when it was seen first, in seconds since 1970.
+        attempts: to restore from the last checkpoint since then.
+        pause: seconds between the last attempt and the next one.
+        timeout: seconds for which the job waits in all, before it fails.
+
+    >>> print(Outage("connection refused", "out", 0.0, 4, 2.0, 900.0))
+    operator 'out' waits since 1970-01-01T00:00:00Z: connection refused. 4 attempts, the next one within 2 s; the job \
+fails after 900 s
+    """
+
+    reason: str
+    operator: str | None
+    since: float
+    attempts: int
+    pause: float
+    timeout: float
+
+    def __str__(self) -> str:
+        who = "the job" if self.operator is None else f"operator '{self.operator}'"
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
+        tried = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+        return (
+            f"{who} waits since {since}: {self.reason}. {tried}, the next one within {self.pause:g} s; "
+            f"the job fails after {self.timeout:g} s"
+        )

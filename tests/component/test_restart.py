@@ -1,0 +1,222 @@
+"""One command for first start and restart, and what a checkpoint's location keeps for another job (E4, A9)."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.errors import ConfigError, DamagedError, StateError
+from tests.component.store_that_goes import serve
+
+pytestmark = pytest.mark.edges
+
+PATIENCE = 60.0
+ROWS = [(n % 7, n) for n in range(3000)]
+SCHEMA = {"key": int, "n": int}
+
+
+def totals(source: Any, out: Path) -> rel.Topology:
+    """Return a topology with state in Python by key, and rows in files."""
+    topology = rel.Topology("totals")
+
+    def add(t: Any, state: dict[str, int]) -> Any:
+        state["all"] = state.get("all", 0) + t.n
+        return t.key, state["all"]
+
+    keyed = topology.source("rows", source).key_by("key")
+    added = keyed.map("totals", add, state=dict, schema={"key": int, "all": int})
+    added.sink("out", rel.parquet(str(out)))
+    return topology
+
+
+def expected() -> list[tuple[int, int]]:
+    state: dict[int, int] = {}
+    found = []
+    for key, n in ROWS:
+        state[key] = state.get(key, 0) + n
+        found.append((key, state[key]))
+    return sorted(found)
+
+
+def written(out: Path) -> list[tuple[int, int]]:
+    back = rel.Topology("back")
+    back.source("rows", rel.parquet(str(out / "*.parquet"))).sink("out", rel.list())
+    return sorted(tuple(row) for row in rel.run(back)["out"])
+
+
+def stopped_half_way(saved: Path, out: Path, checkpoints: int = 1) -> None:
+    """Run a job up to its middle, with so many checkpoints and more, and have it end there as a process would."""
+    gate = testing.Gate()
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(saved, every=0.2))
+    job = rel.start(totals(testing.script([*ROWS[:1500], gate, *ROWS[1500:]], SCHEMA), out), config)
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.status.checkpoints.taken < checkpoints:
+            assert not job.status.state.is_final, job.status.failure
+            job.pause(0.01)
+        job.cancel(drain=False)
+    finally:
+        gate.open()
+        job.close()
+
+
+def again(saved: Path, out: Path, restore: Any = "latest") -> None:
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(saved, every=0.2))
+    rel.run(totals(rel.rows(ROWS, schema=SCHEMA), out), config, restore=restore)
+
+
+def test_the_same_command_starts_restores_and_runs_again(tmp_path: Path) -> None:
+    saved, out = tmp_path / "saved", tmp_path / "out"
+    again(saved, out)  # there is no folder
+    assert written(out) == expected()
+    shutil.rmtree(saved)
+    shutil.rmtree(out)
+    stopped_half_way(saved, out)
+    assert 0 < len(written(out)) < len(ROWS)
+    again(saved, out)
+    assert written(out) == expected()
+    again(saved, out)  # it had finished
+    assert written(out) == expected()
+
+
+@pytest.mark.parametrize("left", ["an empty folder", "a first checkpoint that was begun"])
+def test_where_no_checkpoint_was_ever_complete_the_job_begins_at_its_start(left: str, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir(mode=0o700)
+    if left != "an empty folder":
+        (saved / "00000001").mkdir(mode=0o700)
+        (saved / "00000001" / "pe0-0001.state").write_bytes(b"half")
+    again(saved, tmp_path / "out")
+    assert written(tmp_path / "out") == expected()
+
+
+@pytest.mark.parametrize("harm", ["a byte", "no manifest", "no checkpoint"])
+def test_checkpoints_that_are_all_damaged_are_an_error_and_nothing_starts(harm: str, tmp_path: Path) -> None:
+    saved, out = tmp_path / "saved", tmp_path / "out"
+    stopped_half_way(saved, out, checkpoints=2)
+    before = written(out)
+    for folder in saved.glob("0*"):
+        if harm == "no checkpoint":
+            shutil.rmtree(folder)
+        elif harm == "no manifest":
+            (folder / "manifest.json").unlink()
+        else:
+            manifest = folder / "manifest.json"
+            manifest.write_bytes(manifest.read_bytes().replace(b"totals", b"totale", 1))
+    with pytest.raises(DamagedError):
+        again(saved, out)
+    assert written(out) == before
+
+
+def test_of_several_the_newest_whole_one_counts(tmp_path: Path) -> None:
+    saved, out = tmp_path / "saved", tmp_path / "out"
+    stopped_half_way(saved, out, checkpoints=3)
+    newest = max(saved.glob("0*"))
+    (newest / "manifest.json").write_bytes(b"{}")
+    again(saved, out)
+    assert written(out) == expected()
+
+
+@pytest.mark.parametrize("checkpoint", [None, False, rel.Checkpoint()])
+def test_it_needs_a_location(checkpoint: Any, tmp_path: Path) -> None:
+    topology = totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "out")
+    with pytest.raises(ConfigError, match=r'restore="latest" looks for .*JobConfig\(checkpoint=rel.Checkpoint'):
+        rel.run(topology, rel.JobConfig(checkpoint=checkpoint), restore="latest")
+
+
+LOOP = """
+import sys, time
+import rayelastic as rel
+
+def numbers():
+    for n in range(2000):
+        if n % 20 == 0:
+            time.sleep(0.02)
+        yield (n % 7, n)
+
+saved, out = sys.argv[1:]
+topology = rel.Topology("loop")
+keyed = topology.source("rows", rel.callable(numbers, {"key": int, "n": int})).key_by("key")
+
+def add(t, state):
+    state["all"] = state.get("all", 0) + t.n
+    return t.key, state["all"]
+
+keyed.map("totals", add, state=dict, schema={"key": int, "all": int}).sink("out", rel.parquet(out))
+job = rel.start(topology, rel.JobConfig(checkpoint=rel.Checkpoint(saved, every=0.2)), restore="latest")
+while not job.status.state.is_final:
+    job.pause(0.05)
+    print("taken" if job.status.checkpoints.taken else "none", flush=True)
+job.wait()
+"""
+
+
+def test_killed_in_a_loop_the_same_command_comes_to_the_exact_end(tmp_path: Path) -> None:
+    saved, out, program = tmp_path / "saved", tmp_path / "out", tmp_path / "loop.py"
+    program.write_text(LOOP)
+    command = [sys.executable, str(program), str(saved), str(out)]
+    for signal in (SIGKILL, SIGTERM, SIGKILL):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert "taken\n" in iter(process.stdout.readline, "")
+        process.send_signal(signal)
+        process.communicate()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    state: dict[int, int] = {}
+    wanted = []
+    for n in range(2000):
+        state[n % 7] = state.get(n % 7, 0) + n
+        wanted.append((n % 7, state[n % 7]))
+    assert written(out) == sorted(wanted)
+
+
+def test_python_values_are_restored_by_another_job_without_a_key_of_the_user(tmp_path: Path) -> None:
+    saved, out = tmp_path / "below" / "saved", tmp_path / "out"
+    stopped_half_way(saved, out)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (saved.parent, saved, saved / "key")}
+    assert modes == {saved.parent: 0o700, saved: 0o700, saved / "key": 0o600}
+    table = rel.read_snapshot(saved)["totals"]
+    assert sorted(table.column("key").to_pylist()) == list(range(7))
+    again(tmp_path / "other", out, restore=rel.Checkpoint(saved))
+    assert written(out) == expected()
+
+
+def test_a_key_that_others_may_read_is_an_error(tmp_path: Path) -> None:
+    saved, out = tmp_path / "saved", tmp_path / "out"
+    stopped_half_way(saved, out)
+    (saved / "key").chmod(0o644)
+    with pytest.raises(StateError, match="key isn't a key that its owner alone may read"):
+        again(saved, out)
+
+
+def test_a_store_keeps_no_key_and_python_values_need_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = serve(monkeypatch, tmp_path / "store")
+    topology = totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "out")
+    with pytest.raises(StateError, match="'totals'.* it keeps Python values"):
+        rel.run(topology, rel.JobConfig(checkpoint=rel.Checkpoint(store.uri("saved"))))
+    signed = rel.Checkpoint(store.uri("saved"), key=b"0123456789abcdef")
+    rel.run(topology, rel.JobConfig(checkpoint=signed), restore="latest")
+    assert written(tmp_path / "out") == expected()
+    assert not list((tmp_path / "store").rglob("key"))
+
+
+def test_two_jobs_do_not_share_a_location(tmp_path: Path) -> None:
+    gate, config = testing.Gate(), rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved"))
+    job = rel.start(totals(testing.script([*ROWS[:10], gate], SCHEMA), tmp_path / "out"), config)
+    try:
+        with pytest.raises(StateError, match=r"job 'totals' \(process \d+ on .*\) writes its checkpoints to .*saved"):
+            rel.run(totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "more"), config)
+    finally:
+        gate.open()
+        job.wait(PATIENCE)
+    rel.run(totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "more"), config)
+    assert written(tmp_path / "more") == expected()

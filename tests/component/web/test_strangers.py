@@ -1,0 +1,185 @@
+"""Whoever reaches the ports of page and metrics without a token takes next to nothing of the job's process (E8)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+
+import rayelastic as rel
+from rayelastic import testing
+from rayelastic.job import Job, start
+from rayelastic.runtime.watch import metrics_port
+from rayelastic.web import visitors
+from tests.component.certificates import make_certificates
+
+pytestmark = pytest.mark.edges
+
+HALF = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+STRANGERS = 200
+TIMEOUT = 30.0
+
+
+@pytest.fixture(params=["plain", "TLS"])
+def job(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Job]:
+    tls = None
+    if request.param == "TLS":
+        folder = make_certificates(tmp_path)
+        tls = rel.TLS(str(folder / "port.pem"), str(folder / "port.key"))
+    gate, topology = testing.Gate(), rel.Topology("watched")
+    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    made = start(topology, rel.JobConfig(web_port=0, tls=tls), metrics_port=0)
+    yield made
+    gate.open()
+    made.close()
+
+
+def strangers(port: int, stack: ExitStack) -> list[socket.socket]:
+    """Open many connections, each with half a request; return them."""
+    found = []
+    for _ in range(STRANGERS):
+        found.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT)))
+        found[-1].sendall(HALF)
+    return found
+
+
+def still_open(sockets: list[socket.socket], most: int) -> int:
+    """Return how many connections the other side keeps, once it has ended all but so many."""
+    ended = 0
+    for one in sockets[: len(sockets) - most]:
+        one.settimeout(TIMEOUT)
+        try:
+            ended += one.recv(1) == b""
+        except ConnectionError:
+            ended += 1
+    return len(sockets) - ended
+
+
+def test_half_requests_take_few_descriptors_and_threads(job: Job) -> None:
+    port = urlsplit(job.web_url).port
+    assert port is not None
+    assert job.metrics_port is not None
+    for at, most in ((port, visitors.MOST_UNKNOWN), (job.metrics_port, metrics_port.MOST_CONNECTIONS)):
+        threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))  # noqa: PTH208  (of this process)
+        with ExitStack() as stack:
+            assert still_open(strangers(at, stack), most) <= most
+            ours = STRANGERS
+            assert len(os.listdir("/proc/self/fd")) <= files + ours + most + 8  # noqa: PTH208
+            assert threading.active_count() <= threads + most + 20  # some of those that were ended are about to
+
+
+def test_whoever_has_the_token_comes_through_beside_them(job: Job) -> None:
+    if job.web_url is None or not job.web_url.startswith("http:"):
+        pytest.skip("the same with TLS, whose handshake takes a second here")
+    url = urlsplit(job.web_url)
+    assert url.port is not None
+    with ExitStack() as stack:
+        strangers(url.port, stack)
+        root, _, token = job.web_url.partition("?token=")
+        with urllib.request.urlopen(f"{root}api/jobs?token={token}", timeout=TIMEOUT) as answer:
+            assert b"watched" in answer.read()
+    assert job.metrics_port is not None
+    with ExitStack() as stack:
+        strangers(job.metrics_port, stack)
+        with urllib.request.urlopen(f"http://127.0.0.1:{job.metrics_port}/metrics", timeout=TIMEOUT) as answer:
+            assert b"rayelastic_" in answer.read()
+
+
+def test_a_connection_without_a_token_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "DEADLINE", 0.2)
+    monkeypatch.setattr(metrics_port, "DEADLINE", 0.2)
+    gate, topology = testing.Gate(), rel.Topology("watched")
+    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    job = start(topology, rel.JobConfig(web_port=0), metrics_port=0)
+    try:
+        for port in (urlsplit(job.web_url).port, job.metrics_port):
+            with socket.create_connection(("127.0.0.1", int(port or 0)), TIMEOUT) as one:
+                one.sendall(HALF)
+                assert one.recv(1) == b""
+    finally:
+        gate.open()
+        job.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "path"), [("Bearer \xe9\xff", "api/jobs"), (None, "api/jobs/watched/events?from=nan")]
+)
+def test_what_is_no_request_is_answered_by_400(header: str | None, path: str) -> None:
+    gate, topology = testing.Gate(), rel.Topology("watched")
+    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    job = start(topology, rel.JobConfig(web_port=0))
+    try:
+        root, _, token = str(job.web_url).partition("?token=")
+        request = urllib.request.Request(root + path, headers={"Authorization": header or f"Bearer {token}"})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=TIMEOUT)
+        assert refused.value.code == 400
+    finally:
+        gate.open()
+        job.close()
+
+
+class Listening(BaseHTTPRequestHandler):
+    """A server of somebody else on this machine, which keeps what browsers send."""
+
+    cookies: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.cookies.append(self.headers.get("Cookie"))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_the_cookie_goes_to_no_other_port() -> None:
+    gate, topology = testing.Gate(), rel.Topology("watched")
+    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    job = start(topology, rel.JobConfig(web_port=0))
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    other = HTTPServer(("127.0.0.1", 0), Listening)
+    serving = threading.Thread(target=other.serve_forever, daemon=True)
+    serving.start()
+    try:
+        with browser.open(str(job.web_url), timeout=TIMEOUT) as answer:
+            assert b"<title>" in answer.read()
+            page = answer.url
+        with browser.open(f"{page}api/jobs", timeout=TIMEOUT) as answer:
+            assert b"watched" in answer.read()
+        for path in ("", "api/jobs"):
+            browser.open(f"http://127.0.0.1:{other.server_port}/{path}", timeout=TIMEOUT).close()
+        assert Listening.cookies == [None, None]
+    finally:
+        other.shutdown()
+        other.server_close()
+        serving.join()
+        gate.open()
+        job.close()
+
+
+def test_bad_requests_are_one_line_a_minute(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(visitors.QUIET.filters[0], "_last", -visitors.LOG_PERIOD)
+    for number in range(1000):
+        try:
+            raise ValueError(f"request {number}")
+        except ValueError:
+            visitors.QUIET.exception("Error handling request")
+    assert [record.getMessage() for record in caplog.records] == [
+        "the page: Error handling request: ValueError('request 0')"
+    ]
+    assert caplog.records[0].exc_info is None
+    monkeypatch.setattr(visitors.QUIET.filters[0], "_last", -visitors.LOG_PERIOD)
+    visitors.QUIET.log(logging.WARNING, "again")
+    assert caplog.records[-1].getMessage() == "the page: again (999 more since the last line)"
