@@ -5,7 +5,6 @@ On a terminal the line is rewritten in place; elsewhere a new line comes every f
 
 from __future__ import annotations
 
-import logging
 import shutil
 import sys
 import threading
@@ -13,21 +12,12 @@ import time
 from typing import TYPE_CHECKING, Self, TextIO
 
 from rayelastic.plan.plan_text import counted, short
+from rayelastic.runtime.watch.dropped import OF_TIME, REASONS
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.values.status import JobMetrics
 
-_log = logging.getLogger(__name__)
-
-_REASONS = {
-    "late": "late and dropped: they came behind the watermark, and nobody takes .late()",
-    "ahead": "dropped: too far ahead of the clock, and nothing takes .side('ahead')",
-    "failed": "skipped: its function failed on them",
-    "bad_row": "left out: rows of a file that aren't of the schema",
-}
-
-_OF_TIME = ("late", "ahead")
 MOST = 8  # operators that a line names
 TERMINAL_PERIOD = 0.5  # seconds
 FILE_PERIOD = 5.0  # seconds
@@ -69,13 +59,6 @@ def summary_line(now: JobMetrics) -> str:
     return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
 
 
-def warn_late(job: str, now: JobMetrics) -> None:
-    """Log once for each operator how many tuples it dropped because of their times."""
-    for reason in _OF_TIME:
-        for name, count in now.dropped(reason).items():
-            _log.warning("job '%s', operator '%s': %s %s", job, name, counted(count, "tuple"), _REASONS[reason])
-
-
 def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
     """What a user is to know of tuples that went nowhere, were refused by machine code, or mended; a line each.
 
@@ -87,10 +70,10 @@ def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
     for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
         operator = now.operator(name)
         for reason, count in operator.dropped.items():
-            if ended and reason in _OF_TIME:
+            if ended and reason in OF_TIME:
                 continue
             lines.append(
-                f"{name}: {counted(count, 'tuple')} {_REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
+                f"{name}: {counted(count, 'tuple')} {REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
             )
         if operator.answered_by_python:
             lines.append(

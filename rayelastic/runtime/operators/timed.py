@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rayelastic import _native
 from rayelastic.graph.operators.aligned import runs_of
-from rayelastic.graph.operators.event_time import EventTime
+from rayelastic.graph.operators.event_time import EventTime, Union
 from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
-from rayelastic.graph.operators.splits_of_streams import Union
 from rayelastic.graph.operators.windows import Window, Windowing
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
