@@ -172,6 +172,19 @@ def test_the_part_of_an_earlier_run_stays_until_that_of_the_next_one_is_shown(tm
     assert kind.rows(tmp_path) == ALL
 
 
+def test_the_part_of_an_earlier_run_goes_when_a_restore_shows_the_first_one(tmp_path: Path) -> None:
+    kind = KINDS["csv-folder"]
+    sink = kind.sink(str(tmp_path / kind.name))
+    rel.run(writes(sink))
+    held = Held(sink, [300], config=CHECKPOINTS)
+    held.wait()
+    held.job.snapshot(tmp_path / "saved")  # hidden, as the job takes checkpoints
+    held.cancel()
+    with holding(sink, [300, 600], config=CHECKPOINTS, restore=tmp_path / "saved") as restored:
+        restored.wait()
+        assert kind.rows(tmp_path) == ALL[:300]
+
+
 def test_no_output_of_a_job_is_touched_if_one_of_them_is_anothers(tmp_path: Path) -> None:
     kind = KINDS["csv-folder"]
     first = Held(kind.sink(str(tmp_path / kind.name)), [300, 600])
