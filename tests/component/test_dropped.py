@@ -99,8 +99,8 @@ def test_dropped_late_tuples_are_logged_once_and_stand_in_the_result(
     assert job.wait() is result
     logged = [one.getMessage() for one in caplog.records if one.name == "rayelastic.progress"]
     assert logged == [
-        f"job 'late', operator 'step': {LATE} tuples late and dropped: "
-        "they came behind the watermark, and nobody takes .late()"
+        (f"job 'late', operator 'step': {LATE} tuples late and dropped: "
+        "they came behind the watermark, and nobody takes .late()")
     ]
     assert result.late == {"step": LATE}
     assert f"late={{'step': {LATE}}}" in repr(result)
