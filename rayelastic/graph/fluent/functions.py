@@ -199,9 +199,9 @@ class FunctionMethods(StreamBase[StreamT]):
                 late then. None: it is never idle.
             by_clock: while it is idle its time goes on as the clock does, so that windows close and timers come though
                 no tuple does; a tuple with an earlier time than that is late.
-            ahead: seconds, or a timedelta, that a tuple may be ahead of the clock of the machine (UTC). One that is more
-                doesn't move the watermark, so that a wrong clock makes no other tuple late: it goes to `.side("ahead")`,
-                or is dropped, counted and logged where nothing takes that. None: no bound.
+            ahead: seconds, or a timedelta, that a tuple may be ahead of the clock of the machine (UTC). One that is
+                more doesn't move the watermark, so that a wrong clock makes no other tuple late. It goes to
+                `.side("ahead")`, or is dropped, counted and logged where nothing takes that. None: no bound.
 
         Each file of the stream's source, partition of a polled source and input of a union has a watermark of its own;
         the least of them counts.
