@@ -23,8 +23,8 @@ __all__ = ["bad_row_batches", "good_row_batches"]
 
 def good_row_batches(
     body: CsvSource | JsonSource, left_out: LeftOut, files: Files | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The rows of all files, one after the other, without those that aren't of the schema.
+) -> Iterator[pa.RecordBatch | int]:
+    """The rows of all files, each behind its number, without those that aren't of the schema.
 
     Args:
         body: the source.
