@@ -41,6 +41,16 @@ class RecordCheck:
     def __call__(self, value: object) -> None:
         """TypeError, ValueError: it can't."""
 
+def are_json_objects(lines: bytes, deepest: int) -> bool:
+    """
+    Whether lines are UTF-8 with an object each, nested no deeper than so many levels; False where that isn't sure.
+    """
+
+def has_long_whole_number(lines: bytes, names: str) -> bool:
+    """
+    Whether a field of one of these names, a line each, has a whole number of 16 digits or more; an empty line means items of lists.
+    """
+
 class StateError(ValueError):
     pass
 
@@ -1045,16 +1055,6 @@ class Scheduler:
         As stop(), for functions that may not return. False: after so many seconds one hasn't; it may be asked again. What it may touch
         stays until then, whoever drops the scheduler.
         """
-
-def are_json_objects(lines: bytes, deepest: int) -> bool:
-    """
-    Whether lines are UTF-8 with an object each, nested no deeper than so many levels; False where that isn't sure.
-    """
-
-def has_long_whole_number(lines: bytes, names: str) -> bool:
-    """
-    Whether a field of one of these names, a line each, has a whole number of 16 digits or more; an empty line means items of lists.
-    """
 
 def symbols() -> dict[str, int]:
     """Engine services by name, with their addresses in this process."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rayelastic import _native
+from rayelastic.graph.operators.aligned import runs_of
 from rayelastic.graph.operators.event_time import EventTime
 from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
 from rayelastic.graph.operators.windows import Window, Windowing
-from rayelastic.graph.records.days import runs_of
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import match_operator, native_aggregates
