@@ -41,6 +41,16 @@ class RecordCheck:
     def __call__(self, value: object) -> None:
         """TypeError, ValueError: it can't."""
 
+def are_json_objects(lines: bytes, deepest: int) -> bool:
+    """
+    Whether lines are UTF-8 with an object each, nested no deeper than so many levels; False where that isn't sure.
+    """
+
+def has_long_whole_number(lines: bytes, names: str) -> bool:
+    """
+    Whether a field of one of these names, a line each, has a whole number of 16 digits or more; an empty line means items of lists.
+    """
+
 class StateError(ValueError):
     pass
 
@@ -207,6 +217,11 @@ class ArrowFeeder:
         """
         Queues a pyarrow.RecordBatch, or anything with __arrow_c_array__, and waits while the queue is full (back-pressure).
         False: the feeder was stopped, and the batch is dropped. ValueError, naming the field: the batch doesn't fit the schema.
+        """
+
+    def mark_split(self, split: int, change: str) -> None:
+        """
+        Says of a split that it is 'open', 'waits' for its turn, has what is pushed from 'now' on, or is at its 'end'.
         """
 
     def finish(self) -> None:
@@ -605,10 +620,18 @@ class Operator:
         """Tuples that a count_sink has seen; None for other operators."""
 
     @staticmethod
-    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0) -> Operator:
+    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0, splits: bool = False, ahead: float = 0.0, clock_ticks: float = 0.0) -> Operator:
         """
         Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds (0: never)
         it is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.
+        splits: each split of the stream has a watermark of its own. clock_ticks: a second's; above 0: records more than ahead seconds ahead
+        of the clock go by output port 1.
+        """
+
+    @staticmethod
+    def union(name: str, schema: Schema, tells: Sequence[bool]) -> Operator:
+        """
+        Unites the streams of its input ports, each a split or, where it tells of its own in order, several.
         """
 
     @staticmethod
@@ -1045,16 +1068,6 @@ class Scheduler:
         As stop(), for functions that may not return. False: after so many seconds one hasn't; it may be asked again. What it may touch
         stays until then, whoever drops the scheduler.
         """
-
-def are_json_objects(lines: bytes, deepest: int) -> bool:
-    """
-    Whether lines are UTF-8 with an object each, nested no deeper than so many levels; False where that isn't sure.
-    """
-
-def has_long_whole_number(lines: bytes, names: str) -> bool:
-    """
-    Whether a field of one of these names, a line each, has a whole number of 16 digits or more; an empty line means items of lists.
-    """
 
 def symbols() -> dict[str, int]:
     """Engine services by name, with their addresses in this process."""

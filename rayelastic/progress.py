@@ -5,7 +5,6 @@ On a terminal the line is rewritten in place; elsewhere a new line comes every f
 
 from __future__ import annotations
 
-import logging
 import shutil
 import sys
 import threading
@@ -13,18 +12,11 @@ import time
 from typing import TYPE_CHECKING, Self, TextIO
 
 from rayelastic.plan.plan_text import counted, short
+from rayelastic.runtime.watch.dropped import OF_TIME, REASONS
 
 if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.values.status import JobMetrics
-
-_log = logging.getLogger(__name__)
-
-_REASONS = {
-    "late": "late and dropped: they came behind the watermark, and nobody takes .late()",
-    "failed": "skipped: its function failed on them",
-    "bad_row": "left out: rows of a file that aren't of the schema",
-}
 
 MOST = 8  # operators that a line names
 TERMINAL_PERIOD = 0.5  # seconds
@@ -67,12 +59,6 @@ def summary_line(now: JobMetrics) -> str:
     return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
 
 
-def warn_late(job: str, now: JobMetrics) -> None:
-    """Log once for each operator how many late tuples it dropped."""
-    for name, count in now.late.items():
-        _log.warning("job '%s', operator '%s': %s %s", job, name, counted(count, "tuple"), _REASONS["late"])
-
-
 def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
     """What a user is to know of tuples that went nowhere, were refused by machine code, or mended; a line each.
 
@@ -84,10 +70,10 @@ def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
     for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
         operator = now.operator(name)
         for reason, count in operator.dropped.items():
-            if ended and reason == "late":
+            if ended and reason in OF_TIME:
                 continue
             lines.append(
-                f"{name}: {counted(count, 'tuple')} {_REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
+                f"{name}: {counted(count, 'tuple')} {REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
             )
         if operator.answered_by_python:
             lines.append(

@@ -31,6 +31,9 @@ _BUILTINS = frozenset(
 )  # fmt: skip
 
 
+_original: dict[tuple[str, ...], tuple[int, ...]] = {}  # {modules: the ids of their members, all of them originals}
+
+
 def builtin_of(function: types.FunctionType, name: str) -> tuple[bool, Any]:
     """Whether a builtin name of a function stands for something else than Python's own, and what it stands for."""
     there = function.__builtins__  # type: ignore[attr-defined]
@@ -83,12 +86,15 @@ def replaced_member(modules: tuple[str, ...] = _RELIED_ON) -> str:
     >>> replaced_member()
     ''
     """
-    for name in modules:
-        module = importlib.import_module(name)
-        members = _BUILTINS if module is builtins else [one for one in vars(module) if not one.startswith("__")]
-        for member in members:
-            if _is_replaced(name, member, vars(module).get(member)):
+    there = {name: vars(importlib.import_module(name)) for name in modules}
+    now = tuple(id(value) for members in there.values() for value in members.values())
+    if _original.get(modules) == now:  # as when it was looked at last
+        return ""
+    for name, members in there.items():
+        for member in _BUILTINS if name == "builtins" else [one for one in members if not one.startswith("__")]:
+            if _is_replaced(name, member, members.get(member)):
                 return f"{name}.{member}"
+    _original[modules] = now
     return ""
 
 

@@ -18,12 +18,12 @@ from rayelastic.job.control import CONTROL_TIMEOUT, saved
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.result import JobResult, sink_value
 from rayelastic.job.state import OperatorState
-from rayelastic.progress import warn_late
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.runtime.saved.restoring import checked
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
+from rayelastic.runtime.watch.dropped import warn_late
 from rayelastic.runtime.watch.metrics_port import MetricsPort
 from rayelastic.watching import Reading, Watch, in_notebook, job_html
 from rayelastic.web.page import Page

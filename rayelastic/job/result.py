@@ -43,7 +43,7 @@ class JobResult(Mapping[str, Any]):
         >>> rel.run(topology).late
         {'counts': 1}
         """
-        return self.metrics.late
+        return self.metrics.dropped("late")
 
     def __getitem__(self, sink: str) -> Any:
         return self._values[sink]

@@ -25,7 +25,7 @@ import pyarrow.parquet
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import RayelasticError, UnavailableError
 from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
 from rayelastic.runtime.checkpoint import saving
@@ -307,7 +307,7 @@ def fire(shots: Sequence[Shot], sinks: Sequence[str], folder: Path, server: str 
             await_checkpoint(job)
             (folder / "go").touch()
             times = await_shots(job, folder, shots, server)
-        result = job.wait(PATIENCE)
+        result = finished(job)
         (folder / "over").touch()
         wrong = [f"{name}: {what}" for name in sinks if (what := wrong_rows(read(folder, name, server, result)))]
     except (AssertionError, RayelasticError, TimeoutError) as error:
@@ -324,6 +324,17 @@ def fire(shots: Sequence[Shot], sinks: Sequence[str], folder: Path, server: str 
     return rows
 
 
+def finished(job: Job) -> Any:
+    """Waits for the end of a job, whose coordinator may just be replaced."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return job.wait(PATIENCE)
+        except UnavailableError:
+            assert time.monotonic() < until, "the coordinator doesn't come back"
+            look()
+
+
 def read(folder: Path, name: str, server: str, result: Any) -> list[int]:
     if name == POSTGRES:
         return read_table(server, table_of(folder))
@@ -336,11 +347,16 @@ def read(folder: Path, name: str, server: str, result: Any) -> list[int]:
     return left["n"].to_pylist() if name == "arrow" else [t.n for t in left]
 
 
+def look() -> None:
+    """Waits a moment, without asking the job, whose coordinator may just be replaced."""
+    threading.Event().wait(LOOK)
+
+
 def await_checkpoint(job: Job) -> None:
     until = time.monotonic() + PATIENCE
     while job.status.checkpoints.taken == 0:
         assert time.monotonic() < until, "no checkpoint is taken"
-        job.pause(LOOK)
+        look()
 
 
 def await_shots(job: Job, folder: Path, shots: Sequence[Shot], server: str) -> dict[int, float]:
@@ -354,7 +370,7 @@ def await_shots(job: Job, folder: Path, shots: Sequence[Shot], server: str) -> d
                 status = job.status
                 assert not status.state.is_final, f"{shot} wasn't fired: {status.state}, {status.failure}"
             assert time.monotonic() - began < PATIENCE, f"{shot} wasn't fired"
-            job.pause(LOOK)
+            look()
         if shot.victim == SERVER:
             restart(server)
             file.with_suffix(".settled").touch()

@@ -3,7 +3,7 @@
 An oracle reads the output as an outsider does. Whatever happens, each row of a stream is there at most once, none in
 front of it is missing, streams are mixed only where the sink appends, and who is rejected has touched nothing.
 
-    python -m tests.component.sink_histories --histories 200 --seed 1 --sink csv-folder
+    ./dev histories --histories 200 --seed 1 --sink csv-folder
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.files.owners.output_owner import OutputOwner
-from rayelastic.runtime.values.status import Failure, State
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import State
 from tests.component.outputs import KINDS, SCHEMA, Kind
+from tests.postgres import postgres_server
 
 PATIENCE = 60.0
 ROWS = 50  # of a stream
@@ -172,7 +175,7 @@ class History:
         checkpoints = self.folder / f"checkpoints-{len(list(self.folder.glob('checkpoints-*')))}"
         checkpoints.mkdir(mode=0o700)
         by_epoch = self.random.random() < 0.7
-        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=600.0) if by_epoch else False)
+        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=600.0, restarts=100) if by_epoch else False)
         try:
             job = rel.start(topology, config, restore=None if place is None else place.path)
         except (SinkError, StateError) as error:
@@ -257,7 +260,7 @@ class History:
         self.told.append("crash")
         self.runs.remove(run)
         release = OutputOwner.release
-        OutputOwner.release = lambda *_, **__: None  # type: ignore[method-assign,assignment]
+        OutputOwner.release = lambda owner, **_: owner._released.set()  # type: ignore[method-assign]
         try:
             run.job.cancel(drain=False)
             run.open_all()
@@ -311,15 +314,42 @@ def play(name: str, seed: object) -> History:
     return history
 
 
+def play_on_postgres(count: int, seed: str, folder: Path) -> int:
+    """Plays histories of tables, on a server of their own; how many runs there were."""
+    accepted = 0
+    with postgres_server() as server:
+        for number in range(count):
+            table = f"t{number}"
+
+            def read(table: str = table) -> list[int]:
+                with psycopg.connect(server) as connection:
+                    (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone() or (None,)
+                    rows = connection.execute(f"SELECT n FROM {table}").fetchall() if there else []
+                return [n for (n,) in sorted(rows)]
+
+            kind = Kind(table, lambda table: rel.postgres(server, Path(table).name), appends=True)
+            place = folder / table
+            place.mkdir()
+            history = History(kind, place, f"{seed}:{number}", read, takes_over=True)
+            history.play()
+            accepted += history.accepted
+    return accepted
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--histories", type=int, default=200, help="of each sink (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--sink", choices=KINDS, action="append", help="this one alone; may come several times")
+    sinks = [*KINDS, "postgres"]
+    parser.add_argument("--sink", choices=sinks, action="append", help="this one alone; may come several times")
     options = parser.parse_args()
-    for name in options.sink or KINDS:
-        accepted = [play(name, f"{options.seed}:{number}").accepted for number in range(options.histories)]
-        sys.stdout.write(f"{name}: {len(accepted)} histories, {sum(accepted)} runs: none mixed, lost or doubled\n")
+    for name in options.sink or sinks:
+        if name == "postgres":
+            with tempfile.TemporaryDirectory() as folder:
+                runs = play_on_postgres(options.histories, str(options.seed), Path(folder))
+        else:
+            runs = sum(play(name, f"{options.seed}:{number}").accepted for number in range(options.histories))
+        sys.stdout.write(f"{name}: {options.histories} histories, {runs} runs: none mixed, lost or doubled\n")
         sys.stdout.flush()
     return 0
 

@@ -97,10 +97,12 @@ def test_dropped_late_tuples_are_logged_once_and_stand_in_the_result(
     job = start(topology, rel.JobConfig(pes=pes))
     result = job.wait()
     assert job.wait() is result
-    logged = [one.getMessage() for one in caplog.records if one.name == "rayelastic.progress"]
+    logged = [one.getMessage() for one in caplog.records if one.name == "rayelastic.runtime.watch.dropped"]
     assert logged == [
-        f"job 'late', operator 'step': {LATE} tuples late and dropped: "
-        "they came behind the watermark, and nobody takes .late()"
+        (
+            f"job 'late', operator 'step': {LATE} tuples late and dropped: "
+            "they came behind the watermark, and nobody takes .late()"
+        )
     ]
     assert result.late == {"step": LATE}
     assert f"late={{'step': {LATE}}}" in repr(result)

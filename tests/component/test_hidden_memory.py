@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rayelastic as rel
+from rayelastic import testing
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.job import prepare
 from rayelastic.plan.wishes.replicas import region_wishes
@@ -49,8 +50,8 @@ class Timed:
         out.give((t.k, self.total))
 
 
-class Mean:
-    def first(self) -> Sum:
+class Totals:
+    def init(self) -> Sum:
         return Sum()
 
     def add(self, t: Any, state: Any) -> None:
@@ -100,6 +101,7 @@ DECLARED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "async": (lambda s: s.map("op", waiting, schema=int), "SEEN"),
     "keyed": (lambda s: s.key_by("k").map("op", running, state=Sum, schema=PAIR), "COUNTS"),
     "process": (lambda s: s.key_by("k").process("op", Timed, state=Sum, schema=PAIR), "self.total"),
+    "combine": (lambda s: s.key_by("k").combine("op", Totals(), schema=int), "COUNTS"),
     "scan": (lambda s: s.key_by("k").scan("op", lambda a, t: COUNTS.update([t.n]) or a + 1, 0, schema=int), "COUNTS"),
 }
 
@@ -141,11 +143,16 @@ def test_no_stage_has_it_in_several_channels(stage: str) -> None:
         declare("stage", body=body)
 
 
+def fresh_number(t: Any) -> bool:
+    SEEN.add(t.value)
+    return True
+
+
 def test_it_never_moves_to_another_process_by_itself() -> None:
     """A8: a move begins again from a checkpoint, which doesn't have what it remembers."""
     topology = rel.Topology("hidden")
     numbers = topology.source("numbers", rel.sequence(10))
-    numbers.filter("op", lambda t: SEEN.add(t.value) is None).sink("out", rel.list())
+    numbers.filter("op", fresh_number).sink("out", rel.list())
     assert "'op' remembers `SEEN` outside its state" in why_together(prepare(topology, rel.JobConfig()), saves=True)
 
 
@@ -158,3 +165,117 @@ def test_functions_that_remember_nothing_keep_their_replicas() -> None:
     kinds = [topology.plan().region_of(name).region.kind.value for name in ("python", "keyed")]
     assert kinds == ["stateless", "data-parallel"]
     assert "remembers" not in topology.explain()
+
+
+def changed() -> Callable[[Any], bool]:
+    last: int | None = None
+
+    def differs(t: Any) -> bool:
+        nonlocal last
+        new, last = t.n != last, t.n
+        return new
+
+    return differs
+
+
+def nested() -> Callable[[Any], int]:
+    n = 0
+
+    def add(x: int) -> int:
+        nonlocal n
+        n += x
+        return n
+
+    return lambda t: add(t.n)
+
+
+def numbered() -> Callable[[Any], Any]:
+    n = 0
+
+    def each(t: Any) -> Any:
+        nonlocal n
+        n += 1
+        yield n
+
+    return each
+
+
+def of_keys() -> Callable[[Any, Any], int]:
+    n = 0
+
+    def count(t: Any, s: Any) -> int:
+        nonlocal n
+        n += 1
+        s.total += t.n
+        return n
+
+    return count
+
+
+def timed() -> type:
+    n = 0
+
+    class Counting:
+        def on_tuple(self, t: Any, state: Any, out: Any) -> None:
+            nonlocal n
+            n += 1
+            state.total = n
+            out.give((n,))
+
+    return Counting
+
+
+def called() -> object:
+    calls = 0
+
+    class Calls:
+        def init(self) -> Sum:
+            return Sum()
+
+        def add(self, t: Any, state: Any) -> None:
+            nonlocal calls
+            calls += 1
+            state.total = calls
+
+        def result(self, state: Any) -> int:
+            return int(state.total)
+
+    return Calls()
+
+
+def of_turn() -> Callable[[Any], int]:
+    n = 0
+
+    def turn(t: Any) -> int:
+        nonlocal n
+        n += 1
+        return n % 2
+
+    return turn
+
+
+def parts_of(streams: Any) -> Any:
+    return streams[0].map("as_it_is", lambda t: t.n).union(streams[1].map("times", lambda t: t.n * 10))
+
+
+NS = [1, 1, 2, 2, 1]
+COUNTED: dict[str, tuple[Callable[[Any], Any], list[int]]] = {
+    "map": (lambda s: s.map("op", counter(), schema=int), [1, 2, 3, 4, 5]),
+    "filter": (lambda s: s.filter("op", changed()), [1, 2, 1]),
+    "nested": (lambda s: s.map("op", nested(), schema=int), [1, 2, 4, 6, 7]),
+    "flat_map": (lambda s: s.flat_map("op", numbered(), schema=int), [1, 2, 3, 4, 5]),
+    "keyed": (lambda s: s.key_by("n").map("op", of_keys(), state=Sum, schema=int), [1, 2, 3, 4, 5]),
+    "process": (lambda s: s.key_by("n").process("op", timed(), state=Sum, schema=int), [1, 2, 3, 4, 5]),
+    "combine": (
+        lambda s: s.key_by("n").combine("op", called(), schema=int, emit="update").map("v", lambda t: t.value),
+        [1, 2, 3, 4, 5],
+    ),
+    "split": (lambda s: parts_of(s.split("op", 2, by=of_turn())), [10, 1, 20, 2, 10]),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_counts_in_a_cell_gives_what_python_gives(name: str) -> None:
+    """A1."""
+    declare, wanted = COUNTED[name]
+    assert sorted(testing.collect(declare, [(n,) for n in NS], {"n": int})) == sorted((n,) for n in wanted)

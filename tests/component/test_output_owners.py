@@ -20,7 +20,7 @@ from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.runtime.files.owners import output_owner
 from rayelastic.runtime.files.owners.output_owner import LEASE, OutputOwner
-from rayelastic.runtime.values.status import Failure
+from rayelastic.runtime.values.failure import Failure
 from tests.component.outputs import KINDS, SCHEMA, TOTAL, Held, Kind, writes
 
 pytestmark = pytest.mark.edges
@@ -172,6 +172,19 @@ def test_the_part_of_an_earlier_run_stays_until_that_of_the_next_one_is_shown(tm
     assert kind.rows(tmp_path) == ALL
 
 
+def test_the_part_of_an_earlier_run_goes_when_a_restore_shows_the_first_one(tmp_path: Path) -> None:
+    kind = KINDS["csv-folder"]
+    sink = kind.sink(str(tmp_path / kind.name))
+    rel.run(writes(sink))
+    held = Held(sink, [300], config=CHECKPOINTS)
+    held.wait()
+    held.job.snapshot(tmp_path / "saved")  # hidden, as the job takes checkpoints
+    held.cancel()
+    with holding(sink, [300, 600], config=CHECKPOINTS, restore=tmp_path / "saved") as restored:
+        restored.wait()
+        assert kind.rows(tmp_path) == ALL[:300]
+
+
 def test_no_output_of_a_job_is_touched_if_one_of_them_is_anothers(tmp_path: Path) -> None:
     kind = KINDS["csv-folder"]
     first = Held(kind.sink(str(tmp_path / kind.name)), [300, 600])
@@ -231,9 +244,20 @@ def test_an_output_whose_owner_was_killed_is_free_at_once(tmp_path: Path) -> Non
                 rel.run(writes(rel.csv(target)))
         finally:
             process.send_signal(signal.SIGKILL)
-    rel.run(writes(rel.csv(target)))
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, though nobody has asked how
+        rel.run(writes(rel.csv(target)))
     assert kind.rows(tmp_path) == ALL
     assert not list((tmp_path / "out").glob(".*.partial"))
+
+
+def test_two_sinks_of_one_job_have_outputs_of_their_own(tmp_path: Path) -> None:
+    topology = writes(rel.csv(tmp_path / "out"))
+    topology.source("more", rel.sequence(10)).sink("second", rel.parquet(tmp_path / "out"))
+    with pytest.raises(SinkTakenError, match=r"operator 'second'.*belongs to job 'writes' \(sink 'out'"):
+        rel.run(topology)
+    job = rel.start(writes(rel.csv(tmp_path / "out")))
+    job.wait()
+    rel.run(writes(rel.csv(tmp_path / "out")))  # what has ended holds nothing, closed or not
 
 
 @pytest.mark.parametrize("renewed", [True, False])
@@ -311,7 +335,7 @@ def test_a_job_recovers_from_the_checkpoint_before_one_whose_part_is_damaged(tmp
     """E5, while the job runs."""
     kind = KINDS["csv-folder"]
     held = Held(kind.sink(str(tmp_path / kind.name)), [300, 600], config=CHECKPOINTS)
-    safety = held.job._control._coordinator._safety
+    safety = held.job._control._coordinator._safety  # type: ignore[attr-defined]
     for _ in range(2):
         held.wait()
         safety._loop.take()

@@ -204,11 +204,15 @@ class Feeder:
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, int]] = []
+        self.marks: list[tuple[int, str]] = []
         self.finished, self.failure = False, ""
 
     def push(self, batch: pa.RecordBatch) -> bool:
         self.rows += [(row["name"], row["n"]) for row in batch.to_pylist()]
         return True
+
+    def mark_split(self, split: int, change: str) -> None:
+        self.marks.append((split, change))
 
     def finish(self) -> None:
         self.finished = True

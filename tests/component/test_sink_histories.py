@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psycopg
 import pytest
 
-import rayelastic as rel
-from tests.component.outputs import KINDS, Kind
-from tests.component.sink_histories import History, play
-from tests.postgres import needs_postgres, postgres_server
+from tests.component.outputs import KINDS
+from tests.component.sink_histories import play, play_on_postgres
+from tests.postgres import needs_postgres
 
 pytestmark = pytest.mark.edges
 
@@ -26,27 +24,6 @@ def test_random_histories_of_files(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_random_histories_of_files(kind: str) -> None:
     assert sum(play(kind, f"nightly:{number}").accepted for number in range(MANY)) > MANY
-
-
-def play_on_postgres(count: int, seed: str, folder: Path) -> int:
-    accepted = 0
-    with postgres_server() as server:
-        for number in range(count):
-            table = f"t{number}"
-
-            def read(table: str = table) -> list[int]:
-                with psycopg.connect(server) as connection:
-                    (there,) = connection.execute("SELECT to_regclass(%s)", (table,)).fetchone() or (None,)
-                    rows = connection.execute(f"SELECT n FROM {table}").fetchall() if there else []
-                return [n for (n,) in sorted(rows)]
-
-            kind = Kind(table, lambda table: rel.postgres(server, Path(table).name), appends=True)
-            place = folder / table
-            place.mkdir()
-            history = History(kind, place, f"{seed}:{number}", read, takes_over=True)
-            history.play()
-            accepted += history.accepted
-    return accepted
 
 
 @needs_postgres

@@ -214,8 +214,8 @@ def batches(body: Any, left_out: LeftOut) -> Any:
     if isinstance(body, ArrowSource):
         return body.table.to_batches()
     if hasattr(body, "constants"):
-        return parquet_batches(body, ROWS)
-    return good_row_batches(body, left_out)
+        return [one for one in parquet_batches(body, ROWS) if not isinstance(one, int)]
+    return [one for one in good_row_batches(body, left_out) if not isinstance(one, int)]
 
 
 def shown_rows(table: Any, schema: Any) -> list[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 import rayelastic as rel
+from rayelastic.graph.records.names import is_field_name
 from tests.oracle_io.program import Expected, Program, encoded, fields, packed
 from tests.oracle_io.values import BAD, KINDS, NAMES, TEXTS
 
@@ -245,7 +246,7 @@ def _problem(values: list[Any]) -> bool:
         return _problem([item for value in values for item in value])
     if kinds == {"dict"}:
         names = dict.fromkeys(name for value in values for name in value)
-        bad = any(not name.isidentifier() or name.startswith("_") for name in names)
+        bad = any(not is_field_name(name) for name in names)
         return not names or bad or any(_problem([value.get(name) for value in values]) for name in names)
     return False
 

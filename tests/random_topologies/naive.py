@@ -159,7 +159,10 @@ def event_time(node: Node, inputs: list[Flow], _: Mapping[str, Any]) -> Flow:
     for split, at in zip(splits, flow.times(), strict=True):
         marks.append(latest[split] - node.options["lateness"] - 1 if split in latest else None)
         latest[split] = max(latest.get(split, at), at)
-    return replace(flow, marks=marks)
+    timed = replace(flow, marks=marks)
+    if flow.ordered or not timed.is_punctual:
+        return timed
+    return replace(flow, marks=[None] * len(marks))  # how far the others are at a tuple, nobody knows
 
 
 def united(_: Node, inputs: list[Flow], __: Mapping[str, Any]) -> Flow:

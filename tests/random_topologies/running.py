@@ -128,7 +128,7 @@ def canonical(value: Any) -> Any:
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, float):
-        return ("float", value)
+        return ("float", float(f"{value:.12g}"))  # sums depend on the order in their last bits
     if isinstance(value, tuple | list):
         return tuple(canonical(one) for one in value)
     return value

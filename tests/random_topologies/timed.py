@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.random_topologies.base import BaseMaker, aggregates_text, key_types, keyed
 from tests.random_topologies.functions import BASE, FOLDS, PATTERNS, REDUCES
+from tests.random_topologies.naive import event_time
+from tests.random_topologies.program import Node
 from tests.random_topologies.values import Field
 
 
@@ -19,13 +21,39 @@ class TimedSteps(BaseMaker):
         times = flow.times()
         if any(at < 0 for at in times):
             return False
-        if not flow.ordered:
+        if not flow.ordered and not self.is_punctual_by_split(stream, lateness):
             lateness = max(times, default=0) - min(times, default=0)
         text = f'{{0}}.event_time("{{n}}", "at", lateness={lateness})'
         name = self.add("event_time", [stream], text, lateness=lateness)
         if self.chance.random() < 0.4:
             self.window(name)
         return True
+
+    def is_punctual_by_split(self, stream: str, lateness: int) -> bool:
+        """Whether no tuple is behind the watermark of the input of a union that it came by, if that is known."""
+        flow = self.flows[stream]
+        if flow.splits is None or not self.keeps_splits(stream) or not self.has_own_sources(stream):
+            return False
+        timed = event_time(Node("", "", "", (), {"lateness": lateness}), [flow], {})
+        return timed.is_punctual
+
+    def keeps_splits(self, stream: str) -> bool:
+        """Whether the engine knows by which input of a union each tuple came."""
+        node = next(one for one in self.nodes if stream == one.name or stream in one.outputs)
+        if node.kind in ("union", "map", "filter", "flat_map", "split"):
+            return all(map(self.keeps_splits, node.inputs))
+        return self.flows[stream].ordered
+
+    def has_own_sources(self, stream: str) -> bool:
+        """Whether the inputs of each union upstream come from sources of their own."""
+        node = next(one for one in self.nodes if stream == one.name or stream in one.outputs)
+        of_inputs = [source for one in node.inputs for source in self.sources_of(one)]
+        mixed = node.kind == "union" and len(of_inputs) != len(set(of_inputs))
+        return not mixed and all(map(self.has_own_sources, node.inputs))
+
+    def sources_of(self, stream: str) -> set[str]:
+        node = next(one for one in self.nodes if stream == one.name or stream in one.outputs)
+        return {node.name} if node.kind == "source" else {s for one in node.inputs for s in self.sources_of(one)}
 
     def merge(self, stream: str) -> bool:
         others = [name for name, flow in self.flows.items() if name != stream and flow.schema == BASE]

@@ -1,14 +1,21 @@
 // rayelastic._native.ArrowFeeder: the way of Arrow batches from Python into a running PE.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "arrow/arrow_capsules.hpp"
+#include "rayelastic/operators/time/splits.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
 
 namespace {
+
+constexpr std::string_view kChanges[] = {"open", "waits", "now", "end"};  // by SplitChange
 
 bool push(FeederObject& self, nb::handle batch) {
   ArrowOwned<ArrowArray> array;
@@ -32,6 +39,15 @@ void bind_arrow(nb::module_& module) {
       .def("push", push, nb::arg("batch"),
            "Queues a pyarrow.RecordBatch, or anything with __arrow_c_array__, and waits while the queue is full (back-pressure).\n"
            "False: the feeder was stopped, and the batch is dropped. ValueError, naming the field: the batch doesn't fit the schema.")
+      .def(
+          "mark_split",
+          [](FeederObject& self, std::int64_t split, const std::string& change) {
+            const auto found = std::ranges::find(kChanges, change);
+            if (split < 0 || found == std::end(kChanges)) throw std::invalid_argument("there is no such split, or no such change");
+            self.feeder->mark(split_mark(split, static_cast<SplitChange>(found - std::begin(kChanges))));
+          },
+          nb::arg("split"), nb::arg("change"), nb::call_guard<nb::gil_scoped_release>(),
+          "Says of a split that it is 'open', 'waits' for its turn, has what is pushed from 'now' on, or is at its 'end'.")
       .def(
           "finish", [](FeederObject& self) { self.feeder->finish(); }, nb::call_guard<nb::gil_scoped_release>(),
           "No more batches; those queued are still read.")

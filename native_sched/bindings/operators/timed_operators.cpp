@@ -13,6 +13,7 @@
 #include "rayelastic/operators/time/event_time.hpp"
 #include "rayelastic/operators/time/join.hpp"
 #include "rayelastic/operators/time/pattern.hpp"
+#include "rayelastic/operators/time/splits.hpp"
 #include "rayelastic/operators/time/window.hpp"
 #include "wrappers.hpp"
 
@@ -96,14 +97,25 @@ void bind_timed_operators() {
       .def_static(
           "event_time",
           [](std::string name, const SchemaObject& schema, const std::string& field, std::int64_t lateness, double idle_after,
-             double ticks_per_second) {
+             double ticks_per_second, bool splits, double ahead, double clock_ticks) {
             const auto after = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle_after));
-            return OperatorObject{.spec = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second})};
+            const auto most = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(ahead));
+            return OperatorObject{.spec = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second},
+                                                          splits, {most, clock_ticks})};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"), nb::arg("idle_after") = 0.0,
-          nb::arg("ticks_per_second") = 0.0,
+          nb::arg("ticks_per_second") = 0.0, nb::arg("splits") = false, nb::arg("ahead") = 0.0, nb::arg("clock_ticks") = 0.0,
           "Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds "
-          "(0: never)\nit is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.")
+          "(0: never)\nit is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.\n"
+          "splits: each split of the stream has a watermark of its own. clock_ticks: a second's; above 0: records more than ahead seconds "
+          "ahead\nof the clock go by output port 1.")
+      .def_static(
+          "union",
+          [](std::string name, const SchemaObject& schema, std::vector<bool> tells) {
+            return OperatorObject{.spec = make_union(std::move(name), schema.schema, std::move(tells))};
+          },
+          nb::arg("name"), nb::arg("schema"), nb::arg("tells"),
+          "Unites the streams of its input ports, each a split or, where it tells of its own in order, several.")
       .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
                   nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("times"),
                   nb::arg("aggregates"), nb::arg("own").none() = nb::none(), nb::arg("ttl") = GivenTtl(),

@@ -20,9 +20,15 @@ bool ArrowFeeder::push(ArrowArray* array, ArrowSchema* arrow) {
   room_.wait(lock, [&]() REL_HELD(mutex_) { return closed() || bytes_ == 0 || bytes_ + batch->bytes() <= capacity_bytes_; });
   if (closed()) return false;
   bytes_ += batch->bytes();
-  batches_.push_back(std::move(batch));
+  fed_.push_back({std::move(batch), std::nullopt});
   work_.notify_one();
   return true;
+}
+
+void ArrowFeeder::mark(Mark mark) {
+  const Lock lock(mutex_);
+  fed_.push_back({nullptr, mark});
+  work_.notify_one();
 }
 
 void ArrowFeeder::finish() {
@@ -40,24 +46,24 @@ void ArrowFeeder::fail(std::string message) {
 }
 
 void ArrowFeeder::interrupt() {
-  std::deque<std::unique_ptr<ArrowBatch>> dropped;  // released outside of the lock: it may call foreign code
+  std::deque<Fed> dropped;  // released outside of the lock: it may call foreign code
   const Lock lock(mutex_);
   interrupted_ = true;
-  dropped.swap(batches_);
+  dropped.swap(fed_);
   bytes_ = 0;
   work_.notify_all();
   room_.notify_all();
 }
 
-std::unique_ptr<ArrowBatch> ArrowFeeder::next() {
+Fed ArrowFeeder::next() {
   Lock lock(mutex_);
-  work_.wait(lock, [this]() REL_HELD(mutex_) { return interrupted_ || failure_.has_value() || finished_ || !batches_.empty(); });
-  if (interrupted_ || failure_.has_value() || batches_.empty()) return nullptr;
-  std::unique_ptr<ArrowBatch> batch = std::move(batches_.front());
-  batches_.pop_front();
-  bytes_ -= batch->bytes();
+  work_.wait(lock, [this]() REL_HELD(mutex_) { return interrupted_ || failure_.has_value() || finished_ || !fed_.empty(); });
+  if (interrupted_ || failure_.has_value() || fed_.empty()) return {};
+  Fed fed = std::move(fed_.front());
+  fed_.pop_front();
+  bytes_ -= fed.batch == nullptr ? 0 : fed.batch->bytes();
   room_.notify_all();
-  return batch;
+  return fed;
 }
 
 std::optional<std::string> ArrowFeeder::failure() const {
@@ -81,7 +87,12 @@ struct ArrowSource {
 std::int64_t read_batch(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
   auto& source = *static_cast<ArrowSource*>(state);
   if (source.batch == nullptr) {
-    source.batch = source.feeder->next();
+    Fed fed = source.feeder->next();
+    if (fed.mark.has_value()) {
+      context->mark(*fed.mark);
+      return 0;
+    }
+    source.batch = std::move(fed.batch);
     source.next = 0;
   }
   if (source.batch == nullptr) {

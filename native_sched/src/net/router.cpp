@@ -222,6 +222,10 @@ bool Router::marked(Mark mark, rel_context* context) {
   // A target that is to be attached wants this mark, too: it mustn't wait for the first record to hear of a watermark.
   if (posted_.load(std::memory_order_relaxed) && mark.kind != MarkKind::Command && !carry_out(context)) return false;
   if (mark.kind == MarkKind::Time) return send_one_way(mark);
+  if (mark.kind == MarkKind::Split && options_.in_turn) {
+    deal(mark, context);
+    return false;
+  }
   if (mark.kind == MarkKind::Command) {
     (void)carry_out(context);
     return false;

@@ -44,6 +44,23 @@ bool Router::deal(const Run& run, rel_context* context) {
   return true;
 }
 
+// A mark that has to stay in its place among the records: in a turn of its own.
+void Router::deal(Mark mark, rel_context* context) {
+  if (held_partitions_ == owners_.size()) return;  // all replicas are gone
+  const bool turning = turns_ > 0 || sole_ == kHeld;
+  if (turning && turns_ == 0 && !send_turn(whole_, {nullptr, 0, schema_->record_size(), {}}, context)) return;
+  Target& target = targets_[turning ? next_in_turn() : sole_];
+  const auto send = [&](Mark one) {
+    if (target.port >= 0)
+      context->mark(one);
+    else if (!target.broken)
+      (void)target.link->send(one);
+  };
+  if (turning) send({MarkKind::Turn, 2 * turns_});
+  send(mark);
+  if (turning) send({MarkKind::Turn, 2 * turns_++ + 1});
+}
+
 // The next one that has room, by the partitions that each has; if none has, the next one: it is waited for.
 std::uint16_t Router::next_in_turn() {
   std::uint16_t found = kHeld;

@@ -1,10 +1,12 @@
 #include "rayelastic/operators/text_source.hpp"
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "operators/line_reader.hpp"
+#include "rayelastic/operators/time/splits.hpp"
 #include "rayelastic/record/string_view.hpp"
 
 namespace rayelastic {
@@ -12,9 +14,11 @@ namespace rayelastic {
 namespace {
 
 struct TextSource {
-  TextSource(TextFiles files, std::size_t chunk_bytes) : reader(std::move(files), chunk_bytes) {}
+  TextSource(TextFiles names, std::size_t chunk_bytes) : files(names.paths.size()), reader(std::move(names), chunk_bytes) {}
 
+  std::size_t files;
   LineReader reader;
+  std::optional<std::size_t> split;  // the file that was told of last
   ChunkRef chunk;
   const char* at = nullptr;
   const char* end = nullptr;
@@ -27,6 +31,19 @@ struct TextSource {
   const char* find(char byte, const char* from) const noexcept {
     const void* found = from == end ? nullptr : std::memchr(from, byte, static_cast<std::size_t>(end - from));
     return found == nullptr ? end : static_cast<const char*>(found);
+  }
+
+  // Each file is a split. Who begins with a later one says that those before have ended.
+  void tell_split(rel_context* context) {
+    const std::size_t file = reader.file();
+    if (files < 2 || split == file) return;
+    const auto tell = [context](std::size_t number, SplitChange change) {
+      context->mark(split_mark(static_cast<std::int64_t>(number), change));
+    };
+    for (std::size_t later = split.has_value() ? files : file + 1; later < files; ++later) tell(later, SplitChange::Waits);
+    tell(file, SplitChange::Now);
+    for (std::size_t ended = split.value_or(0); ended < file; ++ended) tell(ended, SplitChange::End);
+    split = file;
   }
 
   // Each byte is searched twice at memchr's speed: text without \r costs one long search for it.
@@ -58,6 +75,7 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
     } else if (source.reader.file() != source.place.file) {
       source.place = {.file = source.reader.file(), .byte = 0, .lines = source.lines};
     }
+    source.tell_split(context);
     if (source.reader.repaired() > 0) context->count(Tally::Repaired, source.reader.repaired());
     source.at = source.reader.text().data();
     source.end = source.at + source.reader.text().size();

@@ -81,8 +81,8 @@ TEST(a_full_queue_makes_its_producer_wait) {
     pushed = true;
   });
   CHECK(!pushed.load() && feeder.queued_bytes() > 10'000);
-  CHECK_EQ(feeder.next()->rows(), 1000U);
-  CHECK_EQ(feeder.next()->rows(), 10U);
+  CHECK_EQ(feeder.next().batch->rows(), 1000U);
+  CHECK_EQ(feeder.next().batch->rows(), 10U);
   producer.join();
   CHECK_EQ(feeder.queued_bytes(), 0U);
 }

@@ -108,7 +108,7 @@ TEST(a_sum_of_parts_that_overflows_fails) {
   CHECK_EQ(spec.partial(half.data(), 1, spec.state.get(), problem), 1);
   CHECK_EQ(spec.partial(half.data(), 1, spec.state.get(), problem), REL_FAILED(0));
   CHECK(problem.find("doesn't fit into int64") != std::string::npos);
-  CHECK(spec.marked(spec.state.get(), {MarkKind::Window}, &context));
+  CHECK(spec.marked(spec.state.get(), {MarkKind::Split}, &context));
   CHECK(context.message.find("doesn't fit into int64") != std::string::npos);
 }
 

@@ -94,7 +94,7 @@ TEST(queue_keeps_order_between_two_threads) {
 TEST(queue_gives_marks_at_their_place) {
   Queue queue(8, 16, 1 << 20);
   CHECK_EQ(queue.push(run_of({1, 2, 3})), 3U);
-  CHECK(queue.push(Mark{MarkKind::Window, 7}));
+  CHECK(queue.push(Mark{MarkKind::Split, 7}));
   CHECK(queue.push(Mark{MarkKind::Epoch, 8}));
   CHECK_EQ(queue.push(run_of({4})), 1U);
   CHECK(queue.push(Mark{MarkKind::Final, 0}));
@@ -118,11 +118,11 @@ TEST(queue_gives_marks_at_their_place) {
 TEST(queue_refuses_marks_without_room_and_goes_on) {
   Queue queue(8, 4, 1 << 20);
   std::size_t marks = 0;
-  while (queue.push(Mark{MarkKind::Window, static_cast<std::int64_t>(marks)})) ++marks;
+  while (queue.push(Mark{MarkKind::Split, static_cast<std::int64_t>(marks)})) ++marks;
   CHECK(marks >= 16);
   CHECK_EQ(queue.front(1).mark->value, 0);
   queue.pop_mark();
-  CHECK(queue.push(Mark{MarkKind::Window, 99}));
+  CHECK(queue.push(Mark{MarkKind::Split, 99}));
 }
 
 TEST(queue_holds_chunks_until_the_consumer_has_passed) {

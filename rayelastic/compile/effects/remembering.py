@@ -33,17 +33,16 @@ def _parts(value: Any) -> Iterator[tuple[str, ...]]:
     if isinstance(value, OperatorCode):
         if value.machine is None:
             yield remembered(value.function, 1 if value.state is None else 2)
+    elif isinstance(value, types.MethodType) and _is_ours(value.__self__):
+        yield from _parts(value.__self__)
     elif isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         yield remembered(value, None)
     elif isinstance(value, Schema | type):
         return
-    elif dataclasses.is_dataclass(value) and type(value).__module__.startswith("rayelastic."):
+    elif dataclasses.is_dataclass(value) and _is_ours(value):
         for field in dataclasses.fields(value):
             part = getattr(value, field.name)
-            if field.name == "instance":
-                yield from _methods(part)
-            else:
-                yield from _parts(part)
+            yield from _methods(part) if field.name == "instance" and not _is_ours(part) else _parts(part)
     elif isinstance(value, tuple | list):
         for item in value:
             yield from _parts(item)
@@ -51,6 +50,11 @@ def _parts(value: Any) -> Iterator[tuple[str, ...]]:
         yield from _parts(list(value.values()))
     elif is_callable_object(value):
         yield remembered(value, None)
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether an object is of this package, whose methods keep what they know in the state that they are given."""
+    return type(value).__module__.startswith("rayelastic.")
 
 
 def _methods(instance: Any) -> Iterator[tuple[str, ...]]:

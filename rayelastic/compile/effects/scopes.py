@@ -87,8 +87,10 @@ def attribute(owner: Any, name: str) -> Any:
         return found.__func__
     if isinstance(found, classmethod):
         return types.MethodType(found.__func__, owner if isinstance(owner, type) else type(owner))
+    if isinstance(found, types.MemberDescriptorType) and not isinstance(owner, type):
+        return getattr(owner, name, UNKNOWN)  # a slot
     of_instance = types.MethodDescriptorType | types.WrapperDescriptorType
-    made = isinstance(found, property | types.GetSetDescriptorType | types.MemberDescriptorType)
+    made = isinstance(found, property | types.GetSetDescriptorType)
     return UNKNOWN if made or (isinstance(found, of_instance) and not isinstance(owner, type)) else found
 
 

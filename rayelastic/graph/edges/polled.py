@@ -73,6 +73,11 @@ class PolledSource:
         return float(getattr(self.source, "idle", IDLE))
 
     @property
+    def has_splits(self) -> bool:
+        """Tell whether each of its partitions has an order of its own."""
+        return True
+
+    @property
     def is_endless(self) -> bool:
         """Whether it may never end: nobody knows before it does."""
         return True

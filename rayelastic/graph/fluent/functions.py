@@ -181,6 +181,7 @@ class FunctionMethods(StreamBase[StreamT]):
         unit: TimeUnit | None = None,
         idle_after: Seconds | None = None,
         by_clock: bool = False,
+        ahead: Seconds | None = None,
     ) -> StreamT:
         """Say which field tells when a tuple happened, for what comes after and goes by time.
 
@@ -198,6 +199,12 @@ class FunctionMethods(StreamBase[StreamT]):
                 late then. None: it is never idle.
             by_clock: while it is idle its time goes on as the clock does, so that windows close and timers come though
                 no tuple does; a tuple with an earlier time than that is late.
+            ahead: seconds, or a timedelta, that a tuple may be ahead of the machine's clock (UTC). One that is more
+                doesn't move the watermark, so that a wrong clock makes no other tuple late. It goes to
+                `.side("ahead")`, or is dropped, counted and logged where nothing takes that. None: no bound.
+
+        Each file of the stream's source, partition of a polled source and input of a union has a watermark of its own;
+        the least of them counts.
 
         What idle streams give depends on when their tuples come, no longer on the tuples alone.
 
@@ -206,4 +213,4 @@ class FunctionMethods(StreamBase[StreamT]):
                 isn't above 0, or missing with by_clock.
             SchemaError: no such field, or it holds no times or nulls.
         """
-        return self._declare(event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock))
+        return self._declare(*event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock, ahead))

@@ -187,12 +187,11 @@ def first(field: str, *, nulls: bool = False) -> AggregateSpec:
 def last(field: str, *, nulls: bool = False) -> AggregateSpec:
     """Keep the latest value of the key, of the field's type.
 
-    In windows by event time it is that of the latest time; else, and of equal times, the one that came last. Each field
-    is kept by itself, so fields of several tuples may come together in one result.
+    In windows by event time it is that of the latest time; else, and of equal times, the one that came last.
 
     Args:
-        field: of which.
-        nulls: False: ignore nulls (SQL's IGNORE NULLS). True: a null is a value; with all fields so, the last tuple.
+        field: of which; each is kept by itself, so a result may have values of several tuples.
+        nulls: False: ignore them (SQL's IGNORE NULLS). True: a null is a value, so that all fields are of one tuple.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("prices")

@@ -1,23 +1,29 @@
-"""`event_time`: the operator from which on a stream has an event time; it gives the watermarks.
+"""`event_time`: the operator from which on a stream has an event time; it emits the watermarks.
 
-Knows no threads, PEs or native code.
+A stream may have ordered parts, called splits: files, partitions, inputs of a union. Each has a watermark of its own. A
+source says in band whose tuples follow, and so does a union in front of the operator where streams of different sources
+meet. Operators in between keep the order of tuples. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import OUT, OutputPort
+from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["EventTime", "event_time"]
+__all__ = ["EventTime", "Union", "event_time"]
 
 LONGEST_IDLE = 31_536_000  # seconds, a year
+AHEAD = "ahead"  # port of tuples that are too far ahead of the clock
+_ORDERED = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.SPLIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class EventTime:
         lateness: ticks.
         idle_after: seconds without a tuple; 0: it is never idle.
         by_clock: whether its time goes on with the clock then.
+        splits: whether its stream tells of splits, each of which has a watermark of its own.
+        ahead: seconds that tuples may be ahead of the clock; None: as many as they like.
         lane: how it runs.
     """
 
@@ -36,6 +44,8 @@ class EventTime:
     lateness: int
     idle_after: float = 0.0
     by_clock: bool = False
+    splits: bool = False
+    ahead: float | None = None
     lane: Lane = Lane.BUILT_IN
 
     @property
@@ -43,12 +53,29 @@ class EventTime:
         """What runs, in words."""
         idle = f", idle after {self.idle_after:g} s" if self.idle_after else ""
         clock = ", then by the clock" if self.by_clock else ""
-        return f"time is {self.time.field}, tuples may be {self.lateness} {self.time.unit} late{idle}{clock}"
+        splits = ", a watermark for each file, partition or input" if self.splits else ""
+        ahead = f", at most {self.ahead:g} s ahead of the clock" if self.ahead is not None else ""
+        late = f"tuples may be {self.lateness} {self.time.unit} late"
+        return f"time is {self.time.field}, {late}{idle}{clock}{splits}{ahead}"
 
     @property
     def output_time(self) -> TimeInfo:
         """The event time of what it gives."""
         return self.time
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Unites streams in front of an event time, so that each has a watermark of its own.
+
+    Args:
+        tells: by input port, whether its stream says in order which split its tuples are of.
+        lane: how it runs.
+    """
+
+    tells: tuple[bool, ...]
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "each input has a watermark of its own"
 
 
 def event_time(
@@ -59,14 +86,27 @@ def event_time(
     unit: TimeUnit | None,
     idle_after: Seconds | None,
     by_clock: bool,
-) -> OperatorSpec:
+    ahead: Seconds | None,
+) -> tuple[OperatorSpec, ...]:
     """See ``Stream.event_time``."""
     with NewOperator(name, up.operators) as location:
         time = time_of_field(up.schema, field, unit)
         idle = _idle_after(idle_after, by_clock)
-        body = EventTime(time, time.ticks(lateness, "lateness", least=0), idle, by_clock)
-        outputs = (OutputPort(OUT, up.schema),)
-        return up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)
+        before, streams, splits = _by_split(up.operators, name, up.inputs)
+        body = EventTime(time, time.ticks(lateness, "lateness", least=0), idle, by_clock, splits, _ahead(ahead))
+        beside = (OutputPort(AHEAD, up.schema, optional=True),) if ahead is not None else ()
+        outputs = (OutputPort(OUT, up.schema), *beside)
+        up = replace(up, inputs=streams)
+        return *before, up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)
+
+
+def _ahead(ahead: object) -> float | None:
+    if ahead is None:
+        return None
+    seconds = seconds_of(ahead, "ahead")
+    if not 0 <= seconds <= LONGEST_IDLE:
+        raise GraphError(f"ahead={shown(ahead)}", way_out=f"Give seconds, 0 or more and {LONGEST_IDLE:,} at most")
+    return float(seconds)
 
 
 def _idle_after(idle_after: object, by_clock: object) -> float:
@@ -82,3 +122,83 @@ def _idle_after(idle_after: object, by_clock: object) -> float:
             f"idle_after={shown(idle_after)}", way_out=f"Give seconds, more than 0 and {LONGEST_IDLE:,} at most"
         )
     return float(seconds)
+
+
+def _by_split(
+    operators: Mapping[str, OperatorSpec], name: str, streams: tuple[str, ...]
+) -> tuple[tuple[OperatorSpec, ...], tuple[str, ...], bool]:
+    """Find the splits of what an event_time operator takes.
+
+    Args:
+        operators: declared so far.
+        name: of the event_time operator.
+        streams: that it takes.
+
+    Returns:
+        Operators to be declared anew or again; the streams that the operator takes then; whether there are splits.
+    """
+    new: dict[str, OperatorSpec] = {}
+
+    def told(streams: tuple[str, ...], reader: str) -> tuple[tuple[str, ...], bool]:
+        """The streams that an operator takes now, and whether they tell of splits."""
+        if len(streams) == 1:
+            return streams, tells(streams[0])
+        sources = [source for stream in streams for source in _sources(operators, operator_of(stream))]
+        if len(set(sources)) < len(sources):
+            return streams, False  # branches of one source, such as channels: one of them may be silent for ever
+        union = _union(operators, f"{reader}.union", streams, tuple(tells(stream) for stream in streams))
+        new[union.name] = union
+        return union.streams[:1], True
+
+    def tells(stream: str) -> bool:
+        spec = new.get(operator_of(stream)) or operators[operator_of(stream)]
+        if spec.kind is OperatorKind.UNION:
+            return True
+        if spec.kind is OperatorKind.SOURCE:
+            return bool(getattr(spec.body, "has_splits", len(getattr(spec.body, "paths", ())) > 1))
+        if not _keeps_order(spec):
+            return False
+        taken, has_splits = told(spec.inputs[0].streams, spec.name)
+        if taken != spec.inputs[0].streams:
+            new[spec.name] = replace(spec, inputs=(replace(spec.inputs[0], streams=taken), *spec.inputs[1:]))
+        return has_splits
+
+    if any(operator_of(stream) not in operators for stream in streams):
+        return (), streams, False  # one comes back: nobody knows what it is
+    taken, has_splits = told(streams, name)
+    return tuple(new.values()), taken, has_splits
+
+
+def _keeps_order(spec: OperatorSpec) -> bool:
+    plain = spec.kind in _ORDERED and spec.state_kind is StateKind.STATELESS
+    plain = plain and getattr(spec.body, "concurrent", None) is None and not spec.loop_edges
+    return plain or spec.kind is OperatorKind.THROTTLE
+
+
+def _sources(operators: Mapping[str, OperatorSpec], name: str) -> set[str]:
+    """The sources upstream of an operator."""
+    found, looked, left = set(), set(), [name]
+    while left:
+        spec = operators[left.pop()]
+        if spec.name in looked:
+            continue
+        looked.add(spec.name)
+        left += spec.upstream
+        if spec.kind is OperatorKind.SOURCE:
+            found.add(spec.name)
+    return found
+
+
+def _union(
+    operators: Mapping[str, OperatorSpec], name: str, streams: tuple[str, ...], tells: tuple[bool, ...]
+) -> OperatorSpec:
+    first = operators[operator_of(streams[0])]
+    schema = next(
+        port.schema for port, stream in zip(first.outputs, first.streams, strict=True) if stream == streams[0]
+    )
+    ports = tuple(
+        InputPort(IN if number == 1 else f"in{number}", schema, (stream,)) for number, stream in enumerate(streams, 1)
+    )
+    outputs = (OutputPort(OUT, schema),)
+    location = caller_location()
+    return OperatorSpec(name, OperatorKind.UNION, ports, outputs, StateKind.STATEFUL, Union(tells), location)

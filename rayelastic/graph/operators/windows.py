@@ -20,8 +20,7 @@ from rayelastic.graph.operators.aggregates import (
     aggregated_schema,
     expanded,
 )
-from rayelastic.graph.operators.aligned import Aligned, ticks_of
-from rayelastic.graph.records.days import Days
+from rayelastic.graph.operators.aligned import Aligned, Days, ticks_of
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Lifetime, Seconds, TimeInfo, TimeToLive

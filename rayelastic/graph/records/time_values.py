@@ -9,13 +9,13 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from rayelastic.graph.records.data_type import DataType, own_class, parsed_format
-from rayelastic.graph.records.days import zone_of
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 
-__all__ = ["CLOCK", "TimeValues"]
+__all__ = ["CLOCK", "TimeValues", "zone_of"]
 
 CLOCK = TimeInfo("", "us")  # of times by the clock: floats, seconds since 1970
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -123,3 +123,16 @@ def _floor(seconds: float, per_second: int) -> int:
     if (ticks + 1) / per_second <= seconds:
         return ticks + 1
     return ticks - 1 if ticks / per_second > seconds else ticks
+
+
+def zone_of(name: str) -> dt.tzinfo:
+    """Make a zone of its name, or of an offset such as +02:00.
+
+    Raises:
+        ZoneInfoNotFoundError, ValueError, OSError: there is none.
+    """
+    if name[:1] in ("+", "-"):
+        offset = dt.datetime.strptime(name, "%z").utcoffset()
+        assert offset is not None
+        return dt.timezone(offset)
+    return ZoneInfo(name)

@@ -69,12 +69,13 @@ class OperatorKind(Enum):
     JOIN = "join"
     MATCH = "match"  # sequences of tuples of a key
     MERGE = "merge_by_time"
+    UNION = "union"  # in front of an event time
     SINK = "sink"
 
     @property
     def is_passage(self) -> bool:
         """Whether it keeps nothing once all that came has been processed, so that there is nothing to save of it."""
-        return self in (OperatorKind.CHANNELS, OperatorKind.IN_TURN, OperatorKind.THROTTLE)
+        return self in (OperatorKind.CHANNELS, OperatorKind.IN_TURN, OperatorKind.THROTTLE, OperatorKind.UNION)
 
 
 class StateKind(Enum):

@@ -89,7 +89,7 @@ class PartFolder:
         """
         self._owner.check()
         for file in self._to_show:
-            self._folder.show(file.name, file.name)
+            self._show_file(file)
         for name in self._to_take_back:
             self._has_effect = True
             self._folder.delete(name)
@@ -171,15 +171,19 @@ class PartFolder:
         for number, (prepared, file) in enumerate(files):
             if number == 0:
                 self._owner.check()
-            if self._owner.record.replaces:
-                for name in self._owner.record.replaces:
-                    self._folder.delete(name)
-                self._owner.note(replaces=())
-            self._folder.show(file.name, file.name)
-            self._has_effect = True
+            self._show_file(file)
             self._waiting.remove((prepared, file))
         if files:
             self._discard_of_earlier_runs()
+
+    def _show_file(self, file: WrittenFile) -> None:
+        """Show a file, the first one in place of what an earlier run of the job has left."""
+        if self._owner.record.replaces:
+            for name in self._owner.record.replaces:
+                self._folder.delete(name)
+            self._owner.note(replaces=())
+        self._folder.show(file.name, file.name)
+        self._has_effect = True
 
     def _discard_of_earlier_runs(self) -> None:
         """Remove what runs of the same job hid here that ended badly: what they would show has been replaced."""

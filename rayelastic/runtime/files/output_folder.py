@@ -99,7 +99,11 @@ class OutputFolder:
         return {one.base_name: one.size for one in found if one.type is fs.FileType.File}
 
     def changed_at(self, name: str) -> float | None:
-        """When a file was last written, in seconds of its file system's wall clock; None: it isn't there."""
+        """When a file was last written, in seconds of its file system's wall clock; None: it isn't there.
+
+        Raises:
+            SinkError: it can't be looked at.
+        """
         with self.raising():
             mtime: int | None = self._files.get_file_info(self._at(name)).mtime_ns
         return None if mtime is None else mtime / 1e9

@@ -98,8 +98,7 @@ class Coordinator:
         self._safety = None
         if settings is not None:
             parts = (job, settings, host, self._journal, self._cluster, self._life, self._plan, self._telemetry)
-            recovery = Recovery(*parts, self._rescaling, clock)
-            self._safety = Safety(*parts, self._rescaling, recovery, self._epochs)
+            self._safety = Safety(*parts, self._rescaling, Recovery(*parts, self._rescaling, clock), self._epochs)
         self._fed = FedSources(
             job.operators.values(),
             self._hosting,

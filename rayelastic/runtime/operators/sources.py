@@ -9,7 +9,7 @@ import itertools
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -333,7 +333,7 @@ def _generate_source(spec: OperatorSpec, body: GenerateSource) -> SourceOperator
 
 def _batch_source(
     spec: OperatorSpec,
-    batches: Callable[[int], Iterator[pa.RecordBatch]],
+    batches: Callable[[int], Iterator[pa.RecordBatch | int]],
     reachable: Callable[[int], int] = lambda _: 0,
     left_out: LeftOut | None = None,
 ) -> SourceOperator:
@@ -341,7 +341,7 @@ def _batch_source(
 
     Args:
         spec: of it.
-        batches: reads them, from the row of a number on.
+        batches: reads them, from the row of a number on, each file behind its number.
         reachable: up to which row it can begin for a position: no further than there are rows.
         left_out: counts rows that aren't of the schema.
     """
@@ -357,8 +357,11 @@ def _batch_source(
 
     def feed() -> None:
         try:
-            for batch in batches(start):
-                if not feeder.push(batch):
+            splits = Splits(feeder, getattr(spec.body, "paths", ()))
+            for item in batches(start):
+                if isinstance(item, int):
+                    splits.begin(item)
+                elif not feeder.push(item):
                     return  # the source was stopped
             for path, identity in files.items():  # one may have shrunk before it was opened
                 identity.check(path)
@@ -368,6 +371,30 @@ def _batch_source(
 
     native = _native.Operator.arrow_source(spec.name, schema, feeder)
     return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek, problem=problem)
+
+
+class Splits:
+    """Tells the operators behind a source of its files, each of which is a split.
+
+    Args:
+        feeder: of the source.
+        paths: of all files.
+    """
+
+    def __init__(self, feeder: _native.ArrowFeeder, paths: Sequence[str]) -> None:
+        self._feeder, self._count = feeder, len(paths)
+        self._last: int | None = None
+
+    def begin(self, number: int) -> None:
+        """Say that a file begins; those before have ended, and those behind wait."""
+        if self._count < 2:
+            return
+        for later in range(number + 1, self._count) if self._last is None else ():
+            self._feeder.mark_split(later, "waits")
+        self._feeder.mark_split(number, "now")
+        for ended in range(self._last or 0, number):
+            self._feeder.mark_split(ended, "end")
+        self._last = number
 
 
 def _row_files_source(spec: OperatorSpec, body: CsvSource | JsonSource) -> SourceOperator:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rayelastic import _native
-from rayelastic.graph.operators.event_time import EventTime
+from rayelastic.graph.operators.aligned import runs_of
+from rayelastic.graph.operators.event_time import EventTime, Union
 from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
 from rayelastic.graph.operators.windows import Window, Windowing
-from rayelastic.graph.records.days import runs_of
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.operators.functions import match_operator, native_aggregates
@@ -72,7 +72,17 @@ def _event_time(spec: OperatorSpec) -> _native.Operator:
         body.lateness,
         body.idle_after,
         TICKS_PER_SECOND[body.time.unit] if body.by_clock else 0,
+        body.splits,
+        body.ahead or 0.0,
+        TICKS_PER_SECOND[body.time.unit] if body.ahead is not None else 0,
     )
+
+
+def _union(spec: OperatorSpec) -> _native.Operator:
+    body = spec.body
+    assert isinstance(body, Union)
+    assert spec.input_schema is not None
+    return _native.Operator.union(spec.name, native_schema(spec.input_schema), list(body.tells))
 
 
 def _window(spec: OperatorSpec) -> _native.Operator:
@@ -145,6 +155,7 @@ def _delay(spec: OperatorSpec) -> _native.Operator:
 
 TIMED_OPERATORS: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
     OperatorKind.EVENT_TIME: _event_time,
+    OperatorKind.UNION: _union,
     OperatorKind.WINDOW: _window,
     OperatorKind.JOIN: _join,
     OperatorKind.MATCH: match_operator,

@@ -88,6 +88,7 @@ class Poller:
         self._waiting: deque[_Polled] = deque()
         self._given = 0
         self._given_now: Callable[[], int] = lambda: 0
+        self._told: int | None = None  # the split whose rows the feeder has last
 
     def seek(self, _: int, saved: Input | None) -> int:
         """Begins where partitions were; nothing is given twice.
@@ -171,7 +172,12 @@ class Poller:
             if name in parts or at.ended or self._has_last(name):
                 continue
             part = parts[name] = self._body.source.open(name, copy.deepcopy(at.position))
+            self._feeder.mark_split(self._split(name), "open")
             self._skip(name, part, at)
+
+    def _split(self, name: str) -> int:
+        """The number of a partition; the same after a restore, since positions keep their order."""
+        return list(self._at).index(name)
 
     def _has_last(self, name: str) -> bool:
         with self._lock:
@@ -204,6 +210,7 @@ class Poller:
         if batch is None:
             with self._lock:
                 self._waiting.append(_Polled(name, 0, _position(part, name), last=True))
+            self._feeder.mark_split(self._split(name), "end")
             _close(parts.pop(name))
             return 0
         rows: int = batch.num_rows
@@ -212,6 +219,9 @@ class Poller:
     def _give(self, name: str, part: Partition, batch: pa.RecordBatch) -> bool:
         with self._lock:  # before: the source may give them on at once
             self._waiting.append(_Polled(name, batch.num_rows, _position(part, name)))
+        if (split := self._split(name)) != self._told:
+            self._told = split
+            self._feeder.mark_split(split, "now")
         return self._feeder.push(batch)
 
     def _batch(self, part: Partition) -> pa.RecordBatch | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["json_batches"]
 
-THREADS = min(4, os.cpu_count() or 1)  # that parse blocks of a file
+THREADS = min(2, os.cpu_count() or 1)  # that parse blocks of a file: what follows is slower than two of them
 AHEAD = THREADS + 1  # blocks that are parsed before they are wanted
 
 

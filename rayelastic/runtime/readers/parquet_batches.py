@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["parquet_batches", "parquet_rows"]
 
 
-def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch]:
-    """The rows of all files, one after the other.
+def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch | int]:
+    """The rows of all files, one after the other, each behind its number.
 
     Args:
         body: the source.
@@ -35,6 +35,7 @@ def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Ite
     for number, path in enumerate(body.paths):
         here = start and min(start, _rows_in(path))
         start -= here
+        yield number
         yield from _read_twice(path, body, body.constants_of(number), batch_rows, here)
 
 

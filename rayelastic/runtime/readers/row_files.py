@@ -23,8 +23,8 @@ __all__ = ["bad_row_batches", "good_row_batches"]
 
 def good_row_batches(
     body: CsvSource | JsonSource, left_out: LeftOut, files: Files | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The rows of all files, one after the other, without those that aren't of the schema.
+) -> Iterator[pa.RecordBatch | int]:
+    """The rows of all files, each behind its number, without those that aren't of the schema.
 
     Args:
         body: the source.
@@ -36,8 +36,9 @@ def good_row_batches(
     """
     kept = {OnError.FAIL: rejected, OnError.SKIP: left_out.add, OnError.DIVERT: lambda _: None}  # read by BadRows
     put_aside, files, rows = kept[body.on_bad_row], files or Files(len(body.paths)), 0
-    for path in body.paths[files.first :]:
+    for number, path in enumerate(body.paths[files.first :], files.first):
         files.begin(rows)
+        yield number
         for batch in _batches(path, body, put_aside):
             rows += batch.num_rows
             yield batch

@@ -41,7 +41,8 @@ def state_form(spec: OperatorSpec) -> str | None:
             time = f" of {body.window.time.field}" if body.window.time is not None else ""
             return f"{of}, {body.window}{time}, {_aggregates(body)}"
         case EventTime():
-            return f"the latest {body.time.field} in {body.time.unit}"
+            of = " of each split" if body.splits else ""
+            return f"the latest {body.time.field} in {body.time.unit}{of}"
         case Join():
             sides = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs)
             return f"{of}, {sides} joined {body.matches}"

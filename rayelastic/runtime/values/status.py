@@ -308,11 +308,10 @@ class JobMetrics:
     regions: Mapping[str, RegionCounters] = field(default_factory=dict)
     checkpoints: CheckpointCounters = CheckpointCounters()
 
-    @property
-    def late(self) -> dict[str, int]:
-        """Tuples dropped because they came too late and nothing takes `.late()`, by operator; of those that have any."""
-        names = {one.name: None for pe in self.pes for one in pe.operators if "late" in one.dropped}
-        return {name: self.operator(name).dropped["late"] for name in names}
+    def dropped(self, reason: str) -> dict[str, int]:
+        """Return how many tuples were dropped for a reason, such as `late`, by operator; of those that dropped any."""
+        names = {one.name: None for pe in self.pes for one in pe.operators if reason in one.dropped}
+        return {name: self.operator(name).dropped[reason] for name in names}
 
     def operator(self, name: str) -> OperatorSample:
         """Counters of one operator, summed over the processing elements that host it.

@@ -12,7 +12,7 @@ import rayelastic as rel
 from rayelastic.graph.fluent.stream import Stream
 
 LIVES = 600  # seconds
-ALIVE = 3 * (LIVES // 2)  # keys: with a time to live slots are swept as others come (twice), and sources are ahead by a run
+ALIVE = 3 * (LIVES // 2)  # keys: twice as many where slots are swept as others come, and those of a run
 
 Declare = Callable[[Any, str], Stream]
 
@@ -101,7 +101,7 @@ class Total:
         state.n += other.n
 
     def result(self, state: Any) -> int:
-        return state.n  # type: ignore[no-any-return]
+        return state.n
 
 
 @rel.operator(outputs={"out": SCHEMA}, state=Count, ttl=LIVES)
@@ -177,9 +177,7 @@ OPERATORS: dict[str, Declare] = {
     "map python skips": mapped(listed, list, "python", on_error="skip"),
     "filter compiled": lambda s, name: s.filter(name, is_first, state=Count, ttl=LIVES, lane="compiled"),
     "filter python": lambda s, name: s.filter(name, is_first, state=Count, ttl=LIVES, lane="python"),
-    "flat_map compiled": lambda s, name: s.flat_map(
-        name, each, state=Count, schema=SCHEMA, ttl=LIVES, lane="compiled"
-    ),
+    "flat_map compiled": lambda s, name: s.flat_map(name, each, state=Count, schema=SCHEMA, ttl=LIVES, lane="compiled"),
     "flat_map python": lambda s, name: s.flat_map(name, each, state=Count, schema=SCHEMA, ttl=LIVES, lane="python"),
     "deduplicate": lambda s, name: s.deduplicate(name, ttl=LIVES),
     "scan": lambda s, name: s.scan(name, lambda n, t: n + 1, 0, ttl=LIVES),

@@ -17,7 +17,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
-from rayelastic.graph.records.days import Days
+from rayelastic.graph.operators.aligned import Days
 
 pytestmark = pytest.mark.edges
 

@@ -1,6 +1,6 @@
-"""Times with a zone, and times at the ends of what Python and a field can hold: exact, or an error that says what to do."""
+"""Times with a zone, and times at the ends of what Python and a field hold: exact, or an error that says the fix."""
 
-# ruff: noqa: DTZ001  (times without a zone are a part of what is tested)
+# ruff: noqa: DTZ001, DTZ901  (times without a zone are a part of what is tested)
 
 from __future__ import annotations
 
@@ -66,6 +66,10 @@ def test_a_zone_without_a_name_is_rejected() -> None:
     class Odd(dt.tzinfo):
         def utcoffset(self, at: dt.datetime | None) -> dt.timedelta | None:
             return None if at is None else dt.timedelta(seconds=17)
+
+        def dst(self, at: dt.datetime | None) -> None: ...
+
+        def tzname(self, at: dt.datetime | None) -> None: ...
 
     with pytest.raises(SchemaError, match=r"Give datetime\.UTC or a zoneinfo\.ZoneInfo"):
         Schema.of({"at": Annotated[dt.datetime, Odd()]})

@@ -122,7 +122,7 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "such a quote in another column": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {}, "a quote that opens in row 3 is never closed"),
     "such a quote in a column that isn't read": ('a,b\n1,"x\n2,y\n', {"columns": ["a"]}, "the quote in front of the last field of row 2 is never closed"),
     "such a quote, though bad rows are skipped": ('a,b,c\n1,2,3\n4,"x\n5,6,7\n', {"on_bad_row": "skip"}, "a quote that opens in row 3 is never closed"),
-    "an empty file": ("", {}, "can't be read as CSV: it is empty. Leave it out"),
+    "an empty file": ("", {}, "can't be read as CSV: it is empty. Leave it out, or write a header line"),
     "two columns of a name": ("a,a\n1,2\n", {}, "has 2 columns called 'a'. Rename them in the file, or leave them out with columns="),
     "beyond all floats, inferred": ("x\n1.5\n1e400\n", {}, "column 'x' has 1e400, which neither 64-bit integers nor floats hold"),
     "beyond all floats, late": ("x\n" + "1.5\n" * 300_000 + "1e400\n", {}, "row 300,002: '1e400' doesn't fit the float64"),

@@ -17,6 +17,12 @@
 
 namespace rayelastic {
 
+// A batch, or a mark between two of them; neither at the end.
+struct Fed {
+  std::unique_ptr<ArrowBatch> batch;
+  std::optional<Mark> mark;
+};
+
 class ArrowFeeder {
  public:
   ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes);
@@ -25,12 +31,15 @@ class ArrowFeeder {
   // queue). False: the feeder was interrupted, finished or has failed, and the batch is dropped. Throws ArrowError for a batch that doesn't fit.
   [[nodiscard]] bool push(ArrowArray* array, ArrowSchema* arrow);
 
+  // Behind what was pushed so far. Never waits.
+  void mark(Mark mark);
+
   void finish();                   // no more batches; those queued are still read
   void fail(std::string message);  // the source fails with this message at once
   void interrupt();                // stop: nobody waits here any more
 
-  // For the source operator: the next batch, waiting for it; null at the end or when interrupted, or failed: see failure().
-  [[nodiscard]] std::unique_ptr<ArrowBatch> next();
+  // For the source operator: what is next, waiting for it; nothing at the end or when interrupted, or failed: see failure().
+  [[nodiscard]] Fed next();
   [[nodiscard]] std::optional<std::string> failure() const;
 
   [[nodiscard]] std::size_t queued_bytes() const;
@@ -42,7 +51,7 @@ class ArrowFeeder {
   mutable Mutex mutex_;
   std::condition_variable room_;
   std::condition_variable work_;
-  std::deque<std::unique_ptr<ArrowBatch>> batches_ REL_GUARDED_BY(mutex_);
+  std::deque<Fed> fed_ REL_GUARDED_BY(mutex_);
   std::size_t bytes_ REL_GUARDED_BY(mutex_) = 0;
   bool finished_ REL_GUARDED_BY(mutex_) = false;
   bool interrupted_ REL_GUARDED_BY(mutex_) = false;

@@ -141,6 +141,7 @@ class Router {
   [[nodiscard]] bool deal(const Run& run, rel_context* context);
   [[nodiscard]] bool send_everywhere(const Run& run, rel_context* context);
   [[nodiscard]] bool feeds_several() const noexcept;
+  void deal(Mark mark, rel_context* context);
   [[nodiscard]] bool send_turn(std::uint16_t number, const Run& run, rel_context* context);
   [[nodiscard]] bool send_all(std::uint16_t number, const Run& run, rel_context* context);
   [[nodiscard]] std::uint16_t next_in_turn();

@@ -27,10 +27,11 @@ struct Run {
 };
 
 // Flush is the coordinator's: where it has arrived, all that was sent before it on its way has (router.hpp). Time samples how long records
-// are under way (latency.hpp); it takes one way at a fork, so that it doesn't multiply. Turn ends a part of a stream that goes through
+// are under way (latency.hpp); it takes one way at a fork, so that it doesn't multiply. Split says of which part of its source, such as a
+// file, the records behind it are (splits.hpp). Turn ends a part of a stream that goes through
 // several channels and shall come out in order (channels.hpp). The last two never leave a PE: Probe goes round a loop and finds out
 // whether the loop is empty, Command tells an operator that somebody wants something of it.
-enum class MarkKind : std::uint8_t { Window, Watermark, Epoch, Flush, Time, Turn, Final, Probe, Command };
+enum class MarkKind : std::uint8_t { Split, Watermark, Epoch, Flush, Time, Turn, Final, Probe, Command };
 
 struct Mark {
   constexpr Mark(MarkKind of = MarkKind::Final, std::int64_t what = 0, std::uint32_t by = 0) noexcept : kind(of), edge(by), value(what) {}

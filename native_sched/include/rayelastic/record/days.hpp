@@ -1,4 +1,4 @@
-// Times counted in days of a zone, each of as many ticks as 24 hours have (rayelastic/graph/records/days.py says what for, and does the same).
+// Times counted in days of a zone, each of as many ticks as 24 hours have (rayelastic/graph/operators/aligned.py says what for, and does the same).
 #pragma once
 
 #include <algorithm>

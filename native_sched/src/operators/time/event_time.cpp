@@ -1,8 +1,11 @@
 #include "rayelastic/operators/time/event_time.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
+#include "rayelastic/operators/time/splits.hpp"
 #include "record/time_field.hpp"
 #include "state/timed_state.hpp"
 
@@ -10,49 +13,132 @@ namespace rayelastic {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kOnly = -1;  // the number of the split of a stream that tells of none
+
+struct Split {
+  std::int64_t reached = kNoWatermark;  // its greatest time so far
+  bool waits = false;                   // its turn will come: it isn't idle before
+  bool idle = false;
+  Clock::time_point active = Clock::now();  // when its last record came; only with `idleness`
+};
+
 // `reached`: the greatest time so far. What was announced isn't kept: who goes on from it announces it again, for those downstream who don't.
 struct EventTime final : TimedState {
-  using Clock = std::chrono::steady_clock;
-
   TimeField time;
   std::int64_t lateness;
   std::size_t stride;
   Idleness idleness;
+  bool tells;  // there are marks of splits
+  Ahead ahead;
+  std::map<std::int64_t, Split> splits;
+  Split* current = nullptr;  // whose records come
   std::int64_t announced = kNoWatermark;
   Clock::time_point active = Clock::now();  // when the last record came; only with `idleness`
   bool idle = false;                        // and nobody waits for it
   std::string beyond;                       // what is said of a time that windows couldn't be counted with
 
-  EventTime(TimeField field, std::int64_t late, std::size_t record_size, Idleness when)
-      : time(field), lateness(late), stride(record_size), idleness(when) {}
+  EventTime(TimeField field, std::int64_t late, std::size_t record_size, Idleness when, bool with_splits, Ahead most)
+      : time(field), lateness(late), stride(record_size), idleness(when), tells(with_splits), ahead(most) {}
 
-  [[nodiscard]] std::uint64_t form() const noexcept override { return time.form(); }
-  [[nodiscard]] std::int64_t watermark() const noexcept { return reached == kNoWatermark ? kNoWatermark : reached - lateness - 1; }
+  [[nodiscard]] std::uint64_t form() const noexcept override {
+    constexpr std::uint64_t kSplits = 0x7374696c7073;  // "splits"
+    return tells ? hash_of(time.form() ^ kSplits) : time.form();
+  }
+  void write_common(StateWriter& writer) const override {
+    if (!tells) return;
+    writer.number(static_cast<std::uint32_t>(splits.size()));
+    for (const auto& [number, split] : splits) {
+      writer.number(number);
+      writer.number(split.reached);
+      writer.number(static_cast<std::uint8_t>(split.waits ? 1 : 0));
+    }
+  }
+  void read_common(StateReader& reader, bool restored, bool /*all*/) override {
+    if (!tells) return;
+    for (auto count = reader.number<std::uint32_t>(); count > 0; --count) {
+      const auto number = reader.number<std::int64_t>();
+      const auto at = reader.number<std::int64_t>();
+      const auto waits = reader.number<std::uint8_t>();
+      if (waits > 1 || (at != kNoWatermark && (at < kFirstTime || at > kLastTime)))
+        throw StateError("exported state has a split at a time that there isn't");
+      if (restored) splits[number] = {.reached = at, .waits = waits == 1};
+    }
+  }
+
+  // The latest time that a record may have now.
+  [[nodiscard]] std::int64_t limit() const {
+    if (ahead.ticks_per_second <= 0) return INT64_MAX;
+    const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch() + ahead.most;
+    return static_cast<std::int64_t>(std::min(now.count() * ahead.ticks_per_second, static_cast<double>(kLatestTime)));
+  }
+  [[nodiscard]] std::int64_t behind(std::int64_t at) const noexcept {
+    return at == kNoWatermark || at == kEndOfTime ? kNoWatermark : at - lateness - 1;
+  }
+  // Of all splits that aren't idle, but one; kEndOfTime if there is none, kNoWatermark if nothing of one has come.
+  [[nodiscard]] std::int64_t least(const Split* but = nullptr) const noexcept {
+    std::int64_t found = kEndOfTime;
+    for (const auto& [number, split] : splits) {
+      if (&split != but && !split.idle) found = std::min(found, split.reached);
+    }
+    return found;
+  }
+  [[nodiscard]] Split& now() {
+    if (current == nullptr) current = &splits.try_emplace(kOnly, Split{.reached = tells ? kNoWatermark : reached}).first->second;
+    return *current;
+  }
   // What has become known since the last mark.
-  void announce(rel_context* context) {
-    if (watermark() <= announced) return;
-    announced = watermark();
+  void announce(std::int64_t watermark, rel_context* context) {
+    if (watermark <= announced) return;
+    announced = watermark;
     context->mark({MarkKind::Watermark, announced});
   }
+  void take(Mark mark, rel_context* context) {
+    const std::int64_t number = split_of(mark);
+    if (change_of(mark) != SplitChange::End) {
+      Split& split = splits.try_emplace(number, Split{.waits = change_of(mark) == SplitChange::Waits}).first->second;
+      if (change_of(mark) == SplitChange::Now) current = &split;
+      return;
+    }
+    const auto ended = splits.find(number);
+    if (ended == splits.end()) return;
+    if (current == &ended->second) current = nullptr;
+    splits.erase(ended);
+    announce(behind(least()), context);
+  }
   // A record has come.
-  void wake(rel_context* context) {
+  void wake(Split& split, rel_context* context) {
     if (idleness.after.count() == 0) return;
-    active = Clock::now();
+    active = split.active = Clock::now();
+    split.idle = false;
     if (std::exchange(idle, false) && announced != kNoWatermark) context->mark({MarkKind::Watermark, announced});
+  }
+  // Splits become idle one after the other, as they were silent, also where somebody looks late.
+  void leave_out(Clock::time_point looked, rel_context* context) {
+    std::vector<Split*> silent;
+    for (auto& [number, split] : splits) {
+      const bool may_be_idle = !split.idle && (!split.waits || split.reached != kNoWatermark);
+      if (may_be_idle && looked - split.active >= idleness.after) silent.push_back(&split);
+    }
+    std::ranges::sort(silent, {}, &Split::active);
+    for (Split* const split : silent) {
+      split->idle = true;
+      announce(behind(least()), context);
+    }
   }
   // Somebody looks after it.
   void look(rel_context* context) {
-    const Clock::duration since = Clock::now() - active;
-    if (idle || since < idleness.after) return;
+    const Clock::time_point looked = Clock::now();
+    const Clock::duration since = looked - active;
+    if (tells) leave_out(looked, context);
+    if (idle || since < idleness.after || (tells && least() != kEndOfTime)) return;
     if (idleness.ticks_per_second <= 0) {
       idle = true;
       context->mark({MarkKind::Watermark, kIdle});
     } else if (reached != kNoWatermark) {
       const double passed = std::chrono::duration<double>(since).count() * idleness.ticks_per_second;
-      const std::int64_t now = watermark() + static_cast<std::int64_t>(std::min(passed, static_cast<double>(kLongestSpan)));
-      if (now <= announced) return;
-      announced = now;
-      context->mark({MarkKind::Watermark, announced});
+      announce(behind(reached) + static_cast<std::int64_t>(std::min(passed, static_cast<double>(kLongestSpan))), context);
     }
   }
 };
@@ -61,49 +147,73 @@ std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* 
   auto& event = *static_cast<EventTime*>(state);
   const auto* records = static_cast<const std::byte*>(in);
   std::int64_t sent = 0;
-  event.wake(context);
+  Split& split = event.now();
+  event.wake(split, context);
   const auto send = [&](std::int64_t end) {
     const bool ok = sent == end || context->emit(0, records + static_cast<std::size_t>(sent) * event.stride, end - sent);
     sent = end;
     return ok;
   };
+  const std::int64_t others = event.least(&split);
+  const std::int64_t limit = event.limit();
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t time = event.time.of(records + static_cast<std::size_t>(i) * event.stride);
     if (time <= -kLatestTime || time >= kLatestTime) {
       context->fail(event.beyond);
       return REL_FAILED(i);
     }
-    if (time <= event.watermark() && event.watermark() > event.announced) {
-      if (!send(i)) return REL_STOPPED;
-      event.announce(context);
+    if (time > limit) {
+      if (!send(i) || !context->emit(1, records + static_cast<std::size_t>(i) * event.stride, 1)) return REL_STOPPED;
+      sent = i + 1;
+      continue;
     }
-    event.reached = std::max(event.reached, time);
+    const std::int64_t watermark = event.behind(std::min(others, split.reached));
+    if (time <= watermark && watermark > event.announced) {
+      if (!send(i)) return REL_STOPPED;
+      event.announce(watermark, context);
+    }
+    split.reached = std::max(split.reached, time);
   }
+  event.reached = std::max(event.reached, split.reached);
   if (!send(n)) return REL_STOPPED;
-  event.announce(context);
+  event.announce(event.behind(std::min(others, split.reached)), context);
   return 0;
+}
+
+bool marked(void* state, Mark mark, rel_context* context) {
+  auto& event = *static_cast<EventTime*>(state);
+  switch (mark.kind) {
+    case MarkKind::Command:
+      event.look(context);
+      return false;
+    case MarkKind::Split:
+      if (event.tells) event.take(mark, context);
+      return false;
+    case MarkKind::Watermark:
+      return mark.value == kIdle;  // others end here
+    default:
+      return true;
+  }
 }
 
 }  // namespace
 
 OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field, std::int64_t lateness,
-                             Idleness idleness) try {
+                             Idleness idleness, bool splits, Ahead ahead) try {
   if (idleness.after.count() < 0) throw std::invalid_argument("the time after which it is idle is negative");
   if (lateness < 0 || lateness > kLongestSpan) throw std::invalid_argument("the lateness is negative or too long");
   OperatorSpec spec;
   spec.process = process;
-  spec.marked = [](void* state, Mark mark, rel_context* context) {
-    if (mark.kind == MarkKind::Command) static_cast<EventTime*>(state)->look(context);
-    return mark.kind != MarkKind::Command && (mark.kind != MarkKind::Watermark || mark.value == kIdle);  // others end here
-  };
+  spec.marked = marked;
   spec.commanded = idleness.after.count() > 0;
-  auto event = std::make_shared<EventTime>(TimeField(*schema, field), lateness, schema->record_size(), idleness);
+  auto event = std::make_shared<EventTime>(TimeField(*schema, field), lateness, schema->record_size(), idleness, splits, ahead);
   event->beyond =
       "ValueError: the event time in field '" + field +
       "' is no number, or 2**62 of its units or more from 1970 (146 years of nanoseconds). Filter such tuples out, or use a coarser unit";
   spec.store = event;
   spec.state = std::move(event);
   spec.input = schema;
+  if (ahead.ticks_per_second > 0) spec.further_outputs.push_back(schema);
   spec.output = std::move(schema);
   spec.name = std::move(name);
   return spec;

@@ -243,7 +243,9 @@ class _Sample:
 
     def _error(self, said: str) -> SourceError:
         if "Empty CSV" in said:
-            return self._refused(f"{self._path!r} can't be read as CSV: it is empty", "Leave it out")
+            return self._refused(
+                f"{self._path!r} can't be read as CSV: it is empty", "Leave it out, or write a header line"
+            )
         if "utf-8" in said:
             return self._refused(f"the header of {self._path!r} isn't UTF-8", ENCODING_WAY_OUT)
         if "straddling" in said:

@@ -160,7 +160,7 @@ class Blocks:
     def __init__(self, path: str, encoding: str | None) -> None:
         self._path = path
         self._content = Content(path, encoding)
-        self._buffer = memoryview(bytearray(BLOCK_BYTES))
+        self._bytes = bytearray(BLOCK_BYTES)
         self._parts: list[bytes] = []  # of a line that isn't complete
         self._size = 0
         self._line = 1  # the number of the next line
@@ -172,10 +172,10 @@ class Blocks:
     def __next__(self) -> tuple[int, bytes]:
         """Return the number of the first line, and lines with their ends; that of the last one may be missing."""
         while not self._ended:
-            got = self._content.fill(self._buffer)
-            data = self._buffer[:got]
-            self._ended = got < len(self._buffer)
-            end = got if self._ended else self._buffer.obj.rfind(b"\n") + 1
+            got = self._content.fill(memoryview(self._bytes))
+            data = memoryview(self._bytes)[:got]
+            self._ended = got < len(self._bytes)
+            end = got if self._ended else self._bytes.rfind(b"\n") + 1
             self._size += end or got
             if self._size > LONGEST_LINE + BLOCK_BYTES:
                 raise SourceError(

@@ -11,8 +11,8 @@ from enum import Enum
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aligned import Aligned, Ticks, ticks_of
+from rayelastic.graph.operators.joins.equality import are_comparable, type_text
 from rayelastic.graph.operators.joins.names import added_name
-from rayelastic.graph.records.equality import are_comparable, type_text
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo

@@ -12,9 +12,9 @@ from typing import Any
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.functions import function_operator
+from rayelastic.graph.operators.joins.equality import type_text
 from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.equality import type_text
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown

@@ -9,6 +9,7 @@ from pathlib import Path
 
 __all__ = ["ProcessId"]
 
+ENDED = "ZX"  # states in /proc/<pid>/stat of processes that run no more
 STARTED = 19  # the place of the start time in /proc/<pid>/stat behind the name (proc(5): field 22)
 
 
@@ -50,8 +51,10 @@ def _space() -> str:
 
 
 def _started(pid: int) -> str:
+    """When a process was started; empty: there is none, or it has ended and its parent hasn't asked how."""
     try:
         behind_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
-        return behind_name.split()[STARTED]
+        fields = behind_name.split()
+        return "" if fields[0] in ENDED else fields[STARTED]
     except (OSError, IndexError):
         return ""
