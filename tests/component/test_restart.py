@@ -134,18 +134,13 @@ def test_it_needs_a_location(checkpoint: Any, tmp_path: Path) -> None:
 
 
 LOOP = """
-import sys, time
+import sys
 import rayelastic as rel
-
-def numbers():
-    for n in range(2000):
-        if n % 20 == 0:
-            time.sleep(0.02)
-        yield (n % 7, n)
 
 saved, out = sys.argv[1:]
 topology = rel.Topology("loop")
-keyed = topology.source("rows", rel.callable(numbers, {"key": int, "n": int})).key_by("key")
+rows = rel.rows([(n % 7, n) for n in range(2000)], schema={"key": int, "n": int})
+keyed = topology.source("rows", rows).throttle("slow", per_second=500).key_by("key")
 
 def add(t, state):
     state["all"] = state.get("all", 0) + t.n
