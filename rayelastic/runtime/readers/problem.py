@@ -1,4 +1,4 @@
-"""The error that a source failed with, kept for whoever asks whether its server or store is away."""
+"""The error that a source or sink failed with, kept for whoever asks whether its server or store is away."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Problem", "noted"]
 
 @dataclass(slots=True)
 class Problem:
-    """The error that a source failed with: the native operator knows its text alone."""
+    """The error that a source or sink failed with: the native operator knows its text alone."""
 
     error: Exception | None = None
 
@@ -22,6 +22,18 @@ class Problem:
         """Keeps it, and returns what the source fails with."""
         self.error = error
         return f"{type(error).__name__}: {error}"
+
+    def of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return a function that does the same, whose error is kept."""
+
+        def called(argument: Any) -> Any:
+            try:
+                return function(argument)
+            except Exception as error:
+                self.error = error
+                raise
+
+        return called
 
 
 class _Noted:
