@@ -6,7 +6,6 @@
 from rayelastic.graph.fluent.stream import KeyedStream, Stream
 from rayelastic.graph.fluent.topology import Topology
 from rayelastic.graph.records.schema import DataType, Field, Schema
-from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.operator_spec import (
     CompiledFunction,
     FunctionRequest,
@@ -17,6 +16,7 @@ from rayelastic.graph.spec.operator_spec import (
     SourceDescription,
     StateKind,
 )
+from rayelastic.graph.spec.upstream import FunctionCompiler
 
 __all__ = [
     "CompiledFunction",

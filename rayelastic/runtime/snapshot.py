@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_folder"]
 
-FORMAT = 3  # of manifest and files
-READ = (2, FORMAT)  # a reader takes no others; in 2 no file was packed
+FORMAT = 4  # of manifest and files
+READ = (2, 3, FORMAT)  # a reader takes no others; in 2 no file was packed, before 4 no sink kept a ledger of its parts
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 4 << 20  # of one file of state
 CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint
@@ -338,7 +338,8 @@ class SnapshotFolder:
     def _manifest_of(self, held: dict[str, Any]) -> Manifest:
         files = {name: [(str(f), str(d)) for f, d in some] for name, some in held["files"].items()}
         inputs = {name: Input(**one) for name, one in held["inputs"].items()}
-        outputs = {name: Output(**one) for name, one in held["outputs"].items()}
+        lost = () if held["format"] == FORMAT else held["outputs"].keys() - set(self._snapshot.drop)
+        outputs = {name: Output.saved(name, one, name not in lost) for name, one in held["outputs"].items()}
         positions = {name: int(at) for name, at in held["positions"].items()}
         signed = self._snapshot.key is not None
         plan, alone = held.get("plan", {}), bool(held.get("alone"))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError
 from rayelastic.runtime.port.certificates import server_context
-from rayelastic.web.access import Access
+from rayelastic.web.access import QUIET, Access, Visitors
 from rayelastic.web.server import PageApp
-from rayelastic.web.visitors import QUIET, Visitors
 
 if TYPE_CHECKING:
     from rayelastic.plan.tls import TLS

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ConfigError, JobNotFoundError, RayelasticError
-from rayelastic.web.access import ASKED_BY_PAGE, HEADERS, Access
+from rayelastic.web.access import ASKED_BY_PAGE, HEADERS, Access, Visitors
 from rayelastic.web.actions import StaleError
 from rayelastic.web.graphs import graph
 from rayelastic.web.ray_tab import PATH, RayTab
 from rayelastic.web.story import Story
 from rayelastic.web.updates import written
-from rayelastic.web.visitors import Visitors
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -332,7 +332,7 @@ def finished(job: Job) -> Any:
             return job.wait(PATIENCE)
         except UnavailableError:
             assert time.monotonic() < until, "the coordinator doesn't come back"
-            look()
+            threading.Event().wait(LOOK)
 
 
 def read(folder: Path, name: str, server: str, result: Any) -> list[int]:
@@ -347,16 +347,11 @@ def read(folder: Path, name: str, server: str, result: Any) -> list[int]:
     return left["n"].to_pylist() if name == "arrow" else [t.n for t in left]
 
 
-def look() -> None:
-    """Waits a moment, without asking the job, whose coordinator may just be replaced."""
-    threading.Event().wait(LOOK)
-
-
 def await_checkpoint(job: Job) -> None:
     until = time.monotonic() + PATIENCE
     while job.status.checkpoints.taken == 0:
         assert time.monotonic() < until, "no checkpoint is taken"
-        look()
+        threading.Event().wait(LOOK)
 
 
 def await_shots(job: Job, folder: Path, shots: Sequence[Shot], server: str) -> dict[int, float]:
@@ -368,9 +363,10 @@ def await_shots(job: Job, folder: Path, shots: Sequence[Shot], server: str) -> d
         while not file.with_suffix(".hit").exists():
             with contextlib.suppress(RayelasticError, TimeoutError):  # its coordinator has just died
                 status = job.status
-                assert not status.state.is_final, f"{shot} wasn't fired: {status.state}, {status.failure}"
+                over = status.state.is_final and not file.with_suffix(".hit").exists()
+                assert not over, f"{shot} wasn't fired: {status.state}, {status.failure}"
             assert time.monotonic() - began < PATIENCE, f"{shot} wasn't fired"
-            look()
+            threading.Event().wait(LOOK)
         if shot.victim == SERVER:
             restart(server)
             file.with_suffix(".settled").touch()

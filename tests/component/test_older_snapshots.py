@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rayelastic as rel
+from rayelastic.errors import StateError
 from tests.component.older_snapshot import CUT, KEY, ROWS, Row, declare
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -44,3 +48,20 @@ def test_a_savepoint_of_an_earlier_format_is_shown() -> None:
     values = {row["key"]: row["value"]["all"] for row in states["value"].to_pylist()}
     assert values == {key: [row.n for row in ROWS[:CUT] if row.key == key] for key in keys}
     assert states["object"].to_pylist() == [{"value": {"total": sum(range(CUT))}}]
+
+
+@pytest.mark.edges
+def test_files_of_an_earlier_format_are_never_written_to_by_guess(tmp_path: Path) -> None:
+    """It has no list of the parts, so nothing can say whether they are what was written."""
+    document = json.loads((SNAPSHOTS / "format_2" / "manifest.json").read_text())
+    body = json.loads(document["body"])
+    body["outputs"]["pairs"]["location"] = "pairs.csv"
+    folder = shutil.copytree(SNAPSHOTS / "format_2", tmp_path / "saved")
+    text = json.dumps(body)
+    signed = hmac.new(KEY, text.encode(), "sha256").hexdigest()
+    changed = {"body": text, "sha256": hashlib.sha256(text.encode()).hexdigest(), "hmac": signed}
+    (folder / "manifest.json").write_text(json.dumps(changed))
+    folder.chmod(0o700)
+    with pytest.raises(StateError, match=r"no list of the parts that sink 'pairs'.*drop=\('pairs',\)"):
+        outcome(restore=rel.Snapshot(folder, key=KEY))
+    assert outcome(restore=rel.Snapshot(folder, key=KEY, drop=("pairs",)))["records"] == outcome()["records"]

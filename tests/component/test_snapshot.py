@@ -283,7 +283,7 @@ def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) 
     stopped(compiled, rel.Snapshot(unsigned), 10)
     document = json.loads((unsigned / "manifest.json").read_text())
     for old, new, message in (
-        ('"format": 3', '"format": 4', "has format 4, this version reads 2 and 3"),
+        ('"format": 4', '"format": 5', "has format 5, this version reads 2 and 3 and 4"),
         ("pe0-0001-000000.state", "../pe0-0001-000000.state", "names a file '../pe0"),
     ):
         body = document["body"].replace(old, new)

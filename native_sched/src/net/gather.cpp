@@ -191,7 +191,8 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
 bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
   if (!records && mark.kind == MarkKind::Epoch) return mark.value <= epoch_ || is_aligned(mark.value);
   if (!options_.in_turn) return true;
-  if (records || mark.kind == MarkKind::Split) return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
+  if (records || mark.kind == MarkKind::Split)
+    return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
   if (mark.kind != MarkKind::Turn) return true;
   return mark.value % 2 == 0 ? current_ == nullptr && mark.value == 2 * due_ : current_ == &arm;
 }

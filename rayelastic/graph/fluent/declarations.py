@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.spec.declaration import check_name
-from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.loops import check_loops, fed_back
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.order import topological_order
+from rayelastic.graph.spec.upstream import FunctionCompiler
 from rayelastic.graph.spec.validation import check_shippable, check_taken
 
 __all__ = ["Declarations", "close_feedback", "declare", "drafted", "open_feedback"]

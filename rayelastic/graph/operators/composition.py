@@ -16,11 +16,10 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import TimeToLive
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator
-from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.operator_class import OperatorDefinition, definition_of
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorRequest, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
-from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.upstream import FunctionCompiler, Upstream
 
 __all__ = ["class_operator"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Protocol, get_args
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.forms import plain_form
@@ -25,14 +25,49 @@ from rayelastic.graph.records.time_info import (
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.event_time import event_time_of
-from rayelastic.graph.spec.function_compiler import FunctionCompiler
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import (
+    AggregateRequest,
+    CompiledAggregate,
+    CompiledFunction,
+    CompiledProcess,
+    FunctionRequest,
+    OperatorBody,
+    OperatorKind,
+    OperatorRequest,
+    OperatorSpec,
+    ProcessRequest,
+    StateKind,
+)
 from rayelastic.graph.spec.ports import IN, InputPort, OutputPort
 
-__all__ = ["Upstream"]
+__all__ = ["FunctionCompiler", "Upstream"]
 
 _CLOCK_UNIT = "ns"  # of the native clock
+
+
+class FunctionCompiler(Protocol):
+    """What the graph needs of a compiler: it makes operator functions of Python functions."""
+
+    def compile(self, request: FunctionRequest) -> CompiledFunction:
+        """Compile, or find the python lane. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+    def compile_operator(self, request: OperatorRequest) -> OperatorBody:
+        """Find the lane of an operator class. Raises LaneError or SchemaError naming the operator."""
+        ...
+
+    def compile_process(self, request: ProcessRequest) -> CompiledProcess | str:
+        """Compile an object with timers, or say why it can't be. Raises SchemaError naming the operator."""
+        ...
+
+    def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate | str:
+        """Compile an object that aggregates, or say why it can't be. Raises SchemaError naming the operator."""
+        ...
+
+    def remembered(self, body: OperatorBody) -> tuple[str, ...]:
+        """Name what the functions and objects in a body are known to change outside their state."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

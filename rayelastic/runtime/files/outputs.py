@@ -7,8 +7,10 @@ the checkpoint itself. What is there beyond them, of the same lineage, is of a r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
+
+from rayelastic.errors import StateError
 
 __all__ = ["Blob", "BlobStore", "Output", "SinkContext"]
 
@@ -73,6 +75,20 @@ class Output:
     def __post_init__(self) -> None:
         blobs: Sequence[Any] = self.blobs  # as JSON has them, perhaps
         object.__setattr__(self, "blobs", tuple(Blob(**one) if isinstance(one, dict) else one for one in blobs))
+
+    @classmethod
+    def saved(cls, sink: str, held: Mapping[str, Any], has_ledger: bool) -> Output:
+        """Return what a manifest has of a sink, also one of an earlier format, which had fields of its own.
+
+        Raises:
+            StateError: rows are outside of the checkpoint, and there is no ledger of their parts.
+        """
+        if held["location"] and not has_ledger:
+            raise StateError(
+                f"the snapshot is of an earlier version, which has no list of the parts that sink {sink!r} wrote",
+                way_out=f"Restore it with that version, or begin the sink's output anew: Snapshot(drop=({sink!r},))",
+            )
+        return cls(**{one.name: held[one.name] for one in fields(cls) if one.name in held})
 
     @staticmethod
     def at(location: str, outputs: Mapping[str, Output]) -> Output | None:

@@ -9,7 +9,7 @@ import itertools
 import logging
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.readers.bad_rows import Files, LeftOut
+from rayelastic.runtime.readers.file_splits import FileSplits
 from rayelastic.runtime.readers.parquet_batches import parquet_batches, parquet_rows
 from rayelastic.runtime.readers.problem import Problem, noted
 from rayelastic.runtime.readers.row_files import bad_row_batches, good_row_batches
@@ -320,7 +321,7 @@ def _batch_source(
 
     def feed() -> None:
         try:
-            splits = Splits(feeder, getattr(spec.body, "paths", ()))
+            splits = FileSplits(feeder, getattr(spec.body, "paths", ()))
             for item in batches(start):
                 if isinstance(item, int):
                     splits.begin(item)
@@ -334,30 +335,6 @@ def _batch_source(
 
     native = _native.Operator.arrow_source(spec.name, schema, feeder)
     return SourceOperator(native, feed=feed, left_out=left_out or LeftOut(), seek=seek, problem=problem)
-
-
-class Splits:
-    """Tells the operators behind a source of its files, each of which is a split.
-
-    Args:
-        feeder: of the source.
-        paths: of all files.
-    """
-
-    def __init__(self, feeder: _native.ArrowFeeder, paths: Sequence[str]) -> None:
-        self._feeder, self._count = feeder, len(paths)
-        self._last: int | None = None
-
-    def begin(self, number: int) -> None:
-        """Say that a file begins; those before have ended, and those behind wait."""
-        if self._count < 2:
-            return
-        for later in range(number + 1, self._count) if self._last is None else ():
-            self._feeder.mark_split(later, "waits")
-        self._feeder.mark_split(number, "now")
-        for ended in range(self._last or 0, number):
-            self._feeder.mark_split(ended, "end")
-        self._last = number
 
 
 def _row_files_source(spec: OperatorSpec, body: CsvSource | JsonSource) -> SourceOperator:

@@ -88,7 +88,7 @@ class Poller:
         self._waiting: deque[_Polled] = deque()
         self._given = 0
         self._given_now: Callable[[], int] = lambda: 0
-        self._told: int | None = None  # the split whose rows the feeder has last
+        self._split_told: int | None = None  # the split whose rows the feeder has last
 
     def seek(self, _: int, saved: Input | None) -> int:
         """Begins where partitions were; nothing is given twice.
@@ -219,8 +219,8 @@ class Poller:
     def _give(self, name: str, part: Partition, batch: pa.RecordBatch) -> bool:
         with self._lock:  # before: the source may give them on at once
             self._waiting.append(_Polled(name, batch.num_rows, _position(part, name)))
-        if (split := self._split(name)) != self._told:
-            self._told = split
+        if (split := self._split(name)) != self._split_told:
+            self._split_told = split
             self._feeder.mark_split(split, "now")
         return self._feeder.push(batch)
 

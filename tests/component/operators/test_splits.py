@@ -111,9 +111,9 @@ def test_files_of_each_format_are_splits(tmp_path: Path, kind: str) -> None:
         else:
             path.write_text("".join(f'{{"at": {at}}}\n' for at in times))
     (tmp_path / "z_empty.csv").write_text("at\n")
-    read = {"csv": rel.csv, "jsonl": rel.json, "parquet": rel.parquet}[kind]
+    readers: dict[str, Callable[..., Any]] = {"csv": rel.csv, "jsonl": rel.json, "parquet": rel.parquet}
     topology = rel.Topology("files")
-    windows(topology.source("s", read(sorted(tmp_path.glob(f"*.{kind}")), schema={"at": int})))
+    windows(topology.source("s", readers[kind](sorted(tmp_path.glob(f"*.{kind}")), schema={"at": int})))
     check(rel.run(topology))
 
 

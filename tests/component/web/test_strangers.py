@@ -21,7 +21,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.job import Job, start
 from rayelastic.runtime.watch import metrics_port
-from rayelastic.web import visitors
+from rayelastic.web import access
 from tests.component.certificates import make_certificates
 
 pytestmark = pytest.mark.edges
@@ -70,7 +70,7 @@ def test_half_requests_take_few_descriptors_and_threads(job: Job) -> None:
     port = urlsplit(job.web_url).port
     assert port is not None
     assert job.metrics_port is not None
-    for at, most in ((port, visitors.MOST_UNKNOWN), (job.metrics_port, metrics_port.MOST_CONNECTIONS)):
+    for at, most in ((port, access.MOST_UNKNOWN), (job.metrics_port, metrics_port.MOST_CONNECTIONS)):
         threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))  # noqa: PTH208  (of this process)
         with ExitStack() as stack:
             assert still_open(strangers(at, stack), most) <= most
@@ -97,7 +97,7 @@ def test_whoever_has_the_token_comes_through_beside_them(job: Job) -> None:
 
 
 def test_a_connection_without_a_token_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitors, "DEADLINE", 0.2)
+    monkeypatch.setattr(access, "DEADLINE", 0.2)
     monkeypatch.setattr(metrics_port, "DEADLINE", 0.2)
     gate, topology = testing.Gate(), rel.Topology("watched")
     topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
@@ -170,16 +170,16 @@ def test_the_cookie_goes_to_no_other_port() -> None:
 
 
 def test_bad_requests_are_one_line_a_minute(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(visitors.QUIET.filters[0], "_last", -visitors.LOG_PERIOD)
+    monkeypatch.setattr(access.QUIET.filters[0], "_last", -access.LOG_PERIOD)
     for number in range(1000):
         try:
             raise ValueError(f"request {number}")
         except ValueError:
-            visitors.QUIET.exception("Error handling request")
+            access.QUIET.exception("Error handling request")
     assert [record.getMessage() for record in caplog.records] == [
         "the page: Error handling request: ValueError('request 0')"
     ]
     assert caplog.records[0].exc_info is None
-    monkeypatch.setattr(visitors.QUIET.filters[0], "_last", -visitors.LOG_PERIOD)
-    visitors.QUIET.log(logging.WARNING, "again")
+    monkeypatch.setattr(access.QUIET.filters[0], "_last", -access.LOG_PERIOD)
+    access.QUIET.log(logging.WARNING, "again")
     assert caplog.records[-1].getMessage() == "the page: again (999 more since the last line)"

@@ -1,0 +1,35 @@
+"""Says in band which file of a source the rows that follow are of: each file is a split with its own watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rayelastic import _native
+
+__all__ = ["FileSplits"]
+
+
+class FileSplits:
+    """Tells the operators behind a source of its files, each of which is a split.
+
+    Args:
+        feeder: of the source.
+        paths: of all files.
+    """
+
+    def __init__(self, feeder: _native.ArrowFeeder, paths: Sequence[str]) -> None:
+        self._feeder, self._count = feeder, len(paths)
+        self._last: int | None = None
+
+    def begin(self, number: int) -> None:
+        """Say that a file begins; those before have ended, and those behind wait."""
+        if self._count < 2:
+            return
+        for later in range(number + 1, self._count) if self._last is None else ():
+            self._feeder.mark_split(later, "waits")
+        self._feeder.mark_split(number, "now")
+        for ended in range(self._last or 0, number):
+            self._feeder.mark_split(ended, "end")
+        self._last = number
