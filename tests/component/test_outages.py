@@ -134,6 +134,28 @@ def test_a_server_that_is_away_three_times_costs_no_restart_and_no_row(
 
 
 @needs_postgres
+def test_rows_that_wait_for_a_checkpoint_when_the_server_goes_are_no_loss(
+    server: str, table: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = testing.Gate()
+    source = testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))  # the first after a second
+    with caplog.at_level("WARNING", "rayelastic.events"):
+        job = rel.start(topology(source, rel.postgres(server, table)), config)
+        try:
+            assert gate.wait_reached(PATIENCE)
+            with away(server):
+                waits(job, 1)
+            gate.open()
+            job.wait(PATIENCE)
+        finally:
+            gate.open()
+            job.close()
+    assert held(server, table) == ROWS
+    assert "job goes back" not in [json.loads(record.getMessage())["event"] for record in caplog.records]
+
+
+@needs_postgres
 def test_a_server_that_does_not_return_fails_the_job_whose_checkpoint_stays(
     server: str, table: str, tmp_path: Path
 ) -> None:

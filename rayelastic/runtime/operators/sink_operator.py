@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError
+from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError, is_outage
 from rayelastic.runtime.files.outputs import BlobStore, Output
+from rayelastic.runtime.readers.problem import Problem
 
 if TYPE_CHECKING:
     from rayelastic import _native
@@ -80,6 +81,10 @@ class Writer(Protocol):
 class OwnedWriter(Writer, Protocol):
     """A writer to a place that one run has at a time. It looks when it is made, and changes nothing before `begin`."""
 
+    def write(self, batch: Any) -> None:
+        """Take a batch."""
+        ...
+
     def begin(self) -> str:
         """Brings what is there to where it was at the checkpoint; returns what it took back, in words."""
         ...
@@ -109,7 +114,9 @@ class SinkOperator:
         abandon: Callable[[], None] = lambda: None,
         stops: Callable[[int], Output] | None = None,
         begin: Callable[[], str] = str,
+        problem: Problem | None = None,
     ) -> None:
+        self._problem = problem or Problem()  # of what the native operator calls
         self.native = native
         self.before = before
         self.abandon = abandon
@@ -194,7 +201,12 @@ class SinkOperator:
                 self._failure = error
                 raise
             except Exception as error:
-                self._failure = SinkError(f"it can't be written: {error_text(error)}", way_out=CHECK)
+                lost = self._problem.error
+                self._failure = (
+                    lost
+                    if lost is not None and is_outage(lost)
+                    else SinkError(f"it can't be written: {error_text(error)}", way_out=CHECK)
+                )
                 raise self._failure from error
 
 

@@ -32,6 +32,7 @@ from rayelastic.runtime.files.single_file import SingleFile
 from rayelastic.runtime.operators.called import Called
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.sink_operator import Counted, OwnedWriter, Past, SinkOperator
+from rayelastic.runtime.readers.problem import Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,12 +76,12 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             return SinkOperator(_batches(name, schema, rows.write), rows, past.taken(name))
         case GrowingSink():
             table = GrowingTable(body.path, schema, body.period, context, by_epoch=past.by_epoch)
-            return _owned(_viewed(name, schema, table.write), table, past.taken(name))
+            return _owned(_viewed, name, schema, table, past.taken(name))
         case ParquetSink():
             return _filed(spec, body.path, ParquetFormat(schema), context, past.taken(name))
         case PostgresSink():
             to_server = PostgresTable(body, schema, context)
-            return _owned(_batches(name, schema, to_server.write), to_server, past.taken(name))
+            return _owned(_batches, name, schema, to_server, past.taken(name))
         case CsvSink():
             return _filed(spec, body.path, CsvFormat(schema), context, past.taken(name))
         case JsonSink():
@@ -101,20 +102,28 @@ def _called(spec: OperatorSpec, body: CallSink, past: Past) -> SinkOperator:
         ) from error
     flags = Flags.SINK | Flags.NEEDS_TOKEN
     schema, shown = native_schema(spec.input_schema), spec.input_schema.tuple_type
-    native = _native.Operator.python(spec.name, called.run, schema, None, shown, flags=flags)
-    return SinkOperator(native, called, past.taken(spec.name), stops=called.stop)
+    problem = Problem()
+    native = _native.Operator.python(spec.name, problem.of(called.run), schema, None, shown, flags=flags)
+    return SinkOperator(native, called, past.taken(spec.name), stops=called.stop, problem=problem)
 
 
 def _filed(spec: OperatorSpec, path: str, form: FileFormat, context: SinkContext, taken: int) -> SinkOperator:
     assert spec.input_schema is not None
     is_file = bool(OutputFolder(path, is_file=True).file)
     writer = SingleFile(path, form, context) if is_file else PartFolder(path, form, context)
-    native = (_viewed if spec.lane.needs_python else _batches)(spec.name, spec.input_schema, writer.write)
-    return _owned(native, writer, taken)
+    return _owned(_viewed if spec.lane.needs_python else _batches, spec.name, spec.input_schema, writer, taken)
 
 
-def _owned(native: _native.Operator, writer: OwnedWriter, taken: int) -> SinkOperator:
-    return SinkOperator(native, writer, taken, writer.abandon, begin=writer.begin)
+def _owned(
+    how: Callable[[str, Schema, Callable[[pa.RecordBatch], Any]], _native.Operator],
+    name: str,
+    schema: Schema,
+    writer: OwnedWriter,
+    taken: int,
+) -> SinkOperator:
+    problem = Problem()
+    native = how(name, schema, problem.of(writer.write))
+    return SinkOperator(native, writer, taken, writer.abandon, begin=writer.begin, problem=problem)
 
 
 def _batches(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:

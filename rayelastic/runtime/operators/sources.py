@@ -18,7 +18,7 @@ from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
 from rayelastic.graph.edges.formats.bad_rows import BadRows
-from rayelastic.graph.edges.formats.byte_streams import Content, content_of
+from rayelastic.graph.edges.formats.byte_streams import content_of
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
@@ -40,6 +40,7 @@ from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.readers.bad_rows import Files, LeftOut
 from rayelastic.runtime.readers.file_splits import FileSplits
 from rayelastic.runtime.readers.parquet_batches import parquet_batches, parquet_rows
+from rayelastic.runtime.readers.problem import Problem, noted
 from rayelastic.runtime.readers.row_files import bad_row_batches, good_row_batches
 from rayelastic.runtime.watch.event_log import tell
 
@@ -52,18 +53,6 @@ FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
 JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file
 READ_RATE = 20e6  # bytes/s at which files are read, parsed and skipped at least, compressed ones too
 BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
-
-
-@dataclass(slots=True)
-class Problem:
-    """The error that a source failed with: the native operator knows its text alone."""
-
-    error: Exception | None = None
-
-    def text(self, error: Exception) -> str:
-        """Keeps it, and returns what the source fails with."""
-        self.error = error
-        return f"{type(error).__name__}: {error}"
 
 
 @dataclass(slots=True)
@@ -151,7 +140,7 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
     match body:
         case TextSource():
             problem, recoded = Problem(), body.encoding is not None
-            opened = _noted(content_of(body.encoding), problem)
+            opened = noted(content_of(body.encoding), problem)
             return _text_source(_native.Operator.text_source(name, schema, list(body.paths), opened, recoded), problem)
         case SequenceSource():
             return _sequence_source(
@@ -252,32 +241,6 @@ def _pushed_source(spec: OperatorSpec) -> SourceOperator:
 
     native = _native.Operator.arrow_source(spec.name, schema, feeder)
     return SourceOperator(native, ingest=ingest, seek=seek, position=ingest.position)
-
-
-class _Noted:
-    """A stream whose error is kept."""
-
-    def __init__(self, content: Content, problem: Problem) -> None:
-        self._content = content
-        self._problem = problem
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            return self._content.readinto(buffer)
-        except Exception as error:
-            self._problem.error = error
-            raise
-
-
-def _noted(open_content: Callable[[str], Content], problem: Problem) -> Callable[[str], _Noted]:
-    def opened(location: str) -> _Noted:
-        try:
-            return _Noted(open_content(location), problem)
-        except Exception as error:
-            problem.error = error
-            raise
-
-    return opened
 
 
 def _text_source(native: _native.Operator, problem: Problem) -> SourceOperator:

@@ -77,7 +77,7 @@ class Poller:
     def __init__(
         self, name: str, body: PolledSource, feeder: ArrowFeeder, told: Callable[[Exception], str] = str
     ) -> None:
-        self._told = told
+        self._text_of = told
         self._name = name
         self._body = body
         self._schema = body.schema.to_arrow()
@@ -136,7 +136,7 @@ class Poller:
         try:
             self._run(parts)
         except Exception as error:  # whatever the user's code raises
-            self._feeder.fail(self._told(error))
+            self._feeder.fail(self._text_of(error))
         finally:
             for name in list(parts):
                 _close(parts.pop(name))
