@@ -30,13 +30,14 @@ std::unique_ptr<KeyedState> new_table(const TimeToLive& ttl = {}, std::size_t st
   return std::make_unique<KeyedState>(kRows, keys, state_size, std::vector<std::byte>(state_size), kNote, ttl);
 }
 
-// Keys with what they have, as bytes.
+// Keys that live, with what they have, as bytes.
 using Content = std::map<std::string, std::string>;
 
 Content content_of(KeyedState& table, std::size_t state_size = 24) {
   Content content;
   const std::int64_t now = table.now_for_touches();
   table.for_each([&](const StringView& key, std::byte* state) {
+    if (!table.is_live(state, now)) return;
     StateWriter writer(kNoMagic, 0, 0);
     table.write_touch(state, writer, now);
     writer.record(state, {state_size, kNote, {}});
