@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -162,8 +163,17 @@ def test_functions_that_remember_nothing_keep_their_replicas() -> None:
     source = topology.source("rows", rel.rows([(1, 2)], schema={"k": int, "n": int}))
     source.filter("python", lambda t: t.n in SEEN, lane="python").sink("a", rel.list())
     source.key_by("k").map("keyed", lambda t, s: (t.k, s.total), state=Sum, schema=PAIR).sink("b", rel.list())
-    kinds = [topology.plan().region_of(name).region.kind.value for name in ("python", "keyed")]
-    assert kinds == ["stateless", "data-parallel"]
+    here = threading.local()
+
+    def connected(t: Any) -> bool:
+        if not hasattr(here, "connection"):
+            here.connection = []
+        here.connection.append(t.n)
+        return True
+
+    source.filter("connected", connected).sink("c", rel.list())
+    kinds = [topology.plan().region_of(name).region.kind.value for name in ("python", "keyed", "connected")]
+    assert kinds == ["stateless", "data-parallel", "stateless"]
     assert "remembers" not in topology.explain()
 
 

@@ -134,7 +134,7 @@ def test_files_of_csv_and_json_that_are_here_are_read_again_if_that_pays(tmp_pat
         (tmp_path / f"{name}.json").write_bytes(b'{"value": 1}\n' * (megabytes * 1_000_000 // 13))
     for source, seconds in (
         (rel.csv(str(tmp_path / "*.csv"), schema=Number), 3e6 / READ_RATE),
-        (rel.json(str(tmp_path / "*.json"), schema=Number), 4e6 / READ_RATE),
+        (rel.json(str(tmp_path / "*.json"), schema=Number), 3e6 / READ_RATE),
         (rel.sequence(10), 0.0),
     ):
         topology = rel.Topology("parts")

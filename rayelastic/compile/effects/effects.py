@@ -2,7 +2,8 @@
 
 Outside are globals, cells of functions around it, what its parameters are bound to (`self`, defaults), modules and
 classes. A name that the function makes stands for what is outside where it was assigned from there. Functions that it
-calls count as well, down to those of installed packages. Knows no Numba.
+calls count as well, down to those of installed packages. What a `threading.local` keeps doesn't: any thread may run an
+operator, so it holds connections and the like, not what was seen. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import inspect
 import linecache
 import operator
 import random
+import threading
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -190,7 +192,8 @@ class _Reader(ast.NodeVisitor):
             case ast.Name(id=name):
                 return self._name(name)
             case ast.Attribute(value=owner, attr=name):
-                if (found := self.outer(owner)) is not None:
+                found = self.outer(owner)
+                if found is not None and not isinstance(found[1], threading.local):
                     return f"{found[0]}.{name}", attribute(found[1], name)
             case ast.Subscript(value=owner):
                 if (found := self.outer(owner)) is not None:
@@ -234,7 +237,7 @@ class _Reader(ast.NodeVisitor):
         match node:
             case ast.Attribute(value=owner, attr=name):
                 found = self.outer(owner)
-                if found is not None:
+                if found is not None and not isinstance(found[1], threading.local):
                     self.note(f"{found[0]}.{name}")
             case ast.Subscript(value=owner):
                 self._change(owner)

@@ -142,7 +142,7 @@ def runs_of(zone: str) -> tuple[tuple[int, int], ...]:
     """Find the days from which on days are of 24 hours, until the next: (day since 1970, second when it begins).
 
     >>> [run for run in runs_of("Europe/Berlin") if run[0] > 20_400][:2]
-    [(20542, 1774825200), (20753, 1792882800)]
+    [(20542, 1774821600), (20752, 1792969200)]
     """
     info = zone_of(zone)
     runs = [(_EARLIEST, _start(info, _EARLIEST))]
