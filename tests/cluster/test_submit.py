@@ -339,7 +339,7 @@ def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | N
 def test_a_port_in_use_is_told_before_a_job_is_submitted(ray_cluster: str) -> None:
     topology = rel.Topology("in-use")
     topology.source("numbers", rel.sequence(1)).sink("out", rel.count())
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="address already in use"):
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="Address already in use"):
         rel.submit(topology, rel.JobConfig(web_port=other.getsockname()[1]))
     with pytest.raises(JobNotFoundError):
         rel.attach("in-use")
