@@ -69,6 +69,10 @@ CASTS: dict[str, tuple[Any, Any]] = {
     "a time with a zone": (pa.array([NOON], pa.timestamp("us", "Europe/Berlin")), dt.datetime),
     "too many digits": (pa.array(["1000"]), pa.decimal128(5, 2)),
     "what there is no cast for": (pa.array([[1]]), int),
+    "a number without a unit as a time": (pa.array([1]), dt.datetime),
+    "a number in a dictionary as a time": (pa.array([1]).dictionary_encode(), dt.datetime),
+    "a number as a duration": (pa.array([1]), dt.timedelta),
+    "a number as a date": (pa.array([1], pa.int32()), dt.date),
 }
 
 

@@ -110,6 +110,8 @@ def _plain_cast(column: Any, kind: pa.DataType) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_temporal(kind) and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise ValueError(f"{column.type} has no unit of time; declare a number, which event_time(unit=) takes")
     both_times = pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type)
     if both_times and (kind.tz is None) != (column.type.tz is None):
         raise ValueError(f"only one of {column.type} and {kind} has a zone; pa.timestamp('us', 'UTC') declares one")
