@@ -168,7 +168,7 @@ bool LineReader::open_next(std::uint64_t lines) {
 void LineReader::open_stream() {
   struct stat about{};
   if (file_ >= 0 && (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)))
-    fail("compressed bytes, or UTF-16, come out of a pipe: decode them in front of it, such as by zcat or iconv,", 0);
+    fail("compressed bytes, or UTF-16, come out of a pipe: decode them first, such as by zcat or iconv,", 0);
   if (!files_.open) fail("nobody knows how to open", 0);
   close_file();
   seekable_ = false;

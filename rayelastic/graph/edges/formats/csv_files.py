@@ -251,7 +251,7 @@ class _Sample:
         if "straddling" in said:
             problem = f"a row at the start of {self._path!r} is longer than {LONGEST_ROW >> 20} MiB"
             return self._refused(problem, "Look for a quote that is never closed, or give quote=None")
-        way_out = "Check the delimiter that was given, and that it has a header line or header=False is given"
+        way_out = "Check the delimiter. If there is no header line, give header=False"
         return self._refused(f"{self._path!r} can't be read as CSV: {said}", way_out)
 
     def _refused(self, problem: str, way_out: str) -> SourceError:
