@@ -1,4 +1,4 @@
-"""What flows in the naive interpreter: all tuples of a stream at once, each with the watermark in front of it."""
+"""What flows in the naive interpreter: all tuples of a stream at once, each with the watermark before it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Flow:
         schema: of them.
         rows: in an order that they may come in.
         ordered: whether they come in no other.
-        marks: {row: watermark in front of it}, None: none yet; no list: the stream has no event time.
+        marks: {row: watermark before it}, None: none yet; no list: the stream has no event time.
         splits: {row: which of several ordered streams it is of}; no list: nobody knows.
     """
 

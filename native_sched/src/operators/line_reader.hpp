@@ -17,7 +17,7 @@
 
 namespace rayelastic {
 
-// A regular file as it was when reading began: what is at its start and in front of its end, so that a file that grows is told
+// A regular file as it was when reading began: the bytes at its start and before its end, so that a file that grows is told
 // from one that was written anew.
 class FileIdentity {
  public:

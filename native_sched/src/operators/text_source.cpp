@@ -18,7 +18,7 @@ struct TextSource {
 
   std::size_t files;
   LineReader reader;
-  std::optional<std::size_t> split;  // the file that was told of last
+  std::optional<std::size_t> split;  // the file announced last
   ChunkRef chunk;
   const char* at = nullptr;
   const char* end = nullptr;

@@ -47,7 +47,7 @@ class Kept:
         self.state = state
         self.timers: set[int] = set()
         self.touched = NEVER  # when its time to live began
-        self.expires = NEVER  # when that is looked at
+        self.expires = NEVER  # when that is checked
         self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and what the tuple has
 
     @property

@@ -122,7 +122,7 @@ class CheckpointLoop:
             taken = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
             if self._stopped or self._state() is not State.RUNNING:
-                return error  # it ends, or goes back: that is told elsewhere
+                return error  # it ends, or recovers: others report that
             self._failed += 1
             now, reason = self._age(), str(error)
             given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=reason))

@@ -1,4 +1,4 @@
-"""Windows that start where they are told to, and windows of days of a zone, against the standard library (A11)."""
+"""Windows with a chosen start, and windows of days of a zone, against the standard library (A11)."""
 
 # ruff: noqa: DTZ001  (times without a zone are what is tested)
 

@@ -135,7 +135,7 @@ def test_a_key_that_was_freed_stays_so_in_snapshots(tmp_path: Path) -> None:
 
 
 class Endless:
-    """Keys that come once, until it is told to end."""
+    """Keys that come once, until the test ends it."""
 
     def __init__(self) -> None:
         self.given = 0

@@ -1,4 +1,4 @@
-"""rel.json: nothing is read as something else, bad lines are told by number, names and types can be chosen."""
+"""rel.json: nothing is read as something else, bad lines are reported by number, names and types can be chosen."""
 
 # ruff: noqa: E501  (tables of cases, one a line)
 

@@ -25,7 +25,7 @@ struct ProcessKey {
   TimerSet timers;
   std::uint32_t after_end = 0;  // timers that were set by timers once the input had ended
   std::int64_t touched = 0;     // when its time to live began
-  std::int64_t expires = 0;     // when that is looked at, with a time to live
+  std::int64_t expires = 0;     // when that is checked, with a time to live
 
   [[nodiscard]] std::byte* state() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] const std::byte* state() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }

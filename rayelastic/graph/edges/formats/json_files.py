@@ -108,7 +108,7 @@ def json_source(
 
 
 def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str) -> dict[str, Shape]:
-    """What the fields of the first rows of a file look like; bad rows are told when the file is read."""
+    """What the fields of the first rows of a file look like; bad rows are reported when the file is read."""
 
     def rows(first: int, block: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(block.split(b"\n"), first):
