@@ -198,7 +198,7 @@ CHANGING = [
     (by_another_name, "SEEN"), (by_what_is_inside, "TABLE"), (by_an_operator, "SEEN"), (by_a_helper, "TABLE"),
     (by_a_class, "Counter.total"), (by_type, "type(self).total"), (by_itself, "by_itself.calls"), (by_next, "IDS"),
     (by_a_loop, "IDS"), (by_a_heap, "HEAP"), (by_bisect, "HEAP"), (by_context, "decimal.getcontext().prec"),
-    (by_environment, "os.environ"), (by_module, "globals()"), (by_thread, "LOCAL.n"), (by_variable, "VARIABLE"),
+    (by_environment, "os.environ"), (by_module, "globals()"), (by_variable, "VARIABLE"),
     (by_waiting, "SEEN"), (by_yielding, "COUNTS"), (by_an_inner_function, "SEEN"), (by_a_comprehension, "SEEN"),
     (by_the_class_of_a_container, "SEEN"), (closed(), "n"), (nested(), "n"), (lambda t: RNG.random(), "RNG"),
     (lambda t: GENERATOR.normal(), "GENERATOR"), (functools.partial(written, TABLE), "d"),
@@ -265,6 +265,7 @@ PURE = [
     renamed,
     of_its_own,
     draws,
+    by_thread,
     Counter().pure,
     lambda t: cached(t.i),
     lambda t: print(t),  # noqa: T201
