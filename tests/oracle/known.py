@@ -56,8 +56,8 @@ def _is_early_year(program: Program, found: Difference) -> bool:
 def _is_one_type(program: Program, found: Difference) -> bool:
     """Equal numbers, of which compiled code gives the float: two ways through the function give an int and a float."""
     ways = ast.IfExp | ast.If | ast.BoolOp | ast.For | ast.While | ast.Try | ast.Match
-    nodes = list(ast.walk(ast.parse(program.body)))
-    meet = any(isinstance(node, ways) for node in nodes) or re.search(r"\b(min|max|sum|get|pop)\(", program.body)
+    nodes = list(ast.walk(ast.parse(program.source)))
+    meet = any(isinstance(node, ways) for node in nodes) or re.search(r"\b(min|max|sum|get|pop)\(", program.source)
     return found.kind == "type" and bool(meet) and bool(re.search(r"'float ", found.ours))
 
 
