@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,3 +52,4 @@ def link_pages(_: Sphinx, page: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", link_pages)
+    app.add_lexer("output", TextLexer)  # what the example before it prints: tests compare it
