@@ -1,0 +1,50 @@
+"""The check of wording finds what it is there for, and counts sentences as people do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.wording import Finding, findings, sentences
+
+LONG = "One " + "and one " * 13 + "end."
+
+
+def kinds(text: str, path: str = "docs/page.md") -> list[str]:
+    found: list[Finding] = findings(path, text)[0]
+    return [one.kind for one in found]
+
+
+def test_a_sentence_has_words_and_code_is_one_of_them() -> None:
+    assert [len(words) for words in sentences("It runs `a = f(b, c)` now. [A link](to/a page.md) follows!")] == [4, 3]
+
+
+def test_long_sentences_are_found_in_pages_docstrings_and_messages() -> None:
+    assert kinds(LONG) == ["long sentence"]
+    assert kinds(f'def f():\n    """{LONG}"""\n', "rayelastic/x.py") == ["long sentence"]
+    assert kinds(f'def f():\n    raise ValueError("{LONG}")\n', "rayelastic/x.py") == ["long sentence"]
+
+
+@pytest.mark.parametrize(
+    "text", ["The job goes back.", "It tells why.", "A lane that can't be had.", "There is a way out."]
+)
+def test_words_of_our_own_are_found(text: str) -> None:
+    assert "word" in kinds(text)
+
+
+def test_code_is_not_read_as_prose() -> None:
+    assert kinds("```python\ntells = gives_back(token)\n```\nCall `tells`.") == []
+
+
+def test_a_page_is_bounded() -> None:
+    assert kinds("Short words. " * 501) == ["long page"]
+
+
+def test_a_claim_needs_a_test_that_is_there() -> None:
+    here = "tests/unit/tools/test_wording.py::test_a_page_is_bounded"
+    assert kinds("It can't do that.") == ["claim"]
+    assert kinds(f"It can't do that. <!-- test: {here} -->") == []
+    assert kinds("It can't do that. <!-- test: tests/unit/tools/test_wording.py::test_nothing -->") == ["claim"]
+
+
+def test_rows_of_tables_are_read_by_cell() -> None:
+    assert kinds(f"| a | b |\n|---|---|\n| {'word ' * 20}| {'word ' * 20}|\n") == []

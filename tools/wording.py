@@ -1,0 +1,195 @@
+"""Count long sentences and words that the field has better ones for: `python -m tools.wording [--list] [FILES]`.
+
+Pages of the guide that READY names keep all rules: each finding is an error. All else may only improve: its counts are
+bounded by `[tool.wording]` of pyproject.toml. `--list` prints all findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+READY = ("README.md", "docs/get_started/", "docs/how_to/", "docs/concepts/", "docs/connectors", "docs/limitations")
+LONG_SENTENCE = 25
+LONG_PAGE = 1000
+LONG_SHARE = 0.05
+LOGGING = {"warning", "info", "error", "exception"}
+
+# What an engineer of this field doesn't search for, with the word to say instead.
+WORDS = {
+    r"hand(s|ed|ing)? (it |them )?on\b": "emits",
+    r"go(es|ing)? back\b|goes on from|way back": "restores, recovers, rolls back",
+    r"gives? back|go(es)? apart|comes? together": "scales in, splits, merges",
+    r"h(olds?|eld) (it |them |a job )?back|waits? for room": "bottleneck, back-pressure, blocked on output",
+    r"\btells?\b|\btold\b|\bhears?\b": "reports, logs, returns, raises, shows",
+    r"can't be had|\brefus(e|es|ed|ing)\b(?<!connection refused)": "rejected, unsupported",
+    r"(a|the|their|its) token\b(?= (of|that) (Python|the GIL))|share a token|waits? for the token": "GIL",
+    r"\bgives?\b|\b(is|are|was|were|be) given\b": "emits, returns, passes",
+    r"functions? that waits?|[Oo]nce, whatever is lost|nothing promises more": "async I/O; exactly once; settled",
+    r"\b(is|are) looked at\b|\b(is|are) had\b|\bnobody would\b|\bas far as it goes\b": "subject, verb, object",
+    r"\bdear(er)?\b": "expensive",
+    r"\bway out\b": "hint",
+    r"\bwish(es)?\b": "constraint, bound, limit",
+}
+NOT_WORDS = re.compile("|".join(f"(?:{pattern})" for pattern in WORDS))
+CLAIM = re.compile(r"\bnot yet\b|\bisn't supported\b|\baren't supported\b|\bunsupported\b|\bcan't\b|\bcannot\b")
+SHOWN_BY = re.compile(r"<!-- test: ([\w/.]+\.py)::(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place that doesn't read well.
+
+    Args:
+        path: of the file.
+        line: its number, from 1.
+        kind: 'long sentence', 'word', 'long page' or 'claim'.
+        text: what is there.
+    """
+
+    path: str
+    line: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A run of text that people read: a paragraph, a cell of a table, a docstring, a message."""
+
+    line: int
+    text: str
+
+
+def of_markdown(text: str) -> Iterator[Prose]:
+    """Paragraphs, list items and table cells, without code, comments and links' addresses."""
+    blank = lambda found: "\n" * found.group().count("\n")  # noqa: E731 - lines keep their numbers
+    text = re.sub(r"^(```+|:::+).*?^\1\s*$", blank, text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->", blank, text, flags=re.DOTALL)
+    start, part = 1, ""
+    for number, line in enumerate([*text.split("\n"), ""], start=1):
+        is_row = line.lstrip().startswith("|")
+        if is_row or not line.strip() or re.match(r"\s*([-*+]|\d+\.|#+|>)\s", line):
+            if part.strip():
+                yield Prose(start, part)
+            start, part = number, ""
+        if is_row:
+            yield from (Prose(number, cell) for cell in line.strip(" |").split("|") if cell.strip(" -:"))
+        else:
+            part += line + " "
+
+
+def of_python(text: str) -> Iterator[Prose]:
+    """Docstrings, and the texts of errors and log records."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            documented = ast.get_docstring(node)
+            if documented and node.body:
+                for part in re.split(r"\n\s*\n", re.sub(r"(?m)^\s*(>>>|\.\.\.).*$", "", documented)):
+                    yield Prose(node.body[0].lineno, part)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from _messages(node.exc)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOGGING:
+            yield from _messages(node)
+
+
+def _messages(call: ast.Call) -> Iterator[Prose]:
+    for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield Prose(value.lineno, value.value)
+        elif isinstance(value, ast.JoinedStr):
+            pieces = (str(part.value) if isinstance(part, ast.Constant) else "`x`" for part in value.values)
+            yield Prose(value.lineno, "".join(pieces))
+
+
+def sentences(prose: str) -> Iterator[list[str]]:
+    """The words of each sentence; code between backquotes is one word."""
+    plain = re.sub(r"`[^`]+`", "code", re.sub(r"\]\([^)]*\)", "]", prose))
+    for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z\[*(`]|code)|\n\s*(?=[-*] )", plain):
+        words = re.findall(r"[A-Za-z][\w'’-]*", sentence)
+        if words:
+            yield words
+
+
+def findings(path: str, text: str) -> tuple[list[Finding], int]:
+    """What doesn't read well in a file, and how many sentences it has."""
+    found, count = [], 0
+    is_page = path.endswith(".md")
+    parts = list(of_markdown(text) if is_page else of_python(text))
+    for part in parts:
+        for words in sentences(part.text):
+            count += 1
+            if len(words) > LONG_SENTENCE:
+                found.append(Finding(path, part.line, "long sentence", " ".join(words)))
+        spoken = re.sub(r"`[^`]+`", "code", part.text)
+        found += [Finding(path, part.line, "word", word.group()) for word in NOT_WORDS.finditer(spoken)]
+    if is_page:
+        total = sum(len(words) for part in parts for words in sentences(part.text))
+        if total > LONG_PAGE and path.startswith("docs/"):
+            found.append(Finding(path, 1, "long page", f"{total} words"))
+        found += _claims(path, text)
+    return found, count
+
+
+def _claims(path: str, text: str) -> Iterator[Finding]:
+    """A sentence about what there isn't needs a test that shows it, named in a comment of its line or the next."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if CLAIM.search(re.sub(r"`[^`]+`", "", line)):
+            shown = SHOWN_BY.search(line) or SHOWN_BY.search("".join(lines[number : number + 2]))
+            if shown is None:
+                yield Finding(path, number, "claim", f"no test is named: {line.strip()[:100]}")
+            elif not (Path(shown[1]).is_file() and f"def {shown[2]}(" in Path(shown[1]).read_text()):
+                yield Finding(path, number, "claim", f"there is no test {shown[1]}::{shown[2]}")
+
+
+def kind_of(path: str) -> str:
+    """The kind of text, by the name of its file; empty if nobody reads it as such."""
+    if path == "README.md" or path.startswith("docs/"):
+        return "guide" if path.endswith(".md") and not path.startswith("docs/decisions/") else ""
+    return "code" if path.startswith(("rayelastic/", "topologies/", "examples/")) and path.endswith(".py") else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true", help="print each finding")
+    parser.add_argument("files", nargs="*", help="only these")
+    options = parser.parse_args()
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
+    counts: Counter[str] = Counter()
+    errors: list[Finding] = []
+    for path in options.files or listed:
+        if not kind_of(path) or not Path(path).is_file():
+            continue
+        found, spoken = findings(path, Path(path).read_text())
+        counts[f"{kind_of(path)} sentences"] += spoken
+        counts.update(f"{kind_of(path)} {one.kind}s" for one in found)
+        if path.startswith(READY):
+            long = [one for one in found if one.kind == "long sentence"]
+            errors += [one for one in found if one.kind != "long sentence"]
+            errors += long if len(long) > max(1, LONG_SHARE * spoken) else []
+        if options.list:
+            errors += [one for one in found if one not in errors]
+    for one in errors:
+        print(f"{one.path}:{one.line}: {one.kind}: {one.text}")
+    if options.files:
+        return 1 if errors else 0
+    bounds = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["wording"]
+    over = {name: count for name, count in counts.items() if count > bounds.get(name, sys.maxsize)}
+    for name, count in sorted(counts.items()):
+        print(f"{name}: {count}" + (f", bound {bounds[name]}" if name in bounds else ""))
+    if over:
+        print(f"more than [tool.wording] of pyproject.toml allows: {', '.join(sorted(over))}")
+    return 1 if over or (errors and not options.list) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
