@@ -23,7 +23,7 @@ NAMING = (  # the version
     Path("README.md"),
     Path("cluster/Dockerfile"),
     Path("cluster/kuberay.yaml"),
-    Path("docs/tutorial.md"),
+    Path("docs/get_started/tutorial.md"),
 )
 OPEN = "## [Unreleased]\n"
 

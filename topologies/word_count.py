@@ -102,6 +102,6 @@ def report(
     if input is None:
         lines.append("counted: the sources of Python's standard library; --input 'books/*.txt' counts others")
         lines.append(
-            "to see more: rayelastic demo (the papers' applications, live), docs/tutorial.md, examples/notebooks"
+            "to see more: rayelastic demo (the papers' applications, live), docs/get_started/tutorial.md, examples/notebooks"
         )
     return "\n".join(lines)

@@ -32,6 +32,12 @@ def rows_in(server: str) -> int:
 
 
 @pytest.mark.parametrize("lost", ["process", "server", pytest.param("server for a while", marks=pytest.mark.edges)])
+@pytest.mark.guarantee(
+    source="a seekable Python source",
+    sink="PostgreSQL",
+    lost="the process that writes, or the server, again and again",
+    rows="each once",
+)
 def test_what_writes_is_lost_again_and_again(ray_cluster: None, server: str, tmp_path: Path, lost: str) -> None:
     with psycopg.connect(server) as connection:
         connection.execute("DROP TABLE IF EXISTS counts")

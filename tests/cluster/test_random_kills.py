@@ -71,6 +71,9 @@ def killed(job: rel.Job, folder: Path, seed: int, wanted: tuple[int, int], opera
 
 
 @pytest.mark.parametrize(("seed", "wanted"), seeds(0, 3, 4, 5))
+@pytest.mark.guarantee(
+    source="text and CSV files", sink="Parquet", lost="processes and coordinators, at random moments", rows="each once"
+)
 def test_random_kills_where_files_are_read_and_written(
     ray_cluster: None, tmp_path: Path, kills: Kills, seed: int, wanted: tuple[int, int]
 ) -> None:
@@ -81,6 +84,12 @@ def test_random_kills_where_files_are_read_and_written(
 
 
 @pytest.mark.parametrize(("seed", "wanted"), seeds(1, 6))
+@pytest.mark.guarantee(
+    source="a seekable Python source",
+    sink="Parquet, `rel.list`",
+    lost="processes and coordinators, at random moments",
+    rows="each once",
+)
 def test_random_kills_where_a_function_is_read_and_a_list_is_kept(
     ray_cluster: None, tmp_path: Path, kills: Kills, seed: int, wanted: tuple[int, int]
 ) -> None:
@@ -92,6 +101,12 @@ def test_random_kills_where_a_function_is_read_and_a_list_is_kept(
 
 @needs_postgres
 @pytest.mark.parametrize(("seed", "wanted"), seeds(2, 7, 8))
+@pytest.mark.guarantee(
+    source="text and CSV files",
+    sink="PostgreSQL",
+    lost="processes and coordinators, at random moments",
+    rows="each once",
+)
 def test_random_kills_where_files_and_a_postgresql_table_are_written(
     ray_cluster: None, tmp_path: Path, server: str, kills: Kills, seed: int, wanted: tuple[int, int]
 ) -> None:
@@ -120,6 +135,9 @@ def killed_on_hosts(nodes: Any, folder: Path, seed: int, kills: Kills, server: s
 
 
 @pytest.mark.parametrize("seed", [pytest.param(9, marks=needs_hosts)])
+@pytest.mark.guarantee(
+    source="text and CSV files", sink="Parquet", lost="nodes, if checkpoints have a shared location", rows="each once"
+)
 def test_random_kills_on_three_hosts_where_files_are_written(
     nodes: Any, tmp_path: Path, kills: Kills, seed: int
 ) -> None:
@@ -128,6 +146,12 @@ def test_random_kills_on_three_hosts_where_files_are_written(
 
 @needs_postgres
 @pytest.mark.parametrize("seed", [pytest.param(10, marks=needs_hosts)])
+@pytest.mark.guarantee(
+    source="text and CSV files",
+    sink="PostgreSQL",
+    lost="nodes, if checkpoints have a shared location",
+    rows="each once",
+)
 def test_random_kills_on_three_hosts_where_a_postgresql_table_is_written(
     nodes: Any, tmp_path: Path, server: str, kills: Kills, seed: int
 ) -> None:

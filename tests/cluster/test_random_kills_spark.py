@@ -67,6 +67,9 @@ def kill_at_random(spark: SparkSession, folder: Path, seed: int, server: str = "
     words_and_prices.finish(campaign.job, folder, rows, server)
 
 
+@pytest.mark.guarantee(
+    source="Spark stream", sink="Parquet", lost="processes and coordinators, at random moments", rows="each once"
+)
 def test_random_kills_where_streams_come_and_files_are_written(
     spark_beside_kills: SparkSession, tmp_path: Path
 ) -> None:
@@ -74,6 +77,9 @@ def test_random_kills_where_streams_come_and_files_are_written(
 
 
 @needs_postgres
+@pytest.mark.guarantee(
+    source="Spark stream", sink="PostgreSQL", lost="processes and coordinators, at random moments", rows="each once"
+)
 def test_random_kills_where_streams_come_and_a_postgresql_table_is_written(
     spark_beside_kills: SparkSession, tmp_path: Path, server: str
 ) -> None:

@@ -108,6 +108,12 @@ def elements_in_processes(job: rel.Job) -> list[int]:
     return found
 
 
+@pytest.mark.guarantee(
+    source="a seekable Python source",
+    sink="Parquet, `rel.list`",
+    lost="the coordinator and a process at once",
+    rows="each once",
+)
 def test_a_coordinator_and_an_element_die_at_once(ray_cluster: None, tmp_path: Path) -> None:
     job = rel.submit(counted("headless", tmp_path), rel.JobConfig(pins=PES, checkpoint=OFTEN))
     wait_for_checkpoint(job)
@@ -171,6 +177,12 @@ def test_what_the_source_counted_in_part_is_in_the_checkpoint(ray_cluster: None)
     assert {t.key: t.n for t in job.wait(PATIENCE)["out"]} == {key: len(range(key, many, KEYS)) for key in range(KEYS)}
 
 
+@pytest.mark.guarantee(
+    source="any",
+    sink="any",
+    lost="the process, at the same tuple each time",
+    rows="the job fails and names the operator",
+)
 def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: None, tmp_path: Path) -> None:
     def crash(t: Any) -> int:
         if t.value == 500:  # as native code that crashes, once the job has started

@@ -31,6 +31,12 @@ SHOTS = {
 
 
 @pytest.mark.parametrize("phase", SHOTS)
+@pytest.mark.guarantee(
+    source="rows",
+    sink="files, growing tables, PostgreSQL, your own transactional sink",
+    lost="a process or the coordinator, at each step of a commit",
+    rows="each once",
+)
 def test_each_row_is_there_once_whoever_dies_at_a_step_of_a_sink(phase: str, tmp_path: Path) -> None:
     rows = fire(SHOTS[phase], SINKS, tmp_path / phase)
     assert [row.wrong for row in rows] == [[]] * len(rows)

@@ -110,6 +110,9 @@ job.wait()
 
 
 @pytest.mark.parametrize("both", [pytest.param(False, marks=pytest.mark.nightly), True])
+@pytest.mark.guarantee(
+    source="Spark stream", sink="growing Parquet table", lost="the driver, and a process with it", rows="each once"
+)
 def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(
     spark_beside_kills: SparkSession, folder: Path, both: bool
 ) -> None:
@@ -130,6 +133,7 @@ def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(
 
 
 @pytest.mark.nightly
+@pytest.mark.guarantee(source="Spark DataFrame", sink="Parquet", lost="a process", rows="each once")
 def test_an_element_is_killed_while_a_dataframe_is_pushed(spark_beside_kills: SparkSession, folder: Path) -> None:
     def slow(t: Any) -> int:
         if t.n % 100 == 0:  # so that it isn't over before it is killed

@@ -202,6 +202,9 @@ def left_sockets() -> set[Path]:
 
 
 @pytest.mark.parametrize("pes", [1, 2])
+@pytest.mark.guarantee(
+    source="any, `checkpoint=False`", sink="any", lost="a process", rows="the job fails within five seconds"
+)
 def test_killed_process_fails_a_job_without_checkpoints_within_five_seconds(ray_cluster: None, pes: int) -> None:
     sockets_before = left_sockets()
     job = rel.submit(endless(f"killed{pes}"), rel.JobConfig(pes=pes, checkpoint=False))
@@ -239,6 +242,9 @@ job.wait()
 """
 
 
+@pytest.mark.guarantee(
+    source="any but Spark", sink="any", lost="the driver", rows="the job continues; `rel.attach` finds it"
+)
 def test_a_killed_driver_leaves_its_job_to_another_one(ray_cluster: str) -> None:
     import ray
 

@@ -18,7 +18,7 @@ TIMEOUT = 200.0  # seconds for a command; the slowest takes 10 on a quiet machin
 
 @pytest.mark.timeout(4 * TIMEOUT)
 def test_the_tutorial_ends_with_a_job_on_three_nodes(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "tutorial.md").read_text()
+    page = (ROOT / "docs" / "get_started" / "tutorial.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (tmp_path / "word_count.py").write_text(program)
     (tmp_path / "cluster").symlink_to(ROOT / "cluster")

@@ -36,7 +36,9 @@ TOPOLOGIES: dict[str, dict[str, Any]] = {
 
 def examples() -> list[str]:
     """All that there are."""
-    pages = sorted(path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text())
+    docs = ROOT / "docs"
+    paths = sorted(path for path in docs.rglob("*.md") if "```python" in path.read_text())
+    pages = [str(path.relative_to(docs).with_suffix("")) for path in paths]
     return ["README", *pages, *TOPOLOGIES]
 
 
@@ -56,7 +58,7 @@ def rows_of(value: Any) -> list[str]:
 
 def run(name: str, folder: Path) -> None:
     """Runs one example in its own folder."""
-    os.chdir(ROOT if name == "README" else folder)  # it reads itself
+    os.chdir(folder)
     if name in TOPOLOGIES:
         import rayelastic as rel
 
@@ -64,7 +66,7 @@ def run(name: str, folder: Path) -> None:
         return
     page = ROOT / "README.md" if name == "README" else ROOT / "docs" / f"{name}.md"
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
-    program = folder / f"{name}_page.py"
+    program = folder / f"{Path(name).name}_page.py"
     program.write_text("\n".join(blocks))
     runpy.run_path(str(program), run_name=program.stem)
 

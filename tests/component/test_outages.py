@@ -156,6 +156,12 @@ def test_rows_that_wait_for_a_checkpoint_when_the_server_goes_are_no_loss(
 
 
 @needs_postgres
+@pytest.mark.guarantee(
+    source="any",
+    sink="PostgreSQL",
+    lost="the server, longer than `outage_timeout`",
+    rows="the job fails; its checkpoint stays",
+)
 def test_a_server_that_does_not_return_fails_the_job_whose_checkpoint_stays(
     server: str, table: str, tmp_path: Path
 ) -> None:
@@ -241,6 +247,9 @@ def test_a_checkpoint_of_python_values_stays_where_a_job_gave_up(
 
 
 @needs_postgres
+@pytest.mark.guarantee(
+    source="any, `checkpoint=False`", sink="PostgreSQL", lost="the server", rows="the job fails with a hint"
+)
 def test_without_checkpoints_an_outage_ends_the_job_and_it_says_what_to_do(server: str, table: str) -> None:
     gate = testing.Gate()
     job = rel.start(topology(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), rel.postgres(server, table)))
@@ -275,6 +284,7 @@ def test_a_job_that_waits_is_cancelled_at_once(server: str, table: str, tmp_path
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+@pytest.mark.guarantee(source="any", sink="files in a store", lost="the store, for a while", rows="each once")
 def test_a_store_of_a_sink_that_is_away_costs_no_row(form: str, store: Store, tmp_path: Path) -> None:
     gates = [testing.Gate(), testing.Gate()]
     source = testing.script([*ROWS[:300], gates[0], *ROWS[300:600], gates[1], *ROWS[600:]], Row)
@@ -302,6 +312,7 @@ def test_a_store_of_a_sink_that_is_away_costs_no_row(form: str, store: Store, tm
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "json", "text"])
 @pytest.mark.usefixtures("small_reads")
+@pytest.mark.guarantee(source="files in a store", sink="any", lost="the store, for a while", rows="each once")
 def test_a_store_of_a_source_that_is_away_costs_no_row(form: str, store: Store, tmp_path: Path) -> None:
     many = [Row(n, f"name {n} " + "x" * 500) for n in range(20_000)]
     path = store.folder / f"in.{form}"
