@@ -209,6 +209,7 @@ class _Sample:
     def __init__(self, path: str, form: CsvForm, operator: str) -> None:
         self._path = shown_location(path)
         self._operator = operator
+        self._nulls = {null for null in form.nulls if null}  # quoted, each is a text
         self._inferred = self._first(path, form, {})[0]
         self.names: list[str] = self._inferred.names
         import pyarrow as pa
@@ -267,7 +268,7 @@ class _Sample:
             row, bad = next((at, one) for at, one in enumerate(texts) if not _is_utf8(one))
             problem = f"{self._path!r}: column {column!r} isn't UTF-8: {shown(bad)} is value {row + 1} of it"
             raise self._refused(problem, ENCODING_WAY_OUT)
-        if pa.types.is_null(kind):
+        if pa.types.is_null(kind) or any(text.decode() in self._nulls for text in texts):
             return pa.string()
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             return kind
