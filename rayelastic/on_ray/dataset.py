@@ -39,11 +39,13 @@ class DatasetSource:
     Args:
         dataset: the Dataset; it may be lazy, its blocks are pushed as they are made.
         schema: of the tuples.
+        time_ordered: whether each block goes on in event time where the one before ends.
         cancelled: set when the push has to end.
     """
 
     dataset: Dataset
     schema: Schema
+    time_ordered: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -103,15 +105,22 @@ class DatasetSource:
 
     def for_pe(self) -> IngestSource:
         """What goes to the processing element in its place."""
-        return IngestSource(self.schema, self.reason)
+        return IngestSource(self.schema, self.reason, time_ordered=self.time_ordered)
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether each block has a watermark of its own."""
+        return self.for_pe().has_splits
 
 
-def dataset(dataset: Dataset, schema: object | None = None) -> DatasetSource:
+def dataset(dataset: Dataset, schema: object | None = None, *, time_ordered: bool = False) -> DatasetSource:
     """Feeds a stream with the rows of a Ray Dataset.
 
     Args:
         dataset: any Dataset with named columns.
         schema: what the tuples look like, as for `rel.Schema.of`; the Dataset's own columns if not given.
+        time_ordered: whether each block goes on in event time where the one before ends. Windows close as blocks are
+            pushed then; by default each block may begin at any time, and they close at the end.
 
     Raises:
         SchemaError: a column is missing, or of a type that a record can't hold.
@@ -126,7 +135,7 @@ def dataset(dataset: Dataset, schema: object | None = None) -> DatasetSource:
     if schema is None:
         if not _is_arrow(base):
             raise SchemaError("the Dataset doesn't say what its columns are in Arrow's terms", way_out="Give schema=")
-        return DatasetSource(dataset, Schema.of(base))
+        return DatasetSource(dataset, Schema.of(base), time_ordered)
     wanted = Schema.of(schema)
     missing = [name for name in wanted.names if name not in names]
     if found is not None and missing:
@@ -134,7 +143,7 @@ def dataset(dataset: Dataset, schema: object | None = None) -> DatasetSource:
             f"the Dataset has no column {missing[0]!r}; it has {', '.join(names)}",
             way_out="Rename it: dataset.rename_columns({...})",
         )
-    return DatasetSource(dataset, wanted)
+    return DatasetSource(dataset, wanted, time_ordered)
 
 
 def _reason(error: RayTaskError) -> str:

@@ -63,7 +63,17 @@ class PushedFrame:
 
     def for_pe(self) -> IngestSource:
         """What goes to the processing element in its place: it takes what Spark's tasks push."""
-        return IngestSource(self.schema, self.reason, self.streams)
+        return IngestSource(self.schema, self.reason, self.streams, self.is_time_ordered)
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether each partition has a watermark of its own."""
+        return self.for_pe().has_splits
+
+    @property
+    def is_time_ordered(self) -> bool:
+        """Whether each partition goes on in event time where the one before ends."""
+        return False
 
     def selected(self) -> DataFrame:
         """The columns that fill the fields, in their order and under their names."""

@@ -28,10 +28,17 @@ class SparkSource(PushedFrame):
     """A DataFrame that feeds a source; made by `rel.spark.source`.
 
     Args:
+        time_ordered: whether each partition goes on in event time where the one before ends.
         group: Spark's job group of the push, by which it is cancelled.
     """
 
+    time_ordered: bool = False
     group: str = field(default_factory=lambda: f"rayelastic-{uuid.uuid4().hex[:12]}")
+
+    @property
+    def is_time_ordered(self) -> bool:
+        """Whether each partition goes on in event time where the one before ends."""
+        return self.time_ordered
 
     def push(self, feed: Feed) -> dict[int, int]:
         """Runs the Spark job that pushes every row, and returns when all were acknowledged.
@@ -61,7 +68,13 @@ class SparkSource(PushedFrame):
             context.cancelJobGroup(self.group)
 
 
-def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[str, str] | None = None) -> SparkSource:
+def source(
+    frame: DataFrame,
+    schema: object | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    time_ordered: bool = False,
+) -> SparkSource:
     """Feeds a stream with the rows of a Spark DataFrame.
 
     Rows of one partition keep their order. A Spark task that is run again has to give the same rows in the same order;
@@ -73,6 +86,8 @@ def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[s
         schema: what the tuples look like, as for `rel.Schema.of`; the DataFrame's own columns if not given. A field
             that isn't optional takes no null. Narrow numbers are widened, nothing else is converted.
         columns: the DataFrame's column of a field, where the names differ: `{"line": "value"}`.
+        time_ordered: whether each partition goes on in event time where the one before ends. Windows close as
+            partitions are pushed then; by default each may begin at any time, and they close at the end.
 
     Raises:
         SchemaError: a column is missing, has another type, or a type that a record can't hold.
@@ -88,4 +103,4 @@ def source(frame: DataFrame, schema: object | None = None, *, columns: Mapping[s
             way_out="Give it to rel.spark.stream, or a batch one (spark.read) to rel.spark.source",
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
-    return SparkSource(frame, matched, names)
+    return SparkSource(frame, matched, names, time_ordered)

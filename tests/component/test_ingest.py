@@ -16,7 +16,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import SourceError
 from rayelastic.runtime.ingest.client import PushError, push_partition
-from rayelastic.runtime.ingest.frames import QUERY, Epoch, FrameKind, receive_frame, send_frame
+from rayelastic.runtime.ingest.frames import MAX_FRAME, QUERY, Epoch, FrameKind, receive_frame, send_frame
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, derive_secret
 from rayelastic.runtime.values.specs import IngestAddress
@@ -65,7 +65,7 @@ class Ingest:
         self, max_frame: int | None = None, *, secure: bool = False, certificates: rel.TLS | None = None
     ) -> None:
         self.rows = Rows()
-        self.server = IngestServer("rows", SCHEMA, self.rows, **({"max_frame": max_frame} if max_frame else {}))
+        self.server = IngestServer("rows", SCHEMA, self.rows, max_frame=max_frame or MAX_FRAME)
         secret = secrets.token_bytes(32)
         self.port = DataPort(
             "job", "pe0", secret, "127.0.0.1", lambda far, _: self.server.serve(far),

@@ -18,7 +18,7 @@ import pyarrow as pa
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
 from rayelastic.graph.edges.formats import csv_files, json_text
-from rayelastic.graph.edges.formats.bad_rows import BadRows
+from rayelastic.graph.edges.formats.row_files import BadRows
 from rayelastic.graph.edges.sources import ArrowSource
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.runtime.readers import csv_batches

@@ -11,11 +11,12 @@ from rayelastic.graph.edges.formats.columns import Columns
 from rayelastic.graph.edges.formats.csv_files import CsvForm, CsvSource, check_form, csv_source
 from rayelastic.graph.edges.formats.json_files import JsonSource, json_source
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource, is_hidden, parquet_source
+from rayelastic.graph.edges.formats.row_files import RowOptions
 from rayelastic.graph.edges.paths import Paths, expanded, found_files, single
 from rayelastic.graph.edges.sinks import ArrowSink, CsvSink, JsonSink, ParquetSink
 from rayelastic.graph.edges.sources import ArrowSource, arrow_source
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.dead_letters import OnError, on_error_of
+from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
 
 __all__ = [
@@ -37,18 +38,13 @@ class CsvFiles:
     """What `csv` gives: a source or a sink, by where it stands."""
 
     paths: Paths
-    schema: Schema | None
     form: CsvForm
-    columns: object
-    types: Mapping[str, object]
-    on_bad_row: object
+    options: RowOptions
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up and infer the schema of the first where none was declared."""
         check_form(self.form, operator)
-        policy = on_error_of(self.on_bad_row, "on_bad_row")
-        paths = expanded(self.paths, operator, directories=False)
-        return csv_source(paths, self.schema, self.columns, self.types, self.form, policy, operator)
+        return csv_source(expanded(self.paths, operator, directories=False), self.options, self.form, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
@@ -60,18 +56,13 @@ class JsonFiles:
     """What `json` returns: a source or a sink, by where it stands."""
 
     paths: Paths
-    schema: Schema | None
-    columns: object
-    types: Mapping[str, object]
     encoding: str | None
-    on_bad_row: object
+    options: RowOptions
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up, and infer the schema of the first where none was declared."""
         check_encoding(self.encoding, operator)
-        policy = on_error_of(self.on_bad_row, "on_bad_row")
-        paths = expanded(self.paths, operator, directories=False)
-        return json_source(paths, self.schema, self.columns, self.types, self.encoding, policy, operator)
+        return json_source(expanded(self.paths, operator, directories=False), self.options, self.encoding, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
@@ -85,12 +76,13 @@ class ParquetFiles:
     paths: Paths
     schema: Schema | None
     columns: object = None
+    time_ordered: bool = False
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up and read their schema."""
         found = found_files(self.paths, operator, directories=True)
         data = [(path, root) for path, root in found if not is_hidden(path, root)]
-        return parquet_source(data or found, self.schema, self.columns, operator)
+        return parquet_source(data or found, self.schema, self.columns, self.time_ordered, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
         """Take the path as that of a sink."""
@@ -111,6 +103,7 @@ def csv(
     encoding: str | None = None,
     comment: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
+    time_ordered: bool = False,
 ) -> CsvFiles:
     """Read or write CSV.
 
@@ -136,6 +129,7 @@ def csv(
         on_bad_row: what happens to a row that has too few or too many fields, or a value that isn't of its type. 'fail'
             ends the job with the row's number, 'skip' leaves the row out, 'divert' sends it to the stream `.errors` of
             the source, with the fields file, row, text, error and operator; the files are read a second time for that.
+        time_ordered: whether each file goes on in event time where the one before ends; see ``text``.
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as CSV, or not of the encoding.
@@ -143,7 +137,8 @@ def csv(
     """
     names = None if header is True else () if header is False else tuple(header)
     form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls), escape, names)
-    return CsvFiles(paths, None if schema is None else Schema.of(schema), form, columns, types or {}, on_bad_row)
+    declared = None if schema is None else Schema.of(schema)
+    return CsvFiles(paths, form, RowOptions(declared, columns, types or {}, on_bad_row, time_ordered))
 
 
 def json(
@@ -154,6 +149,7 @@ def json(
     types: Mapping[str, object] | None = None,
     encoding: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
+    time_ordered: bool = False,
 ) -> JsonFiles:
     """Read or write files with one JSON object a line (NDJSON, JSON Lines).
 
@@ -177,6 +173,7 @@ def json(
             so.
         on_bad_row: what happens to a line that isn't one JSON object, is nested deeper than 60 levels, or has a value
             that isn't of its type; as of ``csv``.
+        time_ordered: whether each file goes on in event time where the one before ends; see ``text``.
 
     Raises:
         SourceError: when the source is declared: no such file, or not readable as JSON.
@@ -200,10 +197,12 @@ def json(
     {"tags": ["a", "b"], "n": 3}
     """
     declared = None if schema is None else Schema.of(schema)
-    return JsonFiles(paths, declared, columns, types or {}, encoding, on_bad_row)
+    return JsonFiles(paths, encoding, RowOptions(declared, columns, types or {}, on_bad_row, time_ordered))
 
 
-def parquet(paths: Paths, schema: object = None, *, columns: Columns = None) -> ParquetFiles:
+def parquet(
+    paths: Paths, schema: object = None, *, columns: Columns = None, time_ordered: bool = False
+) -> ParquetFiles:
     """Read or write Parquet.
 
     Args:
@@ -212,13 +211,14 @@ def parquet(paths: Paths, schema: object = None, *, columns: Columns = None) -> 
             directory or in the glob are a column.
         schema: of a source; by default that of the files. Categories (dictionaries) are decoded.
         columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
+        time_ordered: whether each file goes on in event time where the one before ends; see ``text``.
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as Parquet.
         SchemaError: the schema or columns= name a column that a file doesn't have, files have different columns and
             none were declared, or there is a column that records can't hold.
     """
-    return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns)
+    return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns, time_ordered)
 
 
 def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) -> ArrowSource | ArrowSink:

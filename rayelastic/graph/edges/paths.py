@@ -27,6 +27,11 @@ def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ..
     return tuple(path for path, _ in found_files(paths, operator, directories=directories))
 
 
+def has_splits(paths: Iterable[str], time_ordered: bool) -> bool:
+    """Whether each of the files of a source has a watermark of its own: there are several, and any may begin first."""
+    return len(tuple(paths)) > 1 and not time_ordered
+
+
 def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple[str, str]]:
     """List files as `expanded` does, each with the folder that was given: of a glob, what stands before it; or ''."""
     found: list[tuple[str, str]] = []

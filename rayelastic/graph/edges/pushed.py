@@ -21,17 +21,24 @@ class IngestSource:
         schema: of the rows.
         reason: who pushes, in words.
         streams: whether rows come for ever, and whoever pushes forgets them once a checkpoint has them.
+        time_ordered: whether each partition goes on in event time where the one before ends.
     """
 
     schema: Schema
     reason: str
     streams: bool = False
+    time_ordered: bool = False
     lane: Lane = Lane.BUILT_IN
 
     @property
     def is_endless(self) -> bool:
         """Whether rows come for ever."""
         return self.streams
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether each partition has a watermark of its own; those of micro-batches go on from each other."""
+        return not self.streams
 
     @property
     def is_fed(self) -> bool:

@@ -16,7 +16,7 @@ from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.edges.formats.byte_streams import check_encoding
 from rayelastic.graph.edges.formats.casts import cast_table, decoded
 from rayelastic.graph.edges.formats.columns import Columns, chosen_columns, renamed
-from rayelastic.graph.edges.paths import Paths, expanded
+from rayelastic.graph.edges.paths import Paths, expanded, has_splits
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
@@ -45,7 +45,13 @@ class TextSource:
     paths: tuple[str, ...]
     schema: Schema
     encoding: str | None = None
+    time_ordered: bool = False
     lane: Lane = Lane.BUILT_IN
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether each file has a watermark of its own."""
+        return has_splits(self.paths, self.time_ordered)
 
     @property
     def reason(self) -> str:
@@ -64,14 +70,16 @@ class Text:
     paths: Paths
     schema: Schema
     encoding: str | None = None
+    time_ordered: bool = False
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up; SourceError if there is none."""
         check_encoding(self.encoding, operator)
-        return TextSource(expanded(self.paths, operator, directories=True), self.schema, self.encoding)
+        paths = expanded(self.paths, operator, directories=True)
+        return TextSource(paths, self.schema, self.encoding, self.time_ordered)
 
 
-def text(paths: Paths, *, encoding: str | None = None) -> Text:
+def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = False) -> Text:
     """Read the lines of text files: tuples of one field, `line: str`, without the line end.
 
     Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
@@ -83,11 +91,14 @@ def text(paths: Paths, *, encoding: str | None = None) -> Text:
         encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
             become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics). Files that begin
             with a byte order mark of UTF-16 or UTF-32 are decoded.
+        time_ordered: whether each file goes on in event time where the one before ends, in the order of their names,
+            as rotated logs do. They have one watermark then, and windows close as the files are read. By default each
+            file may begin at any time and has a watermark of its own: windows close while the last file is read.
 
     Raises:
         SourceError: when the source is declared, if nothing is there, or there is no such encoding.
     """
-    return Text(paths, Schema.of({"line": str}, name="Line"), encoding)
+    return Text(paths, Schema.of({"line": str}, name="Line"), encoding, time_ordered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def _by_split(
         if spec.kind is OperatorKind.UNION:
             return True
         if spec.kind is OperatorKind.SOURCE:
-            return bool(getattr(spec.body, "has_splits", len(getattr(spec.body, "paths", ())) > 1))
+            return bool(getattr(spec.body, "has_splits", False))
         if not _keeps_order(spec):
             return False
         taken, has_splits = told(spec.inputs[0].streams, spec.name)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rayelastic.errors import StateError
-from rayelastic.graph.edges.formats.bad_rows import BadRows
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
+from rayelastic.graph.edges.formats.row_files import BadRows
 from rayelastic.graph.edges.locations import file_system, local_path
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource

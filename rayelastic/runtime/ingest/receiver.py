@@ -36,6 +36,7 @@ from rayelastic.runtime.ingest.frames import (
     receive_frame,
     send_frame,
 )
+from rayelastic.runtime.ingest.partition_splits import PartitionSplits
 
 REPEATABLE = (
     "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
@@ -87,16 +88,26 @@ class IngestServer:
         schema: what each batch must have, exactly; a field that isn't nullable takes no null.
         feeder: where accepted batches go.
         max_frame: the most bytes of one frame.
+        splits: is told of partitions, if each has a watermark of its own.
 
     Rows of one partition keep their order; partitions interleave. `serve` is what a data port calls with a connection
     whose handshake asked for this source.
     """
 
-    def __init__(self, source: str, schema: pa.Schema, feeder: Feeder, *, max_frame: int = MAX_FRAME) -> None:
+    def __init__(
+        self,
+        source: str,
+        schema: pa.Schema,
+        feeder: Feeder,
+        *,
+        max_frame: int = MAX_FRAME,
+        splits: PartitionSplits | None = None,
+    ) -> None:
         self._source = source
         self._schema = schema
         self._feeder = feeder
         self._max_frame = max_frame
+        self._splits = splits
         self._lock = threading.Lock()  # guards what follows; never held while pushing
         self._accepted = Accepted(source)
         self._order = threading.Lock()  # held while pushing: what is noted has the feeder's order
@@ -124,6 +135,8 @@ class IngestServer:
             SourceError: a partition is missing or has another count; the source isn't ended.
         """
         self._accepted.end(Epoch(), rows)
+        if self._splits is not None:
+            self._splits.finish()
         self._feeder.finish()
 
     def end_epoch(self, epoch: Epoch, rows: Mapping[int, int], given: int) -> int:
@@ -224,7 +237,11 @@ class IngestServer:
             raise self._error(f"a schema that Arrow can't read: {error}") from error
         if not schema.equals(self._schema):
             raise self._error(f"it takes rows of ({_describe(self._schema)}), not of ({_describe(schema)})")
-        return self._accepted.partition(Epoch.of(schema), frame.partition), frame.partition
+        state = self._accepted.partition(Epoch.of(schema), frame.partition)
+        if self._splits is not None:
+            with state.lock, self._order:
+                self._splits.begin(frame.partition, has_ended=state.ended is not None)
+        return state, frame.partition
 
     def _accept(self, state: Partition, frame: Frame) -> None:
         with state.lock:
@@ -240,6 +257,8 @@ class IngestServer:
             known = state.rows - frame.first_row
             with self._order:
                 self._accepted.log(state, batch.num_rows - known)
+                if self._splits is not None:
+                    self._splits.continue_with(frame.partition)
                 if not self._feeder.push(batch.slice(known) if known else batch):
                     raise self._error("its job has ended")
             state.rows = end
@@ -283,6 +302,9 @@ class IngestServer:
                     way_out=REPEATABLE,
                 )
             state.ended = frame.first_row
+            if self._splits is not None:
+                with self._order:
+                    self._splits.end(frame.partition)
 
     def _error(self, problem: str, *, way_out: str = "") -> SourceError:
         return SourceError(problem, operator=self._source, way_out=way_out)

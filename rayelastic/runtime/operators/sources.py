@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.errors import SourceError
-from rayelastic.graph.edges.formats.bad_rows import BadRows
 from rayelastic.graph.edges.formats.byte_streams import content_of
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
+from rayelastic.graph.edges.formats.row_files import BadRows
 from rayelastic.graph.edges.locations import FileIdentity, identities, is_uri
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
@@ -34,6 +34,7 @@ from rayelastic.graph.edges.sources import (
     TextSource,
 )
 from rayelastic.runtime.files.inputs import Input, Place
+from rayelastic.runtime.ingest.partition_splits import PartitionSplits
 from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.polling.poller import Poller
@@ -171,7 +172,7 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
         case PolledSource():
             return _polled_source(spec, body)
         case IngestSource():
-            return _pushed_source(spec)
+            return _pushed_source(spec, body)
     raise SourceError(
         f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
     )
@@ -228,11 +229,12 @@ def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
     )
 
 
-def _pushed_source(spec: OperatorSpec) -> SourceOperator:
+def _pushed_source(spec: OperatorSpec, body: IngestSource) -> SourceOperator:
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
-    ingest = IngestServer(spec.name, spec.output_schema.to_arrow(), feeder)
+    splits = PartitionSplits(feeder, time_ordered=body.time_ordered) if body.has_splits else None
+    ingest = IngestServer(spec.name, spec.output_schema.to_arrow(), feeder, splits=splits)
 
     def seek(_: int, saved: Input | None) -> int:
         if saved is not None and saved.position is not None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.edges.formats.bad_rows import BadRows
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
+from rayelastic.graph.edges.formats.row_files import BadRows
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.runtime.readers.bad_rows import BadRow, Files, LeftOut, PutAside, rejected
 from rayelastic.runtime.readers.csv_batches import csv_batches

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SchemaError, SourceError
-from rayelastic.graph.edges.formats.bad_rows import BadRows, side_sources
 from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, check_encoding
-from rayelastic.graph.edges.formats.columns import check_types, chosen_columns, inferred_schema
+from rayelastic.graph.edges.formats.columns import check_types, chosen_columns
 from rayelastic.graph.edges.formats.csv_text import CsvText
+from rayelastic.graph.edges.formats.row_files import RowFiles, RowOptions
 from rayelastic.graph.edges.locations import shown_location
-from rayelastic.graph.edges.paths import expanded
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,39 +96,10 @@ class CsvForm:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvSource:
-    """Rows of CSV files, through pyarrow's reader.
+class CsvSource(RowFiles):
+    """Rows of CSV files; `form` says how they are written."""
 
-    Args:
-        paths: of the files.
-        schema: of the tuples.
-        columns: of the file, one for each field.
-        inferred: fields whose type was inferred.
-        is_whole: whether a file may have no other columns: nobody has chosen some of them.
-        form: how the files are written.
-        on_bad_row: what happens to a row that isn't of the schema.
-        name: of the operator.
-    """
-
-    paths: tuple[str, ...]
-    schema: Schema
-    columns: tuple[str, ...]
-    inferred: frozenset[str] = frozenset()
-    is_whole: bool = False
     form: CsvForm = CsvForm()
-    on_bad_row: OnError = OnError.FAIL
-    name: str = ""
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "pyarrow reader, native conversion"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
-
-    @property
-    def side_sources(self) -> dict[str, BadRows]:
-        """What else is read of the same files, by port."""
-        return side_sources(self)
 
 
 def check_form(form: CsvForm, operator: str) -> None:
@@ -162,35 +130,23 @@ def check_form(form: CsvForm, operator: str) -> None:
         raise SourceError(f"header={shown(form.header)}", operator=operator, way_out="Give False, or names of columns")
 
 
-def csv_source(
-    paths: tuple[str, ...],
-    declared: Schema | None,
-    columns: object,
-    types: Mapping[str, object],
-    form: CsvForm,
-    on_bad_row: OnError,
-    operator: str,
-) -> CsvSource:
+def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, operator: str) -> CsvSource:
     """Find the schema: what was declared, or what the first rows look like.
 
     Raises:
         SourceError: not readable as CSV, or a value that no inferred type holds.
         SchemaError: columns or types that aren't there, or names that a tuple can't have.
     """
-    if form.header == () and declared is not None and columns is None:
+    declared = options.schema
+    if form.header == () and declared is not None and options.columns is None:
         form = replace(form, header=declared.names)
     sample = _Sample(paths[0], form, operator)
     form = form if form.header is None else replace(form, header=tuple(sample.names))
-    named = chosen_columns(columns, declared, sample.names, paths[0], operator)
-    check_types(types, named.values(), declared, operator)
-    if declared is not None:
-        _check_held(declared)
-        return CsvSource(paths, declared, tuple(named), frozenset(), False, form, on_bad_row, operator)
-    kinds = {f: types[f] if f in types else sample.type_of(column, f) for column, f in named.items()}
-    inferred = frozenset(field for field in kinds if field not in types)
-    schema = inferred_schema(kinds, inferred)
-    _check_held(schema)
-    return CsvSource(paths, schema, tuple(named), inferred, columns is None, form, on_bad_row, operator)
+    named = chosen_columns(options.columns, declared, sample.names, paths[0], operator)
+    check_types(options.types, named.values(), declared, operator)
+    source = CsvSource(**options.source(paths, named, sample.type_of, operator), form=form)
+    _check_held(source.schema)
+    return source
 
 
 def _check_held(declared: Schema) -> None:
@@ -209,6 +165,7 @@ class _Sample:
     def __init__(self, path: str, form: CsvForm, operator: str) -> None:
         self._path = shown_location(path)
         self._operator = operator
+        self._nulls = {null for null in form.nulls if null}  # quoted, each is a text
         self._inferred = self._first(path, form, {})[0]
         self.names: list[str] = self._inferred.names
         import pyarrow as pa
@@ -267,7 +224,7 @@ class _Sample:
             row, bad = next((at, one) for at, one in enumerate(texts) if not _is_utf8(one))
             problem = f"{self._path!r}: column {column!r} isn't UTF-8: {shown(bad)} is value {row + 1} of it"
             raise self._refused(problem, ENCODING_WAY_OUT)
-        if pa.types.is_null(kind):
+        if pa.types.is_null(kind) or any(text.decode() in self._nulls for text in texts):
             return pa.string()
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             return kind

@@ -9,17 +9,15 @@ from itertools import chain
 from typing import Any
 
 from rayelastic.errors import SchemaError, SourceError
-from rayelastic.graph.edges.formats.bad_rows import BadRows, side_sources
-from rayelastic.graph.edges.formats.columns import check_types, chosen_columns, inferred_schema
+from rayelastic.graph.edges.formats.columns import check_types, chosen_columns
 from rayelastic.graph.edges.formats.json_text import BadLineError, Blocks, object_of
 from rayelastic.graph.edges.formats.json_types import Shape, shapes_of
+from rayelastic.graph.edges.formats.row_files import RowFiles, RowOptions
 from rayelastic.graph.edges.locations import shown_location
-from rayelastic.graph.edges.paths import expanded
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane
 
 __all__ = ["JsonSource", "json_source"]
 
@@ -33,78 +31,40 @@ _UNREADABLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class JsonSource:
-    """Objects of JSON files, one a line.
+class JsonSource(RowFiles):
+    """Objects of JSON files, one a line; `encoding` is that of the files, None: UTF-8."""
 
-    Args:
-        paths: of the files.
-        schema: of the tuples.
-        columns: the name in the file of each field.
-        inferred: fields whose type was inferred.
-        is_whole: whether an object may have no other fields: nobody has chosen some of them.
-        encoding: of the files; None: UTF-8.
-        on_bad_row: what happens to a row that isn't of the schema.
-        name: of the operator.
-    """
-
-    paths: tuple[str, ...]
-    schema: Schema
-    columns: tuple[str, ...]
-    inferred: frozenset[str] = frozenset()
-    is_whole: bool = False
     encoding: str | None = None
-    on_bad_row: OnError = OnError.FAIL
-    name: str = ""
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "pyarrow reader, native conversion"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
-
-    @property
-    def side_sources(self) -> dict[str, BadRows]:
-        """What else is read of the same files, by port."""
-        return side_sources(self)
 
 
-def json_source(
-    paths: tuple[str, ...],
-    declared: Schema | None,
-    columns: object,
-    types: Mapping[str, object],
-    encoding: str | None,
-    on_bad_row: OnError,
-    operator: str,
-) -> JsonSource:
+def json_source(paths: tuple[str, ...], options: RowOptions, encoding: str | None, operator: str) -> JsonSource:
     """Find the schema: what was declared, or what the first rows look like.
 
     Raises:
         SourceError: the first rows can't be read as JSON.
         SchemaError: columns or types that aren't there, types that JSON doesn't have, or values of several types.
     """
-    if declared is not None:
-        _check(declared)
-        has: Iterable[str] = (
-            declared.names if columns is None else columns if isinstance(columns, Mapping) else declared.names
-        )
-        files = {field: column for column, field in chosen_columns(columns, declared, has, paths[0], operator).items()}
-        named = tuple(files[field] for field in declared.names)
-        check_types(types, declared.names, declared, operator)
-        return JsonSource(paths, declared, named, frozenset(), False, encoding, on_bad_row, operator)
-    shapes = _sample(paths[0], encoding, on_bad_row, operator)
-    late = [] if columns is not None else [name for name in types if name not in shapes]
+    declared, columns, types = options.schema, options.columns, options.types
     renaming: Mapping[str, str] = columns if isinstance(columns, Mapping) else {}
-    late += [name for name, field in renaming.items() if field in types and name not in shapes]
-    names = chosen_columns(columns, None, [*shapes, *late], paths[0], operator)
-    check_types(types, names.values(), None, operator)
-    if not names:
+    shapes: dict[str, Shape] = {}
+    if declared is not None:
+        has: Iterable[str] = renaming or declared.names
+    else:
+        shapes = _sample(paths[0], encoding, options.policy, operator)
+        late = [] if columns is not None else [name for name in types if name not in shapes]
+        late += [name for name, field in renaming.items() if field in types and name not in shapes]
+        has = [*shapes, *late]
+    named = chosen_columns(columns, declared, has, paths[0], operator)
+    check_types(types, named.values(), declared, operator)
+    if not named:
         raise SourceError(f"{shown_location(paths[0])!r} has no fields", operator=operator, way_out="Declare schema=")
-    kinds = {f: types[f] if f in types else _type_of(shapes[c], c, f, paths[0], operator) for c, f in names.items()}
-    schema = inferred_schema(kinds, (field for field in kinds if field not in types))
-    _check(schema)
-    inferred = frozenset(field for field in kinds if field not in types)
-    return JsonSource(paths, schema, tuple(names), inferred, columns is None, encoding, on_bad_row, operator)
+
+    def type_of(column: str, field: str) -> Any:
+        return _type_of(shapes[column], column, field, paths[0], operator)
+
+    source = JsonSource(**options.source(paths, named, type_of, operator), encoding=encoding)
+    _check(source.schema)
+    return source
 
 
 def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str) -> dict[str, Shape]:

@@ -15,7 +15,7 @@ from rayelastic.errors import SchemaError
 from rayelastic.graph.edges.formats.casts import decoded
 from rayelastic.graph.edges.formats.columns import check_columns, chosen_columns, renamed
 from rayelastic.graph.edges.locations import is_uri, readable, reading, shown_location
-from rayelastic.graph.edges.paths import expanded
+from rayelastic.graph.edges.paths import expanded, has_splits
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 
@@ -39,6 +39,7 @@ class ParquetSource:
     schema: Schema
     columns: tuple[str, ...]  # of the files, one for each field
     constants: tuple[Constants, ...] = ()  # of each path, if any has some
+    time_ordered: bool = False
     lane: Lane = Lane.BUILT_IN
     reason: str = "pyarrow reader, native conversion"
 
@@ -46,13 +47,18 @@ class ParquetSource:
         """Raise SourceError if a file is gone."""
         expanded(self.paths, operator, directories=False)
 
+    @property
+    def has_splits(self) -> bool:
+        """Whether each file has a watermark of its own."""
+        return has_splits(self.paths, self.time_ordered)
+
     def constants_of(self, number: int) -> dict[str, str | None]:
         """The columns of a file that its folders name."""
         return dict(self.constants[number]) if self.constants else {}
 
 
 def parquet_source(
-    found: Sequence[tuple[str, str]], declared: Schema | None, columns: object, operator: str
+    found: Sequence[tuple[str, str]], declared: Schema | None, columns: object, time_ordered: bool, operator: str
 ) -> ParquetSource:
     """Look into all files, and find the schema where none was declared.
 
@@ -60,6 +66,7 @@ def parquet_source(
         found: (location, folder that was given) of each file.
         declared: the user's schema.
         columns: those that the user chose; see chosen_columns.
+        time_ordered: whether each file goes on in event time where the one before ends.
         operator: for messages.
 
     Raises:
@@ -82,7 +89,7 @@ def parquet_source(
         for path, other in zip(paths[1:], schemas[1:], strict=True):
             first = _same(first, other, chosen if columns is not None else None, paths[0], path, operator)
         schema = _held(renamed(decoded(first), chosen))
-    return ParquetSource(paths, schema, tuple(chosen), constants if named else ())
+    return ParquetSource(paths, schema, tuple(chosen), constants if named else (), time_ordered)
 
 
 def _columns(path: str, operator: str) -> pa.Schema:
