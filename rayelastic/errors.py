@@ -158,7 +158,10 @@ class DamagedError(StateError):
 
 
 class UnreadableError(StateError):
-    """The place of a snapshot or checkpoint doesn't answer, or a file there can't be read; what it has may be whole."""
+    """The place of a snapshot or checkpoint doesn't answer or has no room, or a file there can't be read.
+
+    What is there may be whole.
+    """
 
 
 class SetupError(RayelasticError):

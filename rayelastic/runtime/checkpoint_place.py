@@ -13,15 +13,18 @@ import secrets
 import stat
 from pathlib import Path
 
-from rayelastic.errors import StateError
+from rayelastic.errors import SinkError, SinkTakenError, StateError, UnreadableError
 from rayelastic.graph.edges.locations import local_path
+from rayelastic.runtime.files.output_folder import OutputFolder
+from rayelastic.runtime.files.outputs import SinkContext
+from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.snapshot import CHECKPOINT_NAME, FILE_MODE, SHORTEST_KEY, Snapshot, SnapshotFolder
 
 __all__ = ["Claim", "had_complete", "keep_key", "kept_key", "known_key", "note_complete"]
 
 KEY = "key"  # of a local folder alone
 COMPLETE = "complete"  # is there once a checkpoint was
-WRITER = "writer"  # of a local folder alone: locked by the job that writes there
+WRITER = "writer"  # of a local folder: locked by the job that writes there
 KEY_BYTES = 32
 
 
@@ -107,46 +110,79 @@ def had_complete(location: str) -> bool:
 
 
 class Claim:
-    """The right to write checkpoints to a local folder, which one job has at a time; given back when its process ends.
+    """The right to write checkpoints to a location, which one job has at a time.
+
+    In a local folder it is a lock, which ends with its process. A store has no locks, nor have some file systems: there
+    it is an owner record, as beside outputs (output_owner.py).
 
     Args:
         location: of the checkpoints.
         job: that asks.
         run: its id; a coordinator that takes the place of one that hangs has the same.
+        resumes: whether a coordinator of this run had it: it is taken with the next checkpoint, as the store may be away.
 
     Raises:
         StateError: another job has it.
+        UnreadableError: the store doesn't answer.
     """
 
-    def __init__(self, location: str, job: str, run: str) -> None:
+    def __init__(self, location: str, job: str, run: str, *, resumes: bool = False) -> None:
+        self._location = location
+        self._context = SinkContext(job=job, run=run)
         self._file: int | None = None
-        if (path := local_path(location)) is None:
+        self._owner: OutputOwner | None = None
+        self._has_lock = self._locks()
+        if not resumes:
+            self.check()
+
+    def check(self) -> None:
+        """Raise StateError if another job has it, or has taken it over; UnreadableError if that can't be known."""
+        if self._has_lock:
             return
-        SnapshotFolder(Snapshot(location)).make()
         try:
-            file = os.open(Path(path) / WRITER, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
-        except OSError:  # a file system that knows no such files: two jobs there find out by their numbers
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            its_run, _, other = os.pread(file, 1000, 0).decode(errors="replace").partition("\n")
-            os.close(file)
-            if its_run == run:
-                return
-            raise StateError(
-                f"{other.strip() or 'another job'} writes its checkpoints to {path}",
-                way_out="Give each job a location of its own, or wait until that one has ended",
-            ) from None
-        except OSError:  # it knows no locks
-            os.close(file)
-            return
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{run}\njob '{job}' (process {os.getpid()} on {os.uname().nodename})\n".encode(), 0)
-        self._file = file
+            if self._owner is None:
+                self._owner = OutputOwner(OutputFolder(self._location), self._context, self._context.run)
+            self._owner.check()
+        except SinkTakenError as error:
+            raise StateError(f"the location of checkpoints {error.problem}", way_out=_OF_ITS_OWN) from None
+        except SinkError as error:
+            raise UnreadableError(f"the location of checkpoints {error.problem}", way_out=error.way_out) from None
 
     def release(self) -> None:
         """Give it back; safe to repeat."""
         if self._file is not None:
             file, self._file = self._file, None
             os.close(file)
+        if self._owner is not None:
+            self._owner.release(changed=True)
+
+    def _locks(self) -> bool:
+        """Lock a local folder; return whether that is possible there."""
+        if (path := local_path(self._location)) is None:
+            return False
+        SnapshotFolder(Snapshot(self._location)).make()
+        file: int | None = None
+        try:
+            file = os.open(Path(path) / WRITER, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            assert file is not None
+            its_run, _, other = os.pread(file, 1000, 0).decode(errors="replace").partition("\n")
+            os.close(file)
+            if its_run == self._context.run:
+                return True
+            raise StateError(
+                f"{other.strip() or 'another job'} writes its checkpoints to {path}", way_out=_OF_ITS_OWN
+            ) from None
+        except OSError:
+            if file is not None:
+                os.close(file)
+            return False
+        by = f"job '{self._context.job}' (process {os.getpid()} on {os.uname().nodename})"
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{self._context.run}\n{by}\n".encode(), 0)
+        self._file = file
+        return True
+
+
+_OF_ITS_OWN = "Give each job a location of its own, or wait until that one has ended"

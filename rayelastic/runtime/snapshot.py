@@ -30,6 +30,7 @@ from rayelastic.graph.edges.locations import (
     file_system,
     is_uri,
     local_path,
+    may_return,
     shown_location,
 )
 from rayelastic.graph.records.shown import shown
@@ -207,7 +208,7 @@ class SnapshotFolder:
             else:
                 self._files.create_dir(self._folder, recursive=True)
         except OSError as error:
-            raise self._error(f"can't be written: {error}", "Give a folder that may be written") from None
+            raise self._unwritable(error, "Give a folder that may be written") from None
 
     def write(self, name: str, data: bytes) -> str:
         """Writes a file and gives its SHA-256 in hex."""
@@ -219,7 +220,7 @@ class SnapshotFolder:
                 with self._files.open_output_stream(path) as stream:
                     stream.write(data)
         except OSError as error:
-            raise self._error(f"can't be written: {error}", "Give a folder that may be written, and has room") from None
+            raise self._unwritable(error, "Give a folder that may be written, and has room") from None
         return hashlib.sha256(data).hexdigest()
 
     def write_state(self, name: str, data: bytes) -> tuple[str, int]:
@@ -377,6 +378,10 @@ class SnapshotFolder:
 
     def _unreadable(self, problem: str, way_out: str) -> StateError:
         return UnreadableError(f"snapshot {self._shown} {problem}", way_out=way_out)
+
+    def _unwritable(self, error: OSError, way_out: str) -> StateError:
+        kind = UnreadableError if may_return(error, self.location) else StateError
+        return kind(f"snapshot {self._shown} can't be written: {error}", way_out=way_out)
 
     def _damaged(self, name: str) -> StateError:
         problem = f"snapshot {self._shown} is damaged: {name} isn't what was written"

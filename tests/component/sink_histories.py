@@ -32,7 +32,7 @@ from tests.postgres import postgres_server
 
 PATIENCE = 60.0
 ROWS = 50  # of a stream
-CUTS = (10, 20, 30, 40)  # where its source waits
+CUTS = (10, 20, 30, 40)  # where its source waits, and behind the last row: nothing is shown while others are tried
 STREAM = 1000  # numbers of a stream begin at a multiple of it
 STEPS = 9  # of a history
 
@@ -165,7 +165,7 @@ class History:
     def _run(self, stream: int, place: Place | None) -> Run | RayelasticError:
         """Starts a job, which comes to its first cut; returns the error of one that is rejected."""
         position = 0 if place is None else place.position
-        gates = [(cut, testing.Gate()) for cut in CUTS if cut > position]
+        gates = [(cut, testing.Gate()) for cut in (*(cut for cut in CUTS if cut > position), ROWS)]
         steps: list[Any] = [(stream * STREAM + n,) for n in range(ROWS)]
         for cut, gate in reversed(gates):
             steps.insert(cut, gate)
@@ -189,10 +189,9 @@ class History:
         return run
 
     def _reach(self, run: Run) -> None:
-        """Waits until a job stands at its next cut, if there is one."""
-        if run.gates:
-            run.position, gate = run.gates[0]
-            assert gate.wait_reached(PATIENCE)
+        """Waits until a job stands at its next cut."""
+        run.position, gate = run.gates[0]
+        assert gate.wait_reached(PATIENCE)
 
     def _go_on(self, run: Run) -> None:
         if len(run.gates) > 1:
@@ -202,15 +201,14 @@ class History:
             self._reach(run)
 
     def _savepoint(self, run: Run) -> None:
-        if run.gates:
-            path = self.folder / f"save-{len(self.places)}"
-            self.told.append(f"savepoint {path.name} at {run.position}")
-            run.job.snapshot(path)
-            self.places.append(Place(path, run.stream, run.position))
+        path = self.folder / f"save-{len(self.places)}"
+        self.told.append(f"savepoint {path.name} at {run.position}")
+        run.job.snapshot(path)
+        self.places.append(Place(path, run.stream, run.position))
 
     def _checkpoint(self, run: Run) -> None:
         safety = run.job._control._coordinator._safety
-        if safety is not None and run.gates:
+        if safety is not None:
             self.told.append(f"checkpoint at {run.position}")
             taken = run.job.status.checkpoints.taken
             safety._loop.take()
@@ -221,7 +219,7 @@ class History:
 
     def _lose(self, run: Run) -> None:
         safety = run.job._control._coordinator._safety
-        if safety is None or not run.gates:
+        if safety is None:
             return
         self.told.append("lose an element")
         restarts = run.job.status.checkpoints.restarts
@@ -274,16 +272,15 @@ class History:
             record.write_text(json.dumps(held))
 
     def _stop(self, run: Run) -> None:
-        if run.gates:
-            path = self.folder / f"stop-{len(self.places)}"
-            self.told.append(f"stop into {path.name} at {run.position}")
-            self.runs.remove(run)
-            try:
-                run.job.stop(path)
-            finally:
-                run.open_all()
-                run.job.close()
-            self.places.append(Place(path, run.stream, run.position))
+        path = self.folder / f"stop-{len(self.places)}"
+        self.told.append(f"stop into {path.name} at {run.position}")
+        self.runs.remove(run)
+        try:
+            run.job.stop(path)
+        finally:
+            run.open_all()
+            run.job.close()
+        self.places.append(Place(path, run.stream, run.position))
 
     # -- the oracle -----------------------------------------------------------------------------------------------
 

@@ -12,11 +12,14 @@ SCHEME = "kept://store"
 
 
 class Store(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no stubs
-    """A file system over a folder. While it is away its methods raise what stores do: an OSError without a number."""
+    """A file system over a folder. While it is away its methods raise what stores do: an OSError without a number.
+
+    While it is full nothing can be written.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.away = False
+        self.away = self.full = False
         self.bytes_left: int | None = None  # that can be read before it goes away; None: it stays
         self._files = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,8 +45,13 @@ class Store(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no stubs
     def get_file_info_selector(self, selector: fs.FileSelector) -> Any:
         return self._now().get_file_info(selector)
 
+    def _for_writing(self) -> fs.FileSystem:
+        if self.full:
+            raise OSError("the store has no room")
+        return self._now()
+
     def create_dir(self, path: str, recursive: bool) -> None:
-        self._now().create_dir(path, recursive=recursive)
+        self._for_writing().create_dir(path, recursive=recursive)
 
     def delete_dir(self, path: str) -> None:
         self._now().delete_dir(path)
@@ -70,7 +78,7 @@ class Store(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no stubs
         return self._opened(self._now().open_input_file(path))
 
     def open_output_stream(self, path: str, metadata: Any) -> Any:
-        return self._opened(self._now().open_output_stream(path))
+        return self._opened(self._for_writing().open_output_stream(path))
 
     def open_append_stream(self, path: str, metadata: Any) -> Any:
         raise NotImplementedError

@@ -335,3 +335,28 @@ def test_a_store_of_a_source_that_is_away_costs_no_row(form: str, store: Store, 
     finally:
         store.away, store.bytes_left = False, None
         job.close()
+
+
+@pytest.mark.parametrize(("fault", "had"), [("away", False), ("full", True)])
+def test_a_store_of_checkpoints_that_fails_at_the_very_end_costs_no_row(
+    fault: str, had: bool, store: Store, tmp_path: Path
+) -> None:
+    """Without the last checkpoint nobody sees the last rows, so the job waits until it can be taken."""
+    gate, out = testing.Gate(), tmp_path / "out"
+    checkpoint = rel.Checkpoint(store.uri("saved"), every=0.2 if had else 600.0, restarts=1)
+    source = testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)
+    job = rel.start(topology(source, rel.csv(str(out))), rel.JobConfig(checkpoint=checkpoint))
+    try:
+        assert gate.wait_reached(PATIENCE)
+        if had:
+            checkpointed(job)
+        setattr(store, fault, True)
+        gate.open()
+        assert "the store" in waits(job, 2).reason
+        assert sum(csv.read_csv(part).num_rows for part in out.glob("part-*")) == (300 if had else 0)
+        setattr(store, fault, False)
+        job.wait(PATIENCE)
+    finally:
+        gate.open()
+        job.close()
+    assert sorted(rel.run(topology(rel.csv(str(out / "part-*"), schema=Row), rel.list()))["out"]) == ROWS

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import re
 import shutil
 import stat
 import subprocess
@@ -14,7 +17,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import ConfigError, DamagedError, StateError
+from rayelastic.errors import ConfigError, DamagedError, JobFailedError, StateError
+from rayelastic.runtime.files.owners.output_owner import OutputOwner
+from rayelastic.runtime.files.owners.processes import ProcessId
 from tests.component.store_that_goes import serve
 
 pytestmark = pytest.mark.edges
@@ -22,6 +27,7 @@ pytestmark = pytest.mark.edges
 PATIENCE = 60.0
 ROWS = [(n % 7, n) for n in range(3000)]
 SCHEMA = {"key": int, "n": int}
+SIGNS = b"0123456789abcdef"
 
 
 def totals(source: Any, out: Path) -> rel.Topology:
@@ -198,20 +204,81 @@ def test_a_store_keeps_no_key_and_python_values_need_one(monkeypatch: pytest.Mon
     topology = totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "out")
     with pytest.raises(StateError, match="'totals'.* it keeps Python values"):
         rel.run(topology, rel.JobConfig(checkpoint=rel.Checkpoint(store.uri("saved"))))
-    signed = rel.Checkpoint(store.uri("saved"), key=b"0123456789abcdef")
+    signed = rel.Checkpoint(store.uri("saved"), key=SIGNS)
     rel.run(topology, rel.JobConfig(checkpoint=signed), restore="latest")
     assert written(tmp_path / "out") == expected()
     assert not list((tmp_path / "store").rglob("key"))
 
 
-def test_two_jobs_do_not_share_a_location(tmp_path: Path) -> None:
-    gate, config = testing.Gate(), rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved"))
-    job = rel.start(totals(testing.script([*ROWS[:10], gate], SCHEMA), tmp_path / "out"), config)
+@pytest.fixture(params=["a local folder", "a folder without locks", "a store"])
+def location(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    if request.param == "a store":
+        return serve(monkeypatch, tmp_path / "store").uri("saved")
+    if request.param == "a folder without locks":
+
+        def lock(*_: object) -> None:
+            raise OSError(errno.ENOLCK, "No locks available")
+
+        monkeypatch.setattr(fcntl, "flock", lock)
+    return str(tmp_path / "saved")
+
+
+def at_gate(location: str, out: Path, **options: Any) -> tuple[rel.Job, testing.Gate]:
+    """Start a job that waits behind its first rows."""
+    gate = testing.Gate()
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(location, key=SIGNS, **options))
+    job = rel.start(totals(testing.script([*ROWS[:10], gate, *ROWS[10:]], SCHEMA), out), config)
+    assert gate.wait_reached(PATIENCE)
+    return job, gate
+
+
+def test_two_jobs_do_not_share_a_location(location: str, tmp_path: Path) -> None:
+    job, gate = at_gate(location, tmp_path / "out", every=0.2)
+    second = totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "more")
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(location, key=SIGNS))
     try:
-        with pytest.raises(StateError, match=r"job 'totals' \(process \d+ on .*\) writes its checkpoints to .*saved"):
-            rel.run(totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "more"), config)
+        with pytest.raises(StateError, match=r"job 'totals' \(.*Give each job a location of its own"):
+            rel.run(second, config)
+        assert not (tmp_path / "more").exists(), "who is rejected has touched something"
+        while not job.status.checkpoints.taken:
+            job.pause(0.01)
     finally:
         gate.open()
         job.wait(PATIENCE)
-    rel.run(totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "more"), config)
+    rel.run(second, config)
+    assert written(tmp_path / "out") == written(tmp_path / "more") == expected()
+
+
+def test_the_store_of_a_job_that_was_killed_is_free_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its record stays, and its process is gone."""
+    store = serve(monkeypatch, tmp_path / "store")
+    job, gate = at_gate(store.uri("saved"), tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(OutputOwner, "release", lambda owner, **_: owner._released.set())
+        job.cancel(drain=False)
+        gate.open()
+        job.close()
+    for record in tmp_path.rglob(".rayelastic/owner-*.json"):
+        record.write_text(re.sub(r'"started": "[^"]*"', '"started": "long ago"', record.read_text()))
+    job, gate = at_gate(store.uri("saved"), tmp_path / "out")
+    gate.open()
+    job.wait(PATIENCE)
+    assert written(tmp_path / "out") == expected()
+
+
+def test_a_job_whose_location_was_taken_over_fails_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As where it was cut off from a store for longer than its lease."""
+    location = serve(monkeypatch, tmp_path / "store").uri("saved")
+    job, gate = at_gate(location, tmp_path / "out", every=0.2)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(ProcessId, "is_alive", False)
+            other, second = at_gate(location, tmp_path / "more", every=0.2)
+        with pytest.raises(JobFailedError, match=r"job 'totals' \(run \w+\) has taken it over.*a location of its own"):
+            job.wait(PATIENCE)
+        second.open()
+        other.wait(PATIENCE)
+    finally:
+        gate.open()
+        job.close()
     assert written(tmp_path / "more") == expected()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, SinkError
+from rayelastic.errors import PELostError, SinkError, is_outage
 from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, ListSink, commits
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.element.failures import completion_failure, sink_failure
@@ -110,7 +110,7 @@ class Completion:
             return None
         if isinstance(error, SinkError):
             return sink_failure(error)
-        return self._lost_with(f"the last checkpoint couldn't be taken: {error}")
+        return replace(self._lost_with(f"the last checkpoint couldn't be taken: {error}"), outage=is_outage(error))
 
     def _completed(self) -> Failure | None:
         handles = [handle for pe, handle in self._cluster.handles.items() if not self._plan.is_dispensable(pe)]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, StateError
+from rayelastic.errors import ChangeError, PELostError, StateError, UnreadableError
 from rayelastic.graph.edges.locations import below
 from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.checkpoint import Checkpoint
@@ -22,6 +22,7 @@ from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
 from rayelastic.runtime.rescale.carrying import carry
 from rayelastic.runtime.rescale.possible import with_homes
 from rayelastic.runtime.snapshot import Snapshot
+from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.rescaling import Rescaling
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
-    from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.specs import JobSpec
     from rayelastic.runtime.values.status import CheckpointCounters
 
@@ -86,7 +86,10 @@ class Safety:
         self._recovery = recovery
         self._epochs = epochs
         self._noted = False  # that one was complete
-        self._claim = Claim(str(settings.location), job.name, job.job_id) if settings.location is not None else None
+        self._claim = None
+        if settings.location is not None:
+            resumes = bool(journal.checkpoints)
+            self._claim = Claim(str(settings.location), job.name, job.job_id, resumes=resumes)
         again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
         life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(
@@ -171,6 +174,7 @@ class Safety:
         location = self._settings.location
         root = str(location) if location is not None else str(local_folder(self._job.job_id))
         with self._rescaling.standing_still():
+            self._check_claim()
             number = self._epochs.next()
             at = Snapshot(below(root, f"{number:08}"), key=checkpoint_key(self._job, self._settings))
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
@@ -179,6 +183,17 @@ class Safety:
         home = next((plan.nodes[pe] for pe in plan.pes if pe in plan.nodes), "")
         self._host.make_ready(SPARES, home)  # a job that is over before its first checkpoint needs none
         return taken
+
+    def _check_claim(self) -> None:
+        """Fail the job if another one has taken over the location of its checkpoints: none of either could count."""
+        try:
+            if self._claim is not None:
+                self._claim.check()
+        except UnreadableError:
+            raise
+        except StateError as error:
+            self._life.fail(Failure(str(error)))
+            raise
 
     def _note_complete(self, root: str) -> None:
         if not self._noted:

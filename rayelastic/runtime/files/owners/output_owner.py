@@ -44,7 +44,7 @@ class OwnerRecord:
     Args:
         number: of the claim.
         job: the name of the job.
-        sink: the name of the sink.
+        sink: the name of the sink; empty: the job keeps its checkpoints there.
         run: id of the run of the job.
         lineage: id of the first run of those that went on from each other.
         process: that writes; None: it has ended.
@@ -254,4 +254,5 @@ class OutputOwner:
 
 
 def _shown(record: OwnerRecord) -> str:
-    return f"job {record.job!r} (sink {record.sink!r}, run {record.run[:8]})" if record.run else "another job"
+    sink = f"sink {record.sink!r}, " if record.sink else ""
+    return f"job {record.job!r} ({sink}run {record.run[:8]})" if record.run else "another job"
