@@ -5,16 +5,17 @@ A topology file has `build(**parameters) -> Topology` and may have `report(resul
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import click
 
 from rayelastic.errors import DeclarationError
 from rayelastic.topology import Topology
@@ -38,34 +39,35 @@ class TopologyFile:
         self._build: Callable[..., Topology] = build
         self._report: Callable[..., str] | None = getattr(self.module, "report", None)
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Adds one option for each parameter of `build` and `report`."""
-        group = parser.add_argument_group(f"parameters of {self.module.__name__}")
-        for name, parameter in self._parameters().items():
-            option = f"--{name.replace('_', '-')}"
-            kind = _option_type(parameter)
-            documented = _documentation(name, self._build, self._report)
-            if kind is bool:
-                group.add_argument(
-                    option, dest=name, action=argparse.BooleanOptionalAction, default=parameter.default, help=documented
-                )
-            else:
-                required = parameter.default is inspect.Parameter.empty
-                group.add_argument(
-                    option,
-                    dest=name,
-                    type=kind,
-                    required=required,
-                    default=None if required else parameter.default,
-                    help=documented,
-                )
+    def options(self, defaults: Mapping[str, object]) -> list[click.Option]:
+        """Make an option of each parameter of `build` and `report`.
 
-    def build(self, options: argparse.Namespace) -> Topology:
-        """Declares the topology with the parameters given."""
+        Args:
+            defaults: of some parameters, in place of their own.
+        """
+        return [self._option(name, one, defaults) for name, one in self._parameters().items()]
+
+    def _option(self, name: str, parameter: inspect.Parameter, defaults: Mapping[str, object]) -> click.Option:
+        option = f"--{name.replace('_', '-')}"
+        kind = _option_type(parameter)
+        default = defaults.get(name, parameter.default)
+        required = default is inspect.Parameter.empty
+        names = [f"{option}/--no-{option[2:]}" if kind is bool else option, name]
+        return click.Option(
+            names,
+            type=None if kind is bool else kind,
+            required=required,
+            default=None if required else default,
+            show_default=not required and default is not None,
+            help=_documentation(name, self._build, self._report),
+        )
+
+    def build(self, options: Mapping[str, Any]) -> Topology:
+        """Declare the topology with the options' values."""
         return self._build(**self._chosen(self._build, options))
 
-    def report(self, result: Any, options: argparse.Namespace) -> str | None:
-        """What the module has to say of a result; `None` if it says nothing."""
+    def report(self, result: Any, options: Mapping[str, Any]) -> str | None:
+        """What the module reports of a result; None if it has no `report`."""
         return None if self._report is None else self._report(result, **self._chosen(self._report, options))
 
     def _parameters(self) -> dict[str, inspect.Parameter]:
@@ -79,10 +81,8 @@ class TopologyFile:
         return found
 
     @staticmethod
-    def _chosen(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
-        return {
-            name: getattr(options, name) for name in inspect.signature(function).parameters if hasattr(options, name)
-        }
+    def _chosen(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: options[name] for name in inspect.signature(function).parameters if name in options}
 
 
 def _load(where: str) -> types.ModuleType:
@@ -132,5 +132,5 @@ def _documentation(name: str, *functions: Callable[..., Any] | None) -> str | No
     for function in functions:
         for line in (inspect.getdoc(function) or "").splitlines() if function is not None else ():
             if line.strip().startswith(f"{name}: "):
-                return line.split(": ", 1)[1].replace("%", "%%")
+                return line.split(": ", 1)[1]
     return None

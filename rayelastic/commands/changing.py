@@ -1,48 +1,54 @@
-"""`rayelastic rescale | leave | renew-secret`: what changes about a job on Ray while it runs."""
+"""`rayelastic rescale | leave | renew-secret | cancel`: what changes a job on Ray while it runs."""
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
+import click
 
 from rayelastic import job as jobs
+from rayelastic.commands.options import JOB, address, as_programs, show
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["add_changing_commands"]
+__all__ = ["cancel", "leave", "renew_secret", "rescale"]
 
 
-def add_changing_commands(add: Callable[..., argparse.ArgumentParser]) -> list[argparse.ArgumentParser]:
-    """Adds the commands; all of them take --address."""
-    rescale = add("rescale", help="give a region of a job on Ray another number of replicas")
-    rescale.add_argument("job")
-    rescale.add_argument("region", help="its name in the plan, such as r1; rayelastic inspect shows it")
-    rescale.add_argument("replicas", type=int)
-    rescale.set_defaults(command=_rescale)
-    leave = add("leave", help="have a job on Ray leave a machine for good; it goes on elsewhere")
-    leave.add_argument("job")
-    leave.add_argument("node", help="its name; rayelastic inspect shows it")
-    leave.set_defaults(command=_leave)
-    renew = add("renew-secret", help="have a job on Ray go on with another secret, from a checkpoint of now")
-    renew.add_argument("job")
-    renew.set_defaults(command=_renew_secret)
-    return [rescale, leave, renew]
+@click.command
+@JOB
+@click.argument("region")
+@click.argument("replicas", type=int)
+@address
+@as_programs
+def rescale(job: str, region: str, replicas: int, address: str | None, as_json_: bool) -> None:
+    """Set the number of replicas of REGION, such as r1: `rayelastic inspect` shows the regions."""
+    plan = jobs.attach(job, address=address).rescale(region, replicas)
+    show(plan, plan.text().rstrip("\n"), as_json_=as_json_)
 
 
-def _rescale(options: argparse.Namespace) -> int:
-    job = jobs.attach(options.job, address=options.address)
-    print(job.plan().text(), end="")
-    print(job.rescale(options.region, options.replicas).text(), end="")
-    return 0
+@click.command
+@JOB
+@click.argument("node")
+@address
+@as_programs
+def leave(job: str, node: str, address: str | None, as_json_: bool) -> None:
+    """Move a job off NODE for good: `rayelastic inspect` shows the nodes."""
+    plan = jobs.attach(job, address=address).leave(node)
+    show(plan, plan.text().rstrip("\n"), as_json_=as_json_)
 
 
-def _leave(options: argparse.Namespace) -> int:
-    print(jobs.attach(options.job, address=options.address).leave(options.node).text(), end="")
-    return 0
+@click.command
+@JOB
+@address
+@as_programs
+def renew_secret(job: str, address: str | None, as_json_: bool) -> None:
+    """Restart a job from a checkpoint, with a new secret for its links."""
+    jobs.attach(job, address=address).renew_secret()
+    show({"job": job, "renewed": True}, f"job {job} has a new secret", as_json_=as_json_)
 
 
-def _renew_secret(options: argparse.Namespace) -> int:
-    jobs.attach(options.job, address=options.address).renew_secret()
-    print(f"job '{options.job}' goes on with another secret")
-    return 0
+@click.command
+@JOB
+@click.option("--no-drain", is_flag=True, help="Stop at once; drop tuples on their way.")
+@address
+@as_programs
+def cancel(job: str, no_drain: bool, address: str | None, as_json_: bool) -> None:
+    """Cancel a job: its sources stop, and tuples on their way arrive. `rayelastic stop` saves it first."""
+    jobs.attach(job, address=address).cancel(drain=not no_drain)
+    show({"job": job, "cancelled": True}, f"job {job} is being cancelled", as_json_=as_json_)

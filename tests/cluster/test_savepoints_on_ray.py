@@ -104,7 +104,7 @@ def test_a_job_goes_on_with_another_secret(
             job.pause(0.05)
         before = job.plan().epoch
         assert main(["renew-secret", "renewed"]) == 0
-        assert "job 'renewed' goes on with another secret" in capsys.readouterr().out
+        assert "job renewed has a new secret" in capsys.readouterr().out
         assert job.plan().epoch > before, "all of its elements are new"
         go.touch()
         assert left(job.wait(PATIENCE)) == expected(ROWS)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rayelastic.cli import main
+from rayelastic.cli import COMMANDS, main
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.progress import progress_line, summary_line
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
@@ -45,7 +45,7 @@ def test_run_prints_the_report(text: str, tmp_path: Path, capsys: pytest.Capture
     assert shown.out.splitlines()[0].split() == ["be", "20"]
     assert f"60 words, 4 distinct; all counts: {output}" in shown.out
     assert "counts" in shown.err, "the progress line"
-    assert "elasticity: changed nothing in this time" in shown.err
+    assert "elasticity: changed nothing in this time; --journal" in shown.err
     assert "standard library" not in shown.out
     assert main(["run", WORD_COUNT, "--output", str(output), "--top", "1", "--quiet"]) == 0
     shown = capsys.readouterr()
@@ -60,6 +60,9 @@ def test_run_prints_the_report(text: str, tmp_path: Path, capsys: pytest.Capture
         (["run", "no.such.module"], "there is no topology module 'no.such.module'"),
         (["run", WORD_COUNT, "--input", "missing.txt"], "operator 'lines'"),
         (["plan", WORD_COUNT, "--pes", "9"], "regions to distribute"),
+        (["rum", WORD_COUNT], "Did you mean 'run'"),
+        (["run", WORD_COUNT, "--tpo", "2"], "Usage: rayelastic run"),
+        (["run", WORD_COUNT, "--tpo", "2"], "--top"),
     ],
 )
 def test_mistakes_are_told_in_one_line_with_status_2(
@@ -69,6 +72,25 @@ def test_mistakes_are_told_in_one_line_with_status_2(
     told = capsys.readouterr().err
     assert said in told
     assert "Traceback" not in told
+
+
+def test_a_result_as_json_has_the_report_and_the_counters(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--input", text, "--output", str(tmp_path / "out")]
+    assert main(["run", WORD_COUNT, *where, "--quiet", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["job"], shown["state"]) == ("word_count", "finished")
+    assert "60 words" in shown["report"]
+    assert shown["metrics"]["pes"][0]["operators"]
+
+
+def test_every_command_has_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
+        assert main([name, "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"Usage: rayelastic {name} ")
+        assert ("--json" in shown) == (name not in ("demo", "web", "completion"))
 
 
 def test_a_failing_job_has_status_1_and_shows_the_users_traceback(
@@ -115,8 +137,7 @@ def test_ctrl_c_stops_a_running_job(tmp_path: Path) -> None:
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
+    assert main(["--version"]) == 0
     assert re.fullmatch(r"rayelastic \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
 
 

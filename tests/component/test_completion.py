@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,30 +44,30 @@ def test_a_shell_completes(script: tuple[str, Path], line: str, come: set[str], 
     assert not stay_away & words
 
 
+def environment() -> dict[str, str]:
+    """Where the shells find the program."""
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def ask(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=True)
+    return done.stdout
+
+
 def bash(path: Path, line: str) -> str:
     words = " ".join(f"'{word}'" for word in line.split(" "))
-    ask = f'COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _rayelastic; echo "${{COMPREPLY[@]}}"'
-    command = ["bash", "--norc", "-c", f"source {path}; {ask}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    asked = f"COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _rayelastic_completion rayelastic"
+    return ask(["bash", "--norc", "-c", f'source {path}; {asked}; echo "${{COMPREPLY[@]}}"'])
 
 
 def fish(path: Path, line: str) -> str:
-    command = ["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    shown = ask(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"])
     return "\n".join(one.partition("\t")[0] for one in shown.splitlines())
 
 
 def zsh(path: Path, line: str) -> str:
-    """What the script hands to zsh's own `_describe` and `_arguments`, of which only a terminal's zsh makes a list."""
-    *words, last = line.split(" ")
-    told = 'compdef() { :; }; _describe() { print -rl -- ${(P)2%%:*}; }; _arguments() { print -rl -- "${@[2,-1]}"; }'
-    placed = f"words=({' '.join([*words, repr(last)])}); CURRENT={len(words) + 1}; _rayelastic"
-    command = ["zsh", "-f", "-c", f"{told}; source {path}; {placed}"]
-    told_of = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout.splitlines()
-    before = words[-1] if words[-1].startswith("--") else ""
-    if before or not last:  # what an option, or the argument, takes: between the brackets at the end
-        found = next(one for one in told_of if one.startswith(before + "[" if before else "*:"))
-        return " ".join(one for one in found.rpartition(":")[2].strip("()").split() if one.startswith(last))
-    if len(words) > 1 and not last.startswith("-"):
-        return " ".join(w for one in told_of if one[0] == "*" for w in re.findall(r"\w+", one) if w.startswith(last))
-    return "\n".join(one.partition("[")[0] for one in told_of if one.startswith(last))
+    """What the script passes to zsh's own `_describe` and `compadd`, of which only a terminal's zsh makes a list."""
+    words = " ".join(repr(word) for word in line.split(" "))
+    stubs = 'compdef() { :; }; _describe() { print -rl -- "${(@P)3%%:*}"; }; compadd() { print -rl -- "${(@P)@[-1]}"; }'
+    asked = f"words=({words}); CURRENT={len(line.split(' '))}; _rayelastic_completion"
+    return ask(["zsh", "-f", "-c", f"{stubs}; source {path}; {asked}"])

@@ -1,4 +1,4 @@
-"""The guide: examples run and print what they show, the contents are whole, links lead somewhere, messages are quoted as they are."""
+"""The guide: examples print what they show, contents are whole, links lead somewhere, messages are as quoted."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_reader_that_goes_ends_it_without_a_word(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_it_imports_is_no_traceback(tmp_path: Path) -> None:
-    slow = tmp_path / "argparse.py"  # imported by rayelastic.cli, and by nothing before it
+    slow = tmp_path / "click.py"  # imported by rayelastic.cli, and by nothing before it
     slow.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit(7)\n")
     done = subprocess.run(
         [sys.executable, "-m", "rayelastic", "jobs"],

@@ -1,0 +1,249 @@
+"""`rayelastic plan | run | submit | demo`: commands that take a topology, whose parameters become options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from rayelastic import job as jobs
+from rayelastic.commands.options import address, as_programs, show
+from rayelastic.commands.state import checkpointed, restore_options, restored
+from rayelastic.demo import APPLICATIONS, listing
+from rayelastic.demo import show as show_live
+from rayelastic.errors import SourceError
+from rayelastic.on_ray.probe import find_cluster
+from rayelastic.pages import page_of
+from rayelastic.plan.config import Elasticity, JobConfig, Regions
+from rayelastic.progress import Progress, summary_line, told
+from rayelastic.runtime.ingest.external_source import ExternalSource
+from rayelastic.topology_file import TopologyFile
+
+__all__ = ["demo", "plan", "run", "submit"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILE = "rayelastic.topology_file"  # where a context keeps the file that it has loaded
+
+
+class TopologyCommand(click.Command):
+    """A command whose first argument names a topology: it is loaded before the options are read, since it adds some."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Load the topology that the arguments name, then read them all."""
+        parser = super().make_parser(ctx)
+        parser.ignore_unknown_options = True
+        try:
+            found = parser.parse_args([one for one in args if one not in ctx.help_option_names])[0]
+        except click.UsageError:  # an option lacks its value: said below, with the usage of this command
+            found = {}
+        where, application = found.get("topology"), found.get("application")
+        if application in APPLICATIONS:
+            ctx.meta[FILE] = TopologyFile(f"rayelastic.topologies.{application}"), APPLICATIONS[application].options
+        elif isinstance(where, str):
+            ctx.meta[FILE] = TopologyFile(where), {}
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Name the command's own options and the topology's."""
+        return [*super().get_params(ctx), *self._of_file(ctx)]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then the topology's in a section of their own."""
+        of_file = self._of_file(ctx)
+        own = [one.get_help_record(ctx) for one in super().get_params(ctx) if isinstance(one, click.Option)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in own if record])
+        if of_file:
+            with formatter.section(f"Parameters of {ctx.meta[FILE][0].module.__name__}"):
+                formatter.write_dl([record for one in of_file if (record := one.get_help_record(ctx))])
+
+    @staticmethod
+    def _of_file(ctx: click.Context) -> list[click.Option]:
+        file, defaults = ctx.meta.get(FILE, (None, {}))
+        return [] if file is None else list(file.options(defaults))
+
+
+TOPOLOGY = click.argument("topology")
+
+
+def pes(function: F) -> F:
+    """Add --pes."""
+    text = "Processing elements (default: 1, everything fused)."
+    return click.option("--pes", default=1, help=text)(function)
+
+
+def job_options(function: F) -> F:
+    """Add what commands that run a job have in common."""
+    for option in (
+        click.option(
+            "--web",
+            type=int,
+            is_flag=False,
+            flag_value=0,
+            metavar="[PORT]",
+            help="Serve the job's web UI, at a free port if none is named, after its end until Ctrl-C.",
+        ),
+        click.option("--journal", help="Append each decision, with what was measured, to this file as JSON."),
+        click.option(
+            "--regions",
+            type=click.Choice([one.value for one in Regions]),
+            help="Who finds replicas: nobody, rayelastic rescale, that with advice, or the job (the default on Ray).",
+        ),
+        click.option(
+            "--elasticity",
+            type=click.Choice([one.value for one in Elasticity]),
+            default=Elasticity.MULTI_LEVEL.value,
+            show_default=True,
+            help="Who finds threads and queues while the job runs.",
+        ),
+        click.option(
+            "--threading", type=click.Choice(["manual", "dynamic", "dedicated"]), help="One threading model for all."
+        ),
+        click.option("--threads", type=int, help="Scheduler threads of each processing element."),
+        pes,
+    ):
+        function = option(function)
+    return function
+
+
+def quiet(function: F) -> F:
+    """Add --quiet."""
+    return click.option("--quiet", is_flag=True, help="Show no progress.")(function)
+
+
+@click.command(cls=TopologyCommand)
+@TOPOLOGY
+@pes
+@as_programs
+@click.pass_context
+def plan(context: click.Context, /, pes: int, as_json_: bool, **options: Any) -> None:
+    """Show regions, execution modes and placement of TOPOLOGY, a Python file or module with build(); start nothing."""
+    built, config = context.meta[FILE][0].build(options), JobConfig(pes=pes)
+    show(built.plan(config), "" if as_json_ else built.explain(config), as_json_=as_json_)
+
+
+@click.command(cls=TopologyCommand)
+@TOPOLOGY
+@job_options
+@restore_options
+@quiet
+@as_programs
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> None:
+    """Run TOPOLOGY, a Python file or module with build(), in this process."""
+    file = context.meta[FILE][0]
+    saved = restored(options["restore"], options["key_file"])
+    job = jobs.start(file.build(options), _config(options), restore=saved)
+    _finish(job, file, options, decided=not options["quiet"])
+
+
+@click.command(cls=TopologyCommand)
+@TOPOLOGY
+@job_options
+@restore_options
+@quiet
+@click.option("--name", help="The name of the job (default: the topology's).")
+@click.option("--no-wait", is_flag=True, help="Return as soon as the job runs.")
+@address
+@as_programs
+@click.pass_context
+def submit(context: click.Context, /, **options: Any) -> None:
+    """Run TOPOLOGY, a Python file or module with build(), on Ray."""
+    if not options["address"] and not os.environ.get("RAY_ADDRESS"):
+        if found := find_cluster():
+            said = f"joins the Ray cluster that runs here, at {found}; RAY_ADDRESS=local starts another"
+        else:
+            said = "starts Ray on this machine"
+        print(said, file=sys.stderr)
+    file = context.meta[FILE][0]
+    topology = file.build(options)
+    for operator in topology.operators.values():
+        if options["no_wait"] and isinstance(operator.body, ExternalSource):
+            raise SourceError(
+                "it is fed by this process, which --no-wait would end",
+                operator=operator.name,
+                way_out="Leave --no-wait out",
+            )
+    job = jobs.submit(
+        topology,
+        _config(options),
+        name=options["name"],
+        address=options["address"],
+        restore=restored(options["restore"], options["key_file"]),
+    )
+    if options["no_wait"]:
+        text = f"job {job.name} runs; rayelastic inspect {job.name}"
+        show({"job": job.name, "state": "running"}, text, as_json_=options["as_json_"])
+        return
+    _finish(job, file, options)
+
+
+@click.command(cls=TopologyCommand)
+@click.argument("application", required=False, type=click.Choice(list(APPLICATIONS)))
+@job_options
+@click.pass_context
+def demo(context: click.Context, /, application: str | None, **options: Any) -> None:
+    """List the applications, or run one with a live view."""
+    if application is None:
+        print(listing())
+        return
+    file = context.meta[FILE][0]
+    job = jobs.start(file.build(options), _config(options))
+    with page_of(job, options["web"]):
+        try:
+            show_live(job, Console())
+            result = job.wait()
+            _warn(told(result.metrics, ended=True))
+        finally:
+            job.close()
+    if text := file.report(result, options):
+        print(text)
+
+
+def _config(options: dict[str, Any]) -> JobConfig:
+    checkpoint = checkpointed(options["checkpoint"], options["key_file"]) if "checkpoint" in options else None
+    same = {name: options[name] for name in ("pes", "threads", "threading", "elasticity", "journal", "regions")}
+    return JobConfig(**same, checkpoint=checkpoint)
+
+
+def _finish(job: jobs.Job, file: TopologyFile, options: dict[str, Any], *, decided: bool = False) -> None:
+    """Wait for a job beside its web UI, showing its progress, and print what its topology file reports.
+
+    With `decided` it also prints what elasticity changed; on Ray the coordinator that knows it ends with the job.
+    """
+    with page_of(job, options["web"]):
+        try:
+            if options["quiet"]:
+                result = job.wait()
+            else:
+                with Progress(job):
+                    result = job.wait()
+                _warn([summary_line(result.metrics)])
+            if decided:
+                _warn([_decided(job)])
+            _warn(told(result.metrics, ended=True))
+        finally:
+            job.close()
+    text = file.report(result, options)
+    if options["as_json_"]:
+        value = {"job": job.name, "state": "finished", "report": text, "metrics": result.metrics}
+        show(value, "", as_json_=True)
+    elif text:
+        print(text)
+
+
+def _warn(lines: list[str]) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _decided(job: jobs.Job) -> str:
+    """What elasticity did, in a line: how often it changed something, and the last change with its reason."""
+    changes = list(job.adaptations())
+    if not changes:
+        return "elasticity: changed nothing in this time; --journal FILE or --web shows it for longer jobs"
+    return f"elasticity: {len(changes)} changes, the last of them: {changes[-1]}"
