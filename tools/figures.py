@@ -46,7 +46,9 @@ class Drawing:
         for number, line in enumerate(lines):
             self.words(x + width / 2, y + height / 2 + 5 + (number - (len(lines) - 1) / 2) * 17, line)
 
-    def words(self, x: float, y: float, line: str, anchor: str = "middle", dim: bool = False, bold: bool = False) -> None:
+    def words(
+        self, x: float, y: float, line: str, anchor: str = "middle", dim: bool = False, bold: bool = False
+    ) -> None:
         kind = ' class="dim"' if dim else ""
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{kind}{weight}>{escape(line)}</text>')
@@ -67,12 +69,16 @@ class Drawing:
         """Write it down."""
         return "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" class="f" viewBox="0 0 {self.width:g} {self.height:g}" '
-                f'width="{self.width:g}" height="{self.height:g}" font-family="sans-serif" '
-                f'font-size="{LETTERS}" role="img">',
+                (
+                    f'<svg xmlns="http://www.w3.org/2000/svg" class="f" viewBox="0 0 {self.width:g} {self.height:g}" '
+                    f'width="{self.width:g}" height="{self.height:g}" font-family="sans-serif" '
+                    f'font-size="{LETTERS}" role="img">'
+                ),
                 f"<title>{escape(self.title)}</title><style>{STYLE}</style>",
-                '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
-                'orient="auto"><path d="M0 0L8 4L0 8z" style="fill:var(--dim)"/></marker></defs>',
+                (
+                    '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+                    'orient="auto"><path d="M0 0L8 4L0 8z" style="fill:var(--dim)"/></marker></defs>'
+                ),
                 f'<rect width="{self.width:g}" height="{self.height:g}" style="fill:var(--back)"/>',
                 *self.parts,
                 "</svg>\n",
@@ -216,7 +222,8 @@ def state() -> Drawing:
         replica = 0 if row < 2 else 1
         drawing.arrow((370, y + 17), (468, 88 + replica * 104 + (y - 46 - replica * 104 - 26) / 4))
     for replica, (span, held) in enumerate((("136 partitions", "ann, bob"), ("135 partitions", "eve, dan"))):
-        drawing.box(470, 48 + replica * 104, 250, 82, f"replica {replica}: a worker process\n{span}\nstate of {held}", "green")
+        words = f"replica {replica}: a worker process\n{span}\nstate of {held}"
+        drawing.box(470, 48 + replica * 104, 250, 82, words, "green")
     return drawing
 
 
@@ -279,7 +286,13 @@ def replication() -> Drawing:
     drawing = Drawing("How tuples reach the replicas of a region", 780, 400)
     rows = (
         (30, "a data-parallel region: by key", "router\nhash of the key", ("ann, bob", "eve, dan"), "downstream"),
-        (230, "a stateless region: in turns", "router\nnext with room", ("turns 1, 3", "turns 2, 4"), "downstream\nturns 1, 2, 3, 4"),
+        (
+            230,
+            "a stateless region: in turns",
+            "router\nnext with room",
+            ("turns 1, 3", "turns 2, 4"),
+            "downstream\nturns 1, 2, 3, 4",
+        ),
     )
     for y, title, router, replicas, after in rows:
         drawing.words(20, y, title, anchor="start", bold=True)

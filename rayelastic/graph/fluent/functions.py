@@ -147,7 +147,7 @@ class FunctionMethods(StreamBase[StreamT]):
         Returns:
             A stream of the key fields and then the aggregates. At the end keys come in the order of their first tuples,
             but for those that another thread counted first: 'final' aggregates that are the same in any order of tuples
-            use several threads (docs/elasticity.md).
+            use several threads (docs/concepts/elasticity.md).
 
         Raises:
             GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final';
