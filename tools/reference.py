@@ -22,7 +22,8 @@ from rayelastic.runtime.watch.metric_table import METRICS
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
 SETTINGS: dict[str, type[Any]] = {
-    one.__name__: one for one in (rel.JobConfig, rel.Checkpoint, rel.Latency, rel.Schedule, rel.TLS, rel.PaperElasticity)
+    one.__name__: one
+    for one in (rel.JobConfig, rel.Checkpoint, rel.Latency, rel.Schedule, rel.TLS, rel.PaperElasticity)
 }
 WIDTH = "100"  # columns of a command's help
 
