@@ -61,7 +61,7 @@ def warn_of_open_cluster() -> str:
         return ""
     said = (
         f"this Ray cluster of {nodes} nodes asks for no token: whoever reaches it can run code on all of them. "
-        "Start it with RAY_AUTH_MODE=token (docs/security.md)"
+        "Start it with RAY_AUTH_MODE=token (docs/how_to/security.md)"
     )
     _log.warning(said)
     return said

@@ -113,6 +113,33 @@ def test_a_job_succeeds_and_leaves_nothing(head: Head, tmp_path: Path) -> None:
     nothing_is_left(head, before)
 
 
+def test_own_modules_variables_and_prints_reach_and_leave_the_processes(head: Head, tmp_path: Path) -> None:
+    (tmp_path / "mylib.py").write_text(
+        "import logging, os\n"
+        "def enrich(t):\n"
+        "    print('printed for', t.n)\n"
+        "    logging.getLogger('mylib').warning('warned for %s', t.n)\n"
+        "    logging.getLogger('mylib').info('no word for %s', t.n)\n"
+        "    return t.n, os.environ.get('API_KEY', 'none')\n"
+    )
+    (tmp_path / "job.py").write_text(
+        "import rayelastic as rel\n"
+        "from mylib import enrich\n"
+        "topology = rel.Topology('enriched')\n"
+        "rows = topology.source('rows', rel.rows([(7,)], {'n': int}))\n"
+        "rows.map('enrich', enrich, schema={'n': int, 'key': str}, lane='python').sink('out', rel.list())\n"
+        "print([tuple(t) for t in rel.submit(topology).wait()['out']])\n"
+    )
+    variables = '{"env_vars": {"API_KEY": "k1"}}'
+    command = [sys.executable, "job.py"]
+    done = head.submit("--working-dir", str(tmp_path), "--runtime-env-json", variables, command=command)
+    assert "[(7, 'k1')]" in done.stdout, done.stdout + done.stderr
+    shown = [line for line in done.stdout.splitlines() if "PEActor" in line]
+    assert [line for line in shown if "printed for 7" in line]
+    assert [line for line in shown if "warned for 7" in line]
+    assert "no word for" not in done.stdout
+
+
 def test_a_job_that_is_stopped_drains_and_leaves_nothing(head: Head, tmp_path: Path) -> None:
     script, counted, before = tmp_path / "endless.py", tmp_path / "counted.txt", shared_memory()
     script.write_text(

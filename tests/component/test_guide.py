@@ -64,7 +64,7 @@ def test_what_papers_names_is_there() -> None:
 
 
 def test_troubleshooting_quotes_messages_of_the_code() -> None:
-    text = (DOCS / "troubleshooting.md").read_text()
+    text = (DOCS / "how_to" / "troubleshooting.md").read_text()
     code = [*(ROOT / "rayelastic").rglob("*.py"), *(ROOT / "native_sched" / "src").rglob("*.cpp")]
     sources = "\n".join(path.read_text() for path in code)
     spoken = re.sub(r'"\s*\n\s*f?"', "", sources)  # a string over several lines

@@ -1,10 +1,15 @@
-"""Every public name has a docstring; `./dev docs` fails if one isn't in the reference."""
+"""Every public name has a docstring, every setting, command and metric a row; `./dev docs` misses none in the reference."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import pytest
+
 import rayelastic
+from rayelastic import cli
+from tools.reference import PAGES, SETTINGS, filled
 from tools.site import broken_links, not_in_reference, public, undocumented
 
 
@@ -25,3 +30,21 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     )
     assert sorted(broken_links(tmp_path)) == ["a.html: #end", "a.html: b.html", "a.html: gone.png"]
     assert list(not_in_reference(tmp_path)) == ["rayelastic.JobConfig"]
+
+
+@pytest.mark.parametrize("page", ["cli", "configuration", "metrics"])
+def test_tables_are_those_of_the_code(page: str) -> None:
+    """`python -m tools.reference` makes them anew."""
+    text = (PAGES / f"{page}.md").read_text()
+    assert "<!-- made: " in text
+    assert text == filled(text)
+
+
+def test_every_setting_and_command_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
+    configuration, commands = ((PAGES / f"{page}.md").read_text() for page in ("configuration", "cli"))
+    names = [one.name for settings in SETTINGS.values() for one in dataclasses.fields(settings) if one.init]
+    assert [name for name in names if f"| `{name}` | `" not in configuration] == []
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    named = capsys.readouterr().out.partition("...")[0].split("[--version]")[1]
+    assert [name for name in named.replace("|", " ").split() if f"## rayelastic {name}\n" not in commands] == []

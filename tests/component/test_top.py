@@ -72,7 +72,7 @@ def test_without_a_terminal_it_prints_until_the_job_ends() -> None:
 
 
 def test_the_docs_name_every_metric() -> None:
-    page = (ROOT / "docs" / "metrics.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     table = [f"| `{m.name}` | {m.kind.value} | {', '.join(m.labels)} | {m.text} |" for m in METRICS.values()]
     assert rows == table

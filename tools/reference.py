@@ -1,0 +1,89 @@
+"""Tables of the guide's reference pages, made from the code: `python -m tools.reference` writes them anew.
+
+A page marks where one stands by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings CLASS`, of a
+dataclass in `SETTINGS`; `command NAME`, the help of a command; or `metrics`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import rayelastic as rel
+from rayelastic import cli
+from rayelastic.runtime.watch.metric_table import METRICS
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+SETTINGS: dict[str, type[Any]] = {
+    one.__name__: one
+    for one in (rel.JobConfig, rel.Checkpoint, rel.Latency, rel.Schedule, rel.TLS, rel.PaperElasticity)
+}
+WIDTH = "100"  # columns of a command's help
+
+
+def filled(text: str) -> str:
+    """The text of a page with each marked part made anew."""
+    marked = re.compile(r"(<!-- made: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+    return marked.sub(lambda found: f"{found[1]}{_made(found[2])}{found[3]}", text)
+
+
+def _made(subject: str) -> str:
+    kind, _, name = subject.partition(" ")
+    if kind == "settings":
+        return _table("setting | type | default | meaning", _settings(SETTINGS[name]))
+    if kind == "metrics":
+        rows = ((f"`{one.name}`", one.kind.value, ", ".join(one.labels), one.text) for one in METRICS.values())
+        return _table("name | kind | labels | meaning", rows)
+    return f"```text\n{_help(name)}```\n"
+
+
+def _table(head: str, rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [head, " | ".join("---" for _ in head.split(" | ")), *(" | ".join(row) for row in rows)]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def _settings(settings: type[Any]) -> Iterator[tuple[str, ...]]:
+    """Name, type, default and meaning of each field; the meaning is that of the docstring's `Args`."""
+    documented = (inspect.getdoc(settings) or "").partition("Args:\n")[2].partition("\n\n")[0]
+    meanings = dict(re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", documented, re.DOTALL | re.MULTILINE))
+    for one in dataclasses.fields(settings):
+        if one.init:
+            meaning = " ".join(meanings[one.name].split()).replace("|", "or")
+            yield f"`{one.name}`", f"`{str(one.type).replace(' | ', ' or ')}`", _default(one), _sentence(meaning)
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return f"`{field.default_factory()!r}`"
+    if field.default is dataclasses.MISSING:
+        return "required"
+    return f"`{getattr(field.default, 'value', field.default)!r}`"
+
+
+def _sentence(text: str) -> str:
+    return text if text.startswith("'") else text[:1].upper() + text[1:]
+
+
+def _help(command: str) -> str:
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = WIDTH
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+            cli.main([command, "--help"])
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+    return printed.getvalue()
+
+
+if __name__ == "__main__":
+    for page in sorted(PAGES.glob("*.md")):
+        page.write_text(filled(page.read_text()))
