@@ -1,0 +1,130 @@
+"""Texts of values that Arrow's casts don't write or read: UUIDs, durations as ISO 8601 has them, bytes in base64."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import re
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["base64_of", "bytes_of", "duration_text", "has_own_text", "of_texts", "to_texts"]
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DURATION = re.compile(
+    r"([+-]?)P(?:(\d{1,18})W)?(?:(\d{1,18})D)?"
+    r"(?:T(?=\d)(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18})(?:[.,](\d{1,9}))?S)?)?"
+)
+_SECONDS = (604_800, 86_400, 3600, 60, 1)  # of a week, a day, an hour, a minute and a second
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of a second
+_MOST = 1 << 63
+
+
+def has_own_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are written and read here."""
+    import pyarrow as pa
+
+    return pa.types.is_duration(kind) or _is_uuid(kind)
+
+
+def of_texts(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Read a column of texts.
+
+    Raises:
+        ValueError: a text isn't of the type, or is finer than its unit.
+    """
+    import pyarrow as pa
+
+    if _is_uuid(kind):
+        return pa.ExtensionArray.from_storage(kind, _each(column, _uuid_bytes, pa.binary(16)))
+    ticks = _TICKS[kind.unit]
+    return _each(column, lambda text: _ticks_of(text, ticks), pa.int64()).cast(kind)
+
+
+def to_texts(column: pa.Array) -> pa.Array:
+    """Write a column as texts."""
+    import pyarrow as pa
+
+    if _is_uuid(column.type):
+        return _each(column.storage, lambda value: str(uuid.UUID(bytes=value)), pa.string())
+    ticks = _TICKS[column.type.unit]
+    return _each(column.cast(pa.int64()), lambda value: _duration_text(value, ticks), pa.string())
+
+
+def bytes_of(text: str) -> bytes | None:
+    """Read base64 (RFC 4648, padded); None if the text isn't."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+
+
+def base64_of(value: bytes) -> str:
+    """Write bytes in base64.
+
+    >>> base64_of(b"caf\\xe9"), bytes_of("Y2Fm6Q=="), bytes_of("caf!")
+    ('Y2Fm6Q==', b'caf\\xe9', None)
+    """
+    return base64.b64encode(value).decode()
+
+
+def duration_text(value: dt.timedelta) -> str:
+    """Write a duration as ISO 8601 has it; nanoseconds of a pandas Timedelta, too."""
+    micros = (value.days * 86_400 + value.seconds) * 10**6 + value.microseconds
+    return _duration_text(micros * 1000 + getattr(value, "nanoseconds", 0), _TICKS["ns"])
+
+
+def _is_uuid(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return isinstance(kind, pa.UuidType)
+
+
+def _each(column: pa.Array, function: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([None if value is None else function(value) for value in column.to_pylist()], kind)
+
+
+def _uuid_bytes(text: str) -> bytes:
+    if _UUID.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no UUID, such as '01234567-89ab-cdef-0123-456789abcdef'")
+    return uuid.UUID(text).bytes
+
+
+def _ticks_of(text: str, ticks: int) -> int:
+    """Count the units in a duration.
+
+    >>> _ticks_of("P1DT2H3M4.5S", 1000), _ticks_of("-PT0.000001S", 10**6)
+    (93784500, -1)
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None or not any(found.groups()[1:]):
+        raise ValueError(f"{text!r} is no duration in weeks, days and less, such as 'P1DT2H3M4.5S'")
+    sign, *parts, fraction = found.groups()
+    whole = sum(int(part or 0) * seconds for part, seconds in zip(parts, _SECONDS, strict=True))
+    count, left = divmod(int((fraction or "").ljust(9, "0")) * ticks, 10**9)
+    total = (whole * ticks + count) * (-1 if sign == "-" else 1)
+    if left or not -_MOST <= total < _MOST:
+        raise ValueError(f"{text!r} is finer than its type, or beyond it")
+    return total
+
+
+def _duration_text(count: int, ticks: int) -> str:
+    """Write so many units.
+
+    >>> _duration_text(93784500, 1000), _duration_text(-1, 10**6), _duration_text(0, 1)
+    ('P1DT2H3M4.5S', '-PT0.000001S', 'PT0S')
+    """
+    whole, left = divmod(abs(count), ticks)
+    fraction = f"{left * (10**9 // ticks):09}".rstrip("0")
+    days, seconds = divmod(whole, _SECONDS[1])
+    hours, minutes, seconds = seconds // 3600, seconds // 60 % 60, seconds % 60
+    last = f"{seconds}.{fraction}" if fraction else f"{seconds}" if seconds else ""
+    clock = "".join(f"{n}{unit}" for n, unit in ((hours or "", "H"), (minutes or "", "M"), (last, "S")) if n)
+    text = (f"{days}D" if days else "") + (f"T{clock}" if clock else "")
+    return f"{'-' if count < 0 else ''}P{text or 'T0S'}"
