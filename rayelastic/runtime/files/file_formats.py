@@ -94,7 +94,7 @@ class CsvFormat:
 
 
 def _written(schema: Any) -> Any:
-    """How fields are written: times with a zone in UTC, as CSV has no seconds of an offset, UUIDs and durations as texts."""
+    """How fields are written: times with a zone in UTC; UUIDs and durations as texts of their own."""
     import pyarrow as pa
 
     if _has_blank_lines(schema):

@@ -23,7 +23,8 @@ __all__ = ["Lines", "read_type"]
 
 _LONGEST_NUMBER = 4000  # digits
 _TEXTS = (
-    DataType.DATE32, DataType.DATE64, DataType.TIME32, DataType.TIME64, DataType.TIMESTAMP, DataType.DURATION, DataType.UUID,
+    DataType.DATE32, DataType.DATE64, DataType.TIME32, DataType.TIME64, DataType.TIMESTAMP, DataType.DURATION,
+    DataType.UUID,
 )  # fmt: skip
 _LARGEST = {DataType.FLOAT16: 65504.0, DataType.FLOAT32: 3.4028234663852886e38}
 

@@ -66,8 +66,8 @@ def bytes_of(text: str) -> bytes | None:
 def base64_of(value: bytes) -> str:
     """Write bytes in base64.
 
-    >>> base64_of(b"caf\\xe9"), bytes_of("Y2Fm6Q=="), bytes_of("caf!")
-    ('Y2Fm6Q==', b'caf\\xe9', None)
+    >>> base64_of(b"cafe"), bytes_of("Y2FmZQ=="), bytes_of("caf!")
+    ('Y2FmZQ==', b'cafe', None)
     """
     return base64.b64encode(value).decode()
 
