@@ -79,10 +79,10 @@ def cast_column(column: Any, kind: pa.DataType) -> Any:
 
     if column.type == kind:
         return column
-    if pa.types.is_dictionary(column.type):
-        return cast_column(column.cast(column.type.value_type), kind)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([cast_column(chunk, kind) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type):
+        return cast_column(column.dictionary, kind).take(column.indices)
     is_list = pa.types.is_list(kind) and pa.types.is_list(column.type)
     if is_list:
         items = cast_column(column.flatten(), kind.value_type)

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["base64_of", "bytes_of", "duration_text", "has_own_text", "of_texts", "to_texts"]
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_DURATION = re.compile(
-    r"([+-]?)P(?:(\d{1,18})W)?(?:(\d{1,18})D)?"
-    r"(?:T(?=\d)(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18})(?:[.,](\d{1,9}))?S)?)?"
+_ISO = re.compile(  # as pandas and Java write it, too, with a sign for each part
+    r"([+-]?)P(?:([+-]?\d{1,18})W)?(?:([+-]?\d{1,18})D)?"
+    r"(?:T(?=[+\d-])(?:([+-]?\d{1,18})H)?(?:([+-]?\d{1,18})M)?(?:([+-]?\d{1,18})(?:[.,](\d{1,9}))?S)?)?"
+)
+_CLOCK = re.compile(  # as pandas, DuckDB and Python's str write it: '-3 days +00:00:01', '71:59:59.5', '1 day, 2:03:04'
+    r"(?:([+-]?\d{1,18}) days?)?(?:(?:,? |^)([+-]?)(\d{1,18}):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?"
 )
 _SECONDS = (604_800, 86_400, 3600, 60, 1)  # of a week, a day, an hour, a minute and a second
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of a second
@@ -99,19 +102,34 @@ def _uuid_bytes(text: str) -> bytes:
 def _ticks_of(text: str, ticks: int) -> int:
     """Count the units in a duration.
 
-    >>> _ticks_of("P1DT2H3M4.5S", 1000), _ticks_of("-PT0.000001S", 10**6)
-    (93784500, -1)
+    >>> _ticks_of("P1DT2H3M4.5S", 1000), _ticks_of("-PT0.000001S", 10**6), _ticks_of("-1 days +23:00:00", 1)
+    (93784500, -1, -3600)
     """
-    found = _DURATION.fullmatch(text)
-    if found is None or not any(found.groups()[1:]):
-        raise ValueError(f"{text!r} is no duration in weeks, days and less, such as 'P1DT2H3M4.5S'")
-    sign, *parts, fraction = found.groups()
-    whole = sum(int(part or 0) * seconds for part, seconds in zip(parts, _SECONDS, strict=True))
-    count, left = divmod(int((fraction or "").ljust(9, "0")) * ticks, 10**9)
-    total = (whole * ticks + count) * (-1 if sign == "-" else 1)
+    nanos = _nanoseconds(text)
+    if nanos is None:
+        raise ValueError(f"{text!r} is no duration, such as 'P1DT2H3M4.5S' or '1 day 02:03:04.5'")
+    total, left = divmod(nanos * ticks, 10**9)
     if left or not -_MOST <= total < _MOST:
         raise ValueError(f"{text!r} is finer than its type, or beyond it")
     return total
+
+
+def _nanoseconds(text: str) -> int | None:
+    if (iso := _ISO.fullmatch(text)) is not None and any(iso.groups()[1:]):
+        sign, *parts, fraction = iso.groups()
+        seconds = sum(int(part or 0) * each for part, each in zip(parts, _SECONDS, strict=True))
+        finer = _fraction(fraction) * (-1 if (parts[-1] or "").startswith("-") else 1)
+        return (seconds * 10**9 + finer) * (-1 if sign == "-" else 1)
+    if (clock := _CLOCK.fullmatch(text)) is not None and text:
+        days, sign, hours, minutes, last, fraction = clock.groups()
+        seconds = int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(last or 0)
+        within = (seconds * 10**9 + _fraction(fraction)) * (-1 if sign == "-" else 1)
+        return int(days or 0) * _SECONDS[1] * 10**9 + within
+    return None
+
+
+def _fraction(digits: str | None) -> int:
+    return int((digits or "").ljust(9, "0"))
 
 
 def _duration_text(count: int, ticks: int) -> str:
