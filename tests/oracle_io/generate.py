@@ -9,8 +9,9 @@ from tests.oracle_io.json_programs import json_program
 from tests.oracle_io.program import Program
 from tests.oracle_io.table_programs import table_program
 from tests.oracle_io.text_programs import text_program
+from tests.oracle_io.writer_programs import writer_program
 
-MAKERS = [csv_program] * 4 + [json_program] * 4 + [table_program] * 3 + [text_program]
+MAKERS = [csv_program] * 4 + [json_program] * 4 + [table_program] * 3 + [text_program] + [writer_program] * 3
 ENGINE = 8  # one of so many programs is read and written by a job, too
 SMALL = 4  # one of so many reads small blocks
 

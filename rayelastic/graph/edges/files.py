@@ -154,8 +154,9 @@ def json(
     """Read or write files with one JSON object a line (NDJSON, JSON Lines).
 
     Declared times and dates are texts as ISO 8601 has them, decimals numbers or texts that are numbers, members of
-    enums as Arrow has them; a number is read as `str` as it is written. A sink writes classes as objects, maps with
-    texts as keys as objects and others as lists of pairs, UUIDs as texts, and a NaN as NaN, as Python's json does.
+    enums as Arrow has them; a number is read as `str` as it is written. Durations are texts as ISO 8601 has them, UUIDs
+    texts, bytes base64, maps with texts as keys objects and others lists of pairs. A sink writes the same, and a NaN as
+    NaN, as Python's json does.
 
     What is inferred never changes a value: texts stay texts, and a whole number that neither 64 bits nor a float hold
     is rejected. Without `schema=` and `columns=` a field that the first megabyte of the first file doesn't have is an
@@ -164,9 +165,9 @@ def json(
     Args:
         paths: a file, a glob, a URI or several, compressed or not; of a sink a file, or a folder where it has no
             suffix.
-        schema: NamedTuple classes for objects, `list[X]` for lists, `rel.Json` for any value; a field that an object
-            doesn't have is None, one that isn't declared is left out. By default what the first megabyte of the first
-            file looks like, all fields nullable.
+        schema: NamedTuple classes or `dict[str, X]` for objects, `list[X]` for lists, `rel.Json` for any value; a field
+            that an object doesn't have is None, one that isn't declared is left out. By default what the first megabyte
+            of the first file looks like, all fields nullable.
         columns: the fields to read, or {name in the file: field} to rename them; by default all.
         types: {field: type} instead of what would be inferred.
         encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
@@ -177,7 +178,7 @@ def json(
 
     Raises:
         SourceError: when the source is declared: no such file, or not readable as JSON.
-        SinkError: when the sink is declared: it can't be written there, or a field is bytes, a duration or an object.
+        SinkError: when the sink is declared: it can't be written there, or a field is a Python object.
         SchemaError: the schema has a type that JSON doesn't have, the values of a field are of several types, or a name
             is one that no field can have.
 

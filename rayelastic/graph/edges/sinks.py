@@ -68,7 +68,7 @@ class ParquetSink:
 class CsvSink:
     """Writes CSV with a header: one file, or part files into a directory where the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES | {DataType.UUID}
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
 
     path: str
     lane: Lane = Lane.BUILT_IN
@@ -83,7 +83,7 @@ class CsvSink:
 class JsonSink:
     """Writes JSON, an object a line: one file, or part files into a directory where the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS | {DataType.BINARY, DataType.DURATION}
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
     path: str
     lane: Lane = Lane.VECTORISED

@@ -126,10 +126,12 @@ def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> 
         table = pa.Table.from_batches([table])
     elif type(table).__module__.partition(".")[0] == "pandas":
         table = _of_frame(table)
+    elif hasattr(table, "__arrow_c_stream__") and not isinstance(table, pa.Table):  # a Polars frame, a DuckDB relation
+        table = pa.table(table)
     elif not isinstance(table, pa.Table):
         raise SchemaError(
             f"rel.arrow can't take a {type(table).__name__}",
-            way_out="Give a pyarrow.Table, a pyarrow.RecordBatch or a pandas DataFrame",
+            way_out="Give a pyarrow.Table or RecordBatch, or a DataFrame of pandas or Polars",
         )
     table, declared = matched(table, schema, columns)
     return ArrowSource(table, declared)
@@ -140,7 +142,7 @@ def _of_frame(frame: Any) -> Any:
 
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise SchemaError(
             f"the DataFrame has a column that Arrow can't hold: {error}",
             way_out="Give the column values of one type, or leave it out: frame.drop(columns=...)",

@@ -217,21 +217,27 @@ def _of_arrow(kind: Any) -> Form | None:
     if isinstance(kind, pa.ExtensionType | pa.BaseExtensionType):
         return JSON if kind.extension_name == "arrow.json" else None
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        item = _of_arrow(kind.value_type)
+        item = _of_part(kind.value_type)
         return None if item is None else list_form(item, nullable=kind.value_field.nullable)
     if pa.types.is_map(kind):
-        key, value = _of_arrow(kind.key_type), _of_arrow(kind.item_type)
+        key, value = _of_part(kind.key_type), _of_part(kind.item_type)
         if key is None or value is None or key.kind in _NO_KEYS:
             return None
         return map_form(key, value, nullable=kind.item_field.nullable)
     return _of_arrow_struct(kind) if pa.types.is_struct(kind) and kind.num_fields else None
 
 
+def _of_part(kind: Any) -> Form | None:
+    """The form of what is in a list, map or struct: texts have offsets of 32 bits there, as the engine writes them."""
+    form = _of_arrow(kind)
+    return plain_form(form.lower()) if form in ("U", "Z") else form
+
+
 def _of_arrow_struct(kind: Any) -> Form | None:
     parts = []
     for field in kind:
         _check_name("a struct", field.name)
-        form = _of_arrow(field.type)
+        form = _of_part(field.type)
         if form is None:
             return None
         parts.append((field.name, form, bool(field.nullable)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rayelastic.graph.edges.formats.casts import cast_table
+from rayelastic.graph.edges.formats.texts import has_own_text
 
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
@@ -93,15 +94,18 @@ class CsvFormat:
 
 
 def _written(schema: Any) -> Any:
-    """How fields are written: times with a zone in UTC, as CSV has no seconds of an offset; see _Casting."""
+    """How fields are written: times with a zone in UTC; UUIDs and durations as texts of their own."""
     import pyarrow as pa
 
     if _has_blank_lines(schema):
         return pa.schema([schema.field(0).with_type(pa.string())])
-    zoned = (pa.types.is_timestamp(kind) and kind.tz is not None for kind in schema.types)
-    return pa.schema(
-        [f.with_type(pa.timestamp(f.type.unit, "UTC")) if z else f for f, z in zip(schema, zoned, strict=True)]
-    )
+
+    def written(kind: Any) -> Any:
+        if has_own_text(kind):
+            return pa.string()
+        return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else kind
+
+    return pa.schema([field.with_type(written(field.type)) for field in schema])
 
 
 def _has_blank_lines(schema: Any) -> bool:

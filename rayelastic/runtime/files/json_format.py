@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import SinkError
+from rayelastic.graph.edges.formats.texts import base64_of, duration_text
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.shown import shown
@@ -136,6 +137,10 @@ def _text(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):
         return str(value)
+    if isinstance(value, bytes):
+        return base64_of(value)
+    if isinstance(value, dt.timedelta):
+        return duration_text(value)
     raise TypeError(f"{value!r} can't be written as JSON")
 
 

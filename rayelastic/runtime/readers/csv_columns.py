@@ -30,7 +30,11 @@ __all__ = ["Columns", "NotOfSchemaError"]
 
 TRUE, FALSE = (b"1", b"true", b"TRUE", b"True"), (b"0", b"false", b"FALSE", b"False")  # as pyarrow's reader has them
 _READ_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
-_NOT_READ = (DataType.DURATION, DataType.FLOAT16)  # types that pyarrow's reader doesn't have, or has otherwise
+_NOT_READ = (
+    DataType.DURATION,
+    DataType.UUID,
+    DataType.FLOAT16,
+)  # types that pyarrow's reader doesn't have, or has otherwise
 
 
 class NotOfSchemaError(Exception):
@@ -170,8 +174,6 @@ class Columns:
                 return _truths(text)
             if field.name in self._body.inferred and field.type.is_numeric:
                 self._check_inferred(text, field)
-            if field.type is DataType.DURATION:
-                return text.cast(pa.int64()).cast(target)
             made = cast_column(text.cast(pa.float32()) if field.type is DataType.FLOAT16 else text, target)
             if field.type.is_float:
                 _check_finite(made, text)

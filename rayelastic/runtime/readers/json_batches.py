@@ -93,7 +93,7 @@ class _Reader:
         named = zip(body.columns, target, strict=True)
         self._read = pa.schema([pa.field(c, with_nullable_parts(f.type, read_type), f.nullable) for c, f in named])
         self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in target])
-        self._is_plain = not any(map(_has_json, (form for form, _ in self._forms)))
+        self._is_plain = not any(map(_is_by_line, (form for form, _ in self._forms)))
         inferred = [
             (c, form)
             for c, f, (form, _) in zip(body.columns, body.schema.fields, self._forms, strict=True)
@@ -138,8 +138,10 @@ def _single(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _has_json(form: Form) -> bool:
-    return form.kind is DataType.JSON or any(_has_json(part) for _, part, _ in form.parts)
+def _is_by_line(form: Form) -> bool:
+    """Whether pyarrow's reader has no such values, or reads them otherwise."""
+    by_line = (DataType.JSON, DataType.MAP, DataType.BINARY)
+    return form.kind in by_line or any(_is_by_line(part) for _, part, _ in form.parts)
 
 
 def _float_names(name: str, form: Form) -> Iterator[str]:

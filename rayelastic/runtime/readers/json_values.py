@@ -10,6 +10,7 @@ from rayelastic.graph.edges.formats.casts import cast_column
 from rayelastic.graph.edges.formats.csv_files import is_inexact
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.json_text import BadLineError, Number, Twice, kind_of, text_of
+from rayelastic.graph.edges.formats.texts import bytes_of, has_own_text
 from rayelastic.graph.records.conversion import with_nullable_parts
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, members_of, plain_form
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["Lines", "read_type"]
 
 _LONGEST_NUMBER = 4000  # digits
-_TIMES = (DataType.DATE32, DataType.DATE64, DataType.TIME32, DataType.TIME64, DataType.TIMESTAMP)
+_TEXTS = (
+    DataType.DATE32, DataType.DATE64, DataType.TIME32, DataType.TIME64, DataType.TIMESTAMP, DataType.DURATION,
+    DataType.UUID,
+)  # fmt: skip
 _LARGEST = {DataType.FLOAT16: 65504.0, DataType.FLOAT32: 3.4028234663852886e38}
 
 
 def read_type(kind: pa.DataType) -> pa.DataType:
-    """What pyarrow's reader is asked for: times as texts, whose casts are strict; half floats as others."""
+    """What pyarrow's reader is asked for: times and UUIDs as texts, whose casts are strict; half floats as others."""
     import pyarrow as pa
 
-    if pa.types.is_temporal(kind):
+    if pa.types.is_temporal(kind) or has_own_text(kind):
         return pa.string()
     return pa.float32() if pa.types.is_float16(kind) else kind
 
@@ -109,6 +113,12 @@ def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) ->
                 "types= with rel.Json for it keeps any value"
             )
         return {part: _value(value.get(part), inner, n, inferred, f"{name}.{part}") for part, inner, n in form.parts}
+    if form.kind is DataType.MAP and (pairs := _pairs(value, form)) is not None:
+        (_, key, _), (_, item, may_be_none) = form.parts
+        return [
+            (_value(one, key, False, inferred, f"{name} key"), _value(other, item, may_be_none, inferred, f"{name}[]"))
+            for one, other in pairs
+        ]
     made = None if form.parts else _plain(value, form, inferred)
     if made is None:
         said = (
@@ -121,6 +131,23 @@ def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) ->
             + (", which was inferred from the first rows: declare it by types=" if inferred else "")
         )
     return made
+
+
+def _pairs(value: Any, form: Form) -> list[Any] | None:
+    """The keys and values of a map: those of an object where keys are texts, else of a list of pairs; None: it is none.
+
+    Raises:
+        BadLineError: a key is there twice.
+    """
+    if form.parts[0][1].kind is DataType.STRING:
+        if isinstance(value, Twice):
+            value.check()
+        return list(value.items()) if isinstance(value, dict) else None
+    if not isinstance(value, list) or not all(isinstance(one, list) and len(one) == 2 for one in value):
+        return None
+    if len({text_of(key) for key, _ in value}) < len(value):
+        raise BadLineError("it has a key twice in one map")
+    return value
 
 
 def _json(value: Any) -> str:
@@ -141,8 +168,10 @@ def _plain(value: Any, form: Form, inferred: bool) -> Any:
         return str(value) if isinstance(value, str) and not (inferred and isinstance(value, Number)) else None
     if kind is DataType.DECIMAL:
         return _decimal(value, form) if isinstance(value, str) else None
-    if kind in _TIMES:
-        return value if isinstance(value, str) and not isinstance(value, Number) and _is_time(value, form) else None
+    if kind is DataType.BINARY:
+        return bytes_of(value) if type(value) is str else None
+    if kind in _TEXTS:
+        return value if type(value) is str and _is_text_of(value, form) else None
     if not isinstance(value, Number):
         return None
     if kind.is_integer:
@@ -178,7 +207,7 @@ def _decimal(value: str, form: Form) -> decimal.Decimal | None:
     return made if is_same else None
 
 
-def _is_time(value: str, form: Form) -> bool:
+def _is_text_of(value: str, form: Form) -> bool:
     import pyarrow as pa
 
     try:

@@ -10,6 +10,7 @@ import json
 import logging
 import math
 import random
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ RIGHT: dict[str, tuple[str | bytes, dict[str, Any], list[tuple[Any, ...]]]] = {
     "single quotes": ("a,b\n1,'x,y'\n", {"quote": "'"}, [(1, "x,y")]),
     "no rows": ("a,b\n", {}, []),
     "truths": ("t\ntrue\n0\n\nFalse\n1\n", {"types": {"t": bool}}, [(True,), (False,), (False,), (True,)]),
-    "a duration": ("d\n5\n", {"types": {"d": dt.timedelta}}, [(dt.timedelta(microseconds=5),)]),
+    "a duration": ("d\nPT0.000005S\n\"\"\n", {"types": {"d": dt.timedelta | None}}, [(dt.timedelta(microseconds=5),), (None,)]),
+    "an id": ("u\n00000000-0000-0000-0000-00000000000A\n", {"types": {"u": uuid.UUID}}, [(uuid.UUID(int=10),)]),
 }  # fmt: skip
 
 

@@ -89,8 +89,10 @@ def test_what_isnt_of_the_schema_fails_the_job_by_file_or_row(tmp_path: Path, te
 def test_what_json_has_not_is_refused_where_it_is_declared(tmp_path: Path) -> None:
     path = written(tmp_path, LINES)
     topology = rel.Topology("json")
-    with pytest.raises(SchemaError, match=r"field 'x' of Record: binary can't be read from JSON.*declare it as a str"):
-        topology.source("a", rel.json(path, {"x": list[bytes]}))
+    with pytest.raises(
+        SchemaError, match=r"field 'x' of Record: list\[object \| None\] can't be read from JSON.*or as rel.Json"
+    ):
+        topology.source("a", rel.json(path, {"x": list[Any]}))
     with pytest.raises(SourceError, match="nothing"):
         topology.source("b", rel.json(str(tmp_path / "nothing.jsonl"), Event))
     with pytest.raises(SourceError, match="can't be read as JSON"):
@@ -104,14 +106,20 @@ def test_sinks_say_what_they_cant_write(tmp_path: Path) -> None:
         events.sink("out", rel.csv(str(tmp_path / "out.csv")))
 
 
-READABLE = [kind for kind in LEAVES if kind[0] not in (bytes, uuid.UUID)]
+def mapped(kind: Kind) -> Kind:
+    """Maps of texts to it."""
+    texts = st.dictionaries(st.text('ab"é ', max_size=3), kind[1], max_size=3)
+    return dict.__class_getitem__((str, kind[0])), texts
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
     """A schema of what JSON has, and rows of it."""
-    chosen: list[Kind] = draw(st.lists(st.sampled_from(READABLE), min_size=1, max_size=4))
-    made = [draw(st.sampled_from([kind, optional(kind), listed(kind), listed(optional(kind))])) for kind in chosen]
+    chosen: list[Kind] = draw(st.lists(st.sampled_from(LEAVES), min_size=1, max_size=4))
+    made = [
+        draw(st.sampled_from([kind, optional(kind), listed(kind), listed(optional(kind)), mapped(kind)]))
+        for kind in chosen
+    ]
     rows = draw(st.lists(st.tuples(*(values for _, values in made)), max_size=5))
     return {f"f{n}": kind for n, (kind, _) in enumerate(made)}, rows
 
@@ -166,7 +174,53 @@ def test_what_others_read_of_it(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [bytes, dt.timedelta, list[bytes], Any])
+class Uncommon(NamedTuple):
+    id: uuid.UUID | None
+    content: bytes
+    took: dt.timedelta
+    by_name: dict[str, dt.date]
+    by_id: dict[uuid.UUID, list[bytes | None]] | None
+
+
+UNCOMMON = """
+{"id": "00000000-0000-0000-0000-0000000000Ff", "content": "/w==", "took": "-PT0.5S", "by_name": {"a b": "2024-01-02"},
+ "by_id": [["00000000-0000-0000-0000-000000000001", ["", null]]]}
+{"id": null, "content": "", "took": "P1W2DT3H4M5,000006S", "by_name": {}, "by_id": null}
+"""
+
+
+@pytest.mark.edges
+def test_ids_bytes_durations_and_maps(tmp_path: Path) -> None:
+    path = tmp_path / "uncommon.jsonl"
+    path.write_text(UNCOMMON.replace(",\n", ","))
+    first, second = read(rel.json(str(path), Uncommon))
+    one, day = uuid.UUID(int=1), dt.date(2024, 1, 2)
+    half = dt.timedelta(seconds=-0.5)
+    assert first == Uncommon(uuid.UUID(int=255), b"\xff", half, {"a b": day}, {one: [b"", None]})
+    long = dt.timedelta(weeks=1, days=2, hours=3, minutes=4, seconds=5, microseconds=6)
+    assert second == Uncommon(None, b"", long, {}, None)
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ('"00000000"', uuid.UUID), ("1", uuid.UUID),
+        ("1.5", dt.timedelta), ('"P1Y"', dt.timedelta), ('"P"', dt.timedelta), ('"P1DT"', dt.timedelta),
+        ('"PT0.0000001S"', dt.timedelta), ('"P99999999999999999W"', dt.timedelta),
+        ('"YQ"', bytes), ('"Y!=="', bytes), ("[1]", bytes), ("1", bytes),
+        ("[]", dict[str, int]), ('{"a": "x"}', dict[str, int]), ('{"a": 1, "a": 2}', dict[str, int]),
+        ('{"1": 2}', dict[int, int]), ("[[1, 2], [1, 3]]", dict[int, int]), ("[[null, 2]]", dict[int, int]),
+    ],
+)  # fmt: skip
+def test_texts_that_are_none_of_these(tmp_path: Path, value: str, kind: Any) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(f'{{"x": {value}}}\n')
+    with pytest.raises(JobFailedError, match=r"bad.jsonl', row 1: "):
+        read(rel.json(str(path), {"x": kind}))
+
+
+@pytest.mark.parametrize("kind", [Any, list[Any]])
 def test_what_json_has_not_isnt_written(kind: Any, tmp_path: Path) -> None:
     topology = rel.Topology("json")
     with pytest.raises(SinkError, match="which JsonSink can't write"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import tempfile
 import uuid
@@ -75,15 +76,28 @@ def test_links(table: Table) -> None:
 
 def test_csv(tmp_path: Path) -> None:
     path = str(tmp_path / "rows.csv")
-    declared = {"side": Side, "level": Level | None, "price": decimal.Decimal, "payload": rel.Json}
-    rows = [(Side.BUY, Level.LOW, decimal.Decimal("1.5"), {"a": ["b"]}), (Side.SELL, None, decimal.Decimal(-1), 3)]
+    declared = {
+        "side": Side, "level": Level | None, "price": decimal.Decimal, "payload": rel.Json, "id": uuid.UUID | None,
+        "took": dt.timedelta | None,
+    }  # fmt: skip
+    rows = [
+        (
+            Side.BUY,
+            Level.LOW,
+            decimal.Decimal("1.5"),
+            {"a": ["b"]},
+            uuid.UUID(int=1),
+            dt.timedelta(days=-3, seconds=0.5),
+        ),
+        (Side.SELL, None, decimal.Decimal(-1), 3, None, None),
+    ]
     run(rel.rows(rows, schema=declared), sink=rel.csv(path))
     assert plain(run(rel.csv(path, schema=declared).as_source("in"), python=False)) == rows
     topology = rel.Topology("csv")
     with pytest.raises(SchemaError, match=r"field 'side' of Record: list\[string\] can't be read from CSV"):
         topology.source("a", rel.csv(path, schema={"side": list[str]}))
-    with pytest.raises(SinkError, match="field 'id' of Record is uuid, which CsvSink can't write"):
-        topology.source("b", rel.rows([], schema={"id": uuid.UUID})).sink("out", rel.csv(path))
+    with pytest.raises(SinkError, match=r"field 'ids' of Record is list\[uuid\], which CsvSink can't write"):
+        topology.source("b", rel.rows([], schema={"ids": list[uuid.UUID]})).sink("out", rel.csv(path))
 
 
 def test_pandas() -> None:

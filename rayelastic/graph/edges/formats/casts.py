@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.graph.edges.formats.texts import has_own_text, of_texts, to_texts
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -77,10 +79,10 @@ def cast_column(column: Any, kind: pa.DataType) -> Any:
 
     if column.type == kind:
         return column
-    if pa.types.is_dictionary(column.type):
-        return cast_column(column.cast(column.type.value_type), kind)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([cast_column(chunk, kind) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type):
+        return cast_column(column.dictionary, kind).take(column.indices)
     is_list = pa.types.is_list(kind) and pa.types.is_list(column.type)
     if is_list:
         items = cast_column(column.flatten(), kind.value_type)
@@ -88,6 +90,13 @@ def cast_column(column: Any, kind: pa.DataType) -> Any:
     if pa.types.is_struct(kind) and pa.types.is_struct(column.type) and _names(kind) == _names(column.type):
         parts = [cast_column(part, field.type) for part, field in zip(column.flatten(), kind, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column.is_null())
+    if pa.types.is_map(kind) and pa.types.is_map(column.type):
+        keys, items = cast_column(column.keys, kind.key_type), cast_column(column.items, kind.item_type)
+        return pa.MapArray.from_arrays(column.offsets, keys, items, kind, mask=column.is_null())
+    if pa.types.is_string(column.type) and has_own_text(kind):
+        return of_texts(column, kind)
+    if pa.types.is_string(kind) and has_own_text(column.type):
+        return to_texts(column)
     if pa.types.is_temporal(kind) and pa.types.is_string(column.type):
         return _moments(column, kind)
     return _plain_cast(column, kind)
@@ -137,7 +146,7 @@ def _plain_cast(column: Any, kind: pa.DataType) -> Any:
 
 
 def _moments(text: Any, kind: pa.DataType) -> Any:
-    """Texts as dates, times or durations; with more digits than the type has, as long as these are zeros."""
+    """Texts as dates or times; with more digits than the type has, as long as these are zeros."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -150,12 +150,12 @@ def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, opera
 
 
 def _check_held(declared: Schema) -> None:
-    """Raise SchemaError for a field that has parts, or is in CSV no text that pyarrow reads."""
+    """Raise SchemaError for a field that has parts: CSV has no such values."""
     for field in declared.fields:
-        if field.type is DataType.UUID or (field.type.is_made and field.type is not DataType.JSON):
+        if field.type.is_made and field.type is not DataType.JSON:
             raise SchemaError(
                 f"field '{field.name}' of {declared.name}: {plain_form(field.format).shown} can't be read from CSV",
-                way_out="Declare it as a str, and make what it stands for in a map",
+                way_out="Declare it as a str, or as rel.Json where its text is JSON",
             )
 
 

@@ -21,14 +21,6 @@ from rayelastic.graph.spec.dead_letters import OnError
 
 __all__ = ["JsonSource", "json_source"]
 
-_UNREADABLE = {
-    DataType.OBJECT: "Declare what is in it as NamedTuple classes and lists, or as rel.Json",
-    DataType.BINARY: "JSON has no bytes: declare it as a str",
-    DataType.UUID: "Declare it as a str",
-    DataType.DURATION: "Declare it as an int, or a float of seconds",
-    DataType.MAP: "Declare what is in it as a NamedTuple class, whose fields may be None, or as rel.Json",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class JsonSource(RowFiles):
@@ -110,16 +102,13 @@ def _type_of(shape: Shape, column: str, field: str, path: str, operator: str) ->
 
 def _check(schema: Schema) -> None:
     for field in schema.fields:
-        bad = _unreadable(plain_form(field.format))
-        if bad is not None:
+        form = plain_form(field.format)
+        if _has_object(form):
             raise SchemaError(
-                f"field '{field.name}' of {schema.name}: {bad.shown} can't be read from JSON",
-                way_out=_UNREADABLE[bad.kind],
+                f"field '{field.name}' of {schema.name}: {form.shown} can't be read from JSON",
+                way_out="Declare what is in it as NamedTuple classes, lists and dict[str, X], or as rel.Json",
             )
 
 
-def _unreadable(form: Form) -> Form | None:
-    """What in a form JSON can't have."""
-    if form.kind in _UNREADABLE:
-        return form
-    return next((bad for _, part, _ in form.parts if (bad := _unreadable(part)) is not None), None)
+def _has_object(form: Form) -> bool:
+    return form.kind is DataType.OBJECT or any(_has_object(part) for _, part, _ in form.parts)
