@@ -119,7 +119,7 @@ class Claim:
         location: of the checkpoints.
         job: that asks.
         run: its id; a coordinator that takes the place of one that hangs has the same.
-        resumes: whether a coordinator of this run had it: it is taken with the next checkpoint; the store may be away.
+        resumes: whether a coordinator of this run had it: taken with the next checkpoint, as the store may be away.
 
     Raises:
         StateError: another job has it.

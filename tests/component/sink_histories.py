@@ -24,6 +24,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
+from rayelastic.runtime.checkpoint import loop
 from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
@@ -31,6 +32,7 @@ from tests.component.outputs import KINDS, SCHEMA, Kind
 from tests.postgres import postgres_server
 
 PATIENCE = 60.0
+NEVER = 600.0  # seconds
 ROWS = 50  # of a stream
 CUTS = (10, 20, 30, 40)  # where its source waits, and behind the last row: nothing is shown while others are tried
 STREAM = 1000  # numbers of a stream begin at a multiple of it
@@ -100,6 +102,11 @@ class History:
 
     def play(self) -> None:
         """Plays it; an AssertionError tells all that happened."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop, "FIRST", NEVER)  # the only checkpoints are those that the history takes
+            self._play()
+
+    def _play(self) -> None:
         try:
             for _ in range(STEPS):
                 self._step()
@@ -175,7 +182,7 @@ class History:
         checkpoints = self.folder / f"checkpoints-{len(list(self.folder.glob('checkpoints-*')))}"
         checkpoints.mkdir(mode=0o700)
         by_epoch = self.random.random() < 0.7
-        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=600.0, restarts=100) if by_epoch else False)
+        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=NEVER, restarts=100) if by_epoch else False)
         try:
             job = rel.start(topology, config, restore=None if place is None else place.path)
         except (SinkError, StateError) as error:
@@ -213,9 +220,13 @@ class History:
             taken = run.job.status.checkpoints.taken
             safety._loop.take()
             assert run.job.status.checkpoints.taken == taken + 1, run.job.status.checkpoints.problem
-            run.saved = run.position
-            self.places = [place for place in self.places if place.path != run.checkpoints]
-            self.places.append(Place(run.checkpoints, run.stream, run.position))
+            self._checkpointed(run)
+
+    def _checkpointed(self, run: Run) -> None:
+        """Note that the newest checkpoint of a run is the one at its position."""
+        run.saved = run.position
+        self.places = [place for place in self.places if place.path != run.checkpoints]
+        self.places.append(Place(run.checkpoints, run.stream, run.position))
 
     def _lose(self, run: Run) -> None:
         safety = run.job._control._coordinator._safety
@@ -243,6 +254,9 @@ class History:
             else:
                 run.job.wait(PATIENCE)
                 self.complete.add(run.stream)
+                run.position = ROWS
+                if run.job._control._coordinator._safety is not None:
+                    self._checkpointed(run)  # the last one
         finally:
             run.job.close()
 

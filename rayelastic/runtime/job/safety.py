@@ -88,8 +88,8 @@ class Safety:
         self._noted = False  # that one was complete
         self._claim = None
         if settings.location is not None:
-            resumes = bool(journal.checkpoints)
-            self._claim = Claim(str(settings.location), job.name, job.job_id, resumes=resumes)
+            another = journal.incarnation > 1
+            self._claim = Claim(str(settings.location), job.name, job.job_id, resumes=another)
         again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
         life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(
