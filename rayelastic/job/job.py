@@ -1,7 +1,4 @@
-"""A job that runs, as the user holds it: it looks the same whichever way it was started.
-
-Talks to a coordinator, wherever that is, and knows nothing else of processing elements.
-"""
+"""A job as the user holds it. It talks to a coordinator, and knows nothing else of processing elements."""
 
 from __future__ import annotations
 
@@ -34,6 +31,7 @@ if TYPE_CHECKING:
     from rayelastic.job.control import Control
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.explain import OperatorInfo
     from rayelastic.plan.tls import TLS
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
@@ -89,6 +87,10 @@ class Job(Changing):
         if self._plan is None or self._final is None:
             self._plan = self._control.within(CONTROL_TIMEOUT).plan()
         return self._plan
+
+    def describe(self) -> dict[str, OperatorInfo]:
+        """Return what `topology.explain()` knows of each operator, as values: kind, execution mode, reason, location."""
+        return self._control.within(CONTROL_TIMEOUT).describe()
 
     def state(self, operator: str) -> OperatorState:
         """The keyed state of an operator while the job runs: `job.state("totals").get("key")`.

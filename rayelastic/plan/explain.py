@@ -1,18 +1,20 @@
-"""What `topology.explain()` prints: the regions and why, and for each operator its lane and why."""
+"""What `topology.explain()` prints: the regions and why, and for each operator its execution mode and why."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_wait
 from rayelastic.graph.operators.joins.by_key import RIGHT, Join, JoinKind
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.order import Graph, memory_of
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
 
-__all__ = ["explain"]
+__all__ = ["OperatorInfo", "describe", "explain"]
 
 _WHY = {
     RegionKind.SOURCE: "a source stands alone",
@@ -22,6 +24,36 @@ _WHY = {
     RegionKind.LOOP: "what goes round stays together",
     RegionKind.STAGE: "has as many channels as pay",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorInfo:
+    """What the declaration of an operator says about it.
+
+    Args:
+        kind: what it does, such as 'map' or 'sink'.
+        lane: its execution mode.
+        reason: why it runs in that mode; why it has one replica, if its code remembers something.
+        location: 'file.py:12' of the declaration; empty if unknown.
+    """
+
+    kind: str
+    lane: str
+    reason: str
+    location: str
+
+
+def describe(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorInfo]:
+    """Return the kind, execution mode, reason and location of each operator."""
+    return {
+        name: OperatorInfo(
+            spec.kind.value,
+            spec.lane.value,
+            f"{spec.reason}; {memory_of(spec)}: one replica" if spec.remembers else spec.reason,
+            spec.location,
+        )
+        for name, spec in operators.items()
+    }
 
 
 def explain(graph: Graph, plan: ExecPlan) -> str:
@@ -35,21 +67,21 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     parts = counted(len(specs), "operator"), counted(len(plan.regions), "region")
     lines = [f"topology '{graph.name}': {' in '.join(parts)} in {counted(len(plan.pes), 'processing element')}"]
     waiting = sources_that_wait(specs)
-    columns = [(name, spec.kind.value, spec.lane.value) for name, spec in specs.items()]
+    infos = describe(specs)
+    columns = [(name, info.kind, info.lane) for name, info in infos.items()]
     names, kinds, lanes = (min(28, max((len(c[i]) for c in columns), default=0)) for i in range(3))
     for planned in plan.regions:
         region = planned.region
         where = ", ".join(dict.fromkeys(pe for p in planned.pipelines for pe in p.pes))
         lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_WHY[region.kind]}; in {where}", 4)]
         for name in region.operators:
-            spec = specs[name]
-            head = f"    {name:<{names}}  {spec.kind.value:<{kinds}}  {spec.lane.value:<{lanes}}  "
+            info = infos[name]
+            head = f"    {name:<{names}}  {info.kind:<{kinds}}  {info.lane:<{lanes}}  "
             room = WIDTH - len(head)
-            why = f"{spec.reason}; {memory_of(spec)}: one replica" if spec.remembers else spec.reason
             if room < 24:
-                lines += [head.rstrip(), *_wrapped(" " * 8 + why, 8)]
+                lines += [head.rstrip(), *_wrapped(" " * 8 + info.reason, 8)]
             else:
-                lines += _wrapped(head + why, len(head))
+                lines += _wrapped(head + info.reason, len(head))
         lines += _notes(graph, region, waiting)
     return "\n".join(lines) + "\n"
 

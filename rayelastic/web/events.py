@@ -1,4 +1,4 @@
-"""What happened in a job, as the page tells it: each with its reason, what was seen, and what it changed.
+"""What happened in a job, as the web UI shows it: each with its reason, what was seen, and what it changed.
 
 Made of passes of adaptation loops and of what differs between two statuses. Must not know who keeps them.
 """
@@ -23,25 +23,32 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.status import JobStatus, RegionCounters
 
-__all__ = ["Event", "EventKind", "event_of", "moved", "state_changes"]
+__all__ = ["ROUTINE", "Event", "EventKind", "event_of", "moved", "state_changes"]
 
 NAMED = 3  # operators that a title names
 SHOWN = 12  # operators whose numbers an event keeps: the most expensive ones
 PERCENT = 100
+UNCHANGED = "no change"
 
 
 class EventKind(Enum):
     """What sort of thing happened; each has its own marker."""
 
-    PASS = "pass"  # a loop looked and left everything as it was
+    PASS = "pass"  # a loop looked and changed nothing
     THREADS = "threads"
     QUEUES = "queues"
     REPLICAS = "replicas"
-    CHECKPOINT = "checkpoint"
+    CHECKPOINT = "checkpoint"  # a complete one, or one that was abandoned for the same problem as the one before
+    ABANDONED = "abandoned"  # the first checkpoint that was abandoned for a problem
+    SAVEPOINT = "savepoint"
     STATE = "state"
     FAILURE = "failure"
+    RECOVERY = "recovery"
     ADVICE = "advice"  # what a job that only advises would do
-    ACTION = "action"  # somebody asked for something at the page
+    ACTION = "action"  # a user asked for it in the web UI
+
+
+ROUTINE = frozenset({EventKind.PASS, EventKind.CHECKPOINT})  # regular ones, among which decisions would drown
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Event:
         kind: what sort.
         where: a processing element, 'regions', or 'job'.
         title: what, in a few words.
-        reason: why, in the words of whoever decided.
+        reason: why, as the loop that decided says it.
         rule: where the rule is written.
         seen: {what was seen: its value as text}.
         operators: names that it is about.
@@ -76,7 +83,7 @@ class Event:
 
 
 def event_of(done: Adaptation | RegionAdaptation) -> Event:
-    """Tell a pass of an adaptation loop."""
+    """Return the event of a pass of an adaptation loop."""
     return _of_regions(done) if isinstance(done, RegionAdaptation) else _of_element(done)
 
 
@@ -84,32 +91,32 @@ def _of_element(done: Adaptation) -> Event:
     seen, decision = done.observation, done.decision
     on = sorted(name for name, model in decision.models.items() if model is not ThreadingModel.MANUAL)
     off = sorted(name for name, model in decision.models.items() if model is ThreadingModel.MANUAL)
-    what = [_changed("adds", on), _changed("takes away", off)]
+    what = [_changed("adds", on), _changed("removes", off)]
     if decision.thread_count != seen.thread_count:
         what.insert(0, f"threads {seen.thread_count} → {decision.thread_count}")
     kind = EventKind.PASS
     if done.changed:
         kind = EventKind.QUEUES if decision.models else EventKind.THREADS
     whole = max(seen.samples, 1)
-    dearest = sorted(seen.operators, key=lambda one: -one.samples)[:SHOWN]
+    costliest = sorted(seen.operators, key=lambda one: -one.samples)[:SHOWN]
     told = {
-        "tuples/s over all operators": f"{seen.throughput:,.0f}",
+        "tuples/s, all operators together": f"{seen.throughput:,.0f}",
         "threads": f"{seen.thread_count} of at most {seen.maximum_threads}",
-        "threads asleep": _share(seen.idle),
-        "waiting for room": _share(seen.blocked),
-        "waiting for the Python token": _share(seen.token_wait),
-        "CPUs used by this element": f"{seen.own_cpu:.2f} of {seen.cpu_count}",
+        "threads idle": _share(seen.idle),
+        "blocked on output": _share(seen.blocked),
+        "waiting for the GIL": _share(seen.token_wait),
+        "CPUs used by this PE": f"{seen.own_cpu:.2f} of {seen.cpu_count}",
         "host busy": _share(seen.host_cpu),
     }
-    told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in dearest if one.samples}
-    title = ", ".join(part for part in what if part) or "as it is"
+    told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in costliest if one.samples}
+    title = ", ".join(part for part in what if part) or UNCHANGED
     return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (*on, *off))
 
 
 def _of_regions(done: RegionAdaptation) -> Event:
     seen, decision = done.observation, done.decision
-    title = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or "as it is"
-    told = {"tuples/s of the sources": f"{done.throughput:,.0f}", "routing epoch": f"{done.in_force.epoch}"}
+    title = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or UNCHANGED
+    told = {"tuples/s from sources": f"{done.throughput:,.0f}", "routing epoch": f"{done.in_force.epoch}"}
     if done.seconds:
         told["the change took"] = f"{done.seconds:.2f} s"
     kind = EventKind.REPLICAS if done.changed else EventKind.PASS
@@ -136,7 +143,7 @@ def _share(value: float) -> str:
 
 
 def state_changes(before: JobStatus | None, now: JobStatus, seconds: float) -> Iterator[Event]:
-    """Tell what differs between two statuses."""
+    """Yield an event for each difference between two statuses."""
     for pe in now.pes:
         then = next((one for one in before.pes if one.pe == pe.pe), None) if before is not None else None
         if before is not None and (then is None or then.state is not pe.state):
@@ -151,39 +158,43 @@ def state_changes(before: JobStatus | None, now: JobStatus, seconds: float) -> I
         else:
             yield Event(seconds, EventKind.STATE, "job", f"the job is {now.state.value}")
     if now.paused != (before.paused if before is not None else False):
-        title = "elasticity is paused: the job stays as it is" if now.paused else "elasticity goes on"
+        title = "elasticity paused" if now.paused else "elasticity resumed"
         yield Event(seconds, EventKind.STATE, "job", title)
     counted = before.checkpoints if before is not None else CheckpointCounters()
     yield from _checkpoints(counted, now.checkpoints, seconds)
 
 
 def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: float) -> Iterator[Event]:
-    told = before.recent[-1].at if before.recent else -1.0
+    last = before.recent[-1] if before.recent else None
+    problem = last.problem if last is not None else ""
     for one in now.recent:
-        if one.at <= told:
+        if last is not None and one.at <= last.at:
             continue
+        again, problem = one.problem == problem, one.problem
         if one.problem:
-            title = "a checkpoint was given up, the job goes on"
-            yield Event(
-                one.at, EventKind.CHECKPOINT, "job", title, one.problem, "", {"it took": f"{one.seconds:.2f} s"}
-            )
+            kind = EventKind.CHECKPOINT if again else EventKind.ABANDONED
+            took = {"duration": f"{one.seconds:.2f} s"}
+            yield Event(one.at, kind, "job", "checkpoint abandoned, the job continues", one.problem, "", took)
             continue
         seen = {
-            "it took": f"{one.seconds:.2f} s",
-            "sources were held": f"{one.paused * 1000:.0f} ms",
+            "duration": f"{one.seconds:.2f} s",
+            "sources paused": f"{one.paused * 1000:.0f} ms",
             "state written": f"{one.bytes:,} bytes",
         }
         if one.held:
-            seen["stood still"] = f"{one.held}, for {one.held_seconds * 1000:.0f} ms"
+            seen["paused"] = f"{one.held}, for {one.held_seconds * 1000:.0f} ms"
         if one.slowest:
             seen["slowest operator"] = f"{one.slowest}, after {one.slowest_seconds:.2f} s"
         title = f"savepoint {one.number} at {one.place}" if one.place else f"checkpoint {one.number}"
-        reason = "another job can go on from here" if one.place else "after a loss the job goes on from here"
+        reason = "another job can restore from it" if one.place else "restore point"
+        kind = EventKind.SAVEPOINT if one.place else EventKind.CHECKPOINT
         slowest = (one.slowest,) if one.slowest else ()
-        yield Event(one.at, EventKind.CHECKPOINT, "job", title, reason, "", seen, slowest)
+        yield Event(one.at, kind, "job", title, reason, "", seen, slowest)
     if now.restarts > before.restarts:
-        whence = f"checkpoint {now.last}" if now.last else "its start"
-        yield Event(seconds, EventKind.FAILURE, "job", f"something was lost: the job goes on from {whence}")
+        restored = f"checkpoint {now.last}" if now.last else "the start"
+        yield Event(
+            seconds, EventKind.RECOVERY, "job", f"recovered from {restored}", "", "", {"restored from": restored}
+        )
 
 
 def _failed(failure: Failure, seconds: float, where: str) -> Event:
@@ -198,7 +209,7 @@ def moved(
     now: tuple[ExecPlan, Mapping[str, RegionCounters]],
     seconds: float,
 ) -> Iterator[Event]:
-    """Tell which regions have other replicas than before, and which keys moved for it."""
+    """Yield an event for each region whose number of replicas changed, with the keys that moved for it."""
     (old, counts_then), (new, counts) = before, now
     then = {planned.region.name: planned for planned in old.regions}
     for planned in new.regions:
@@ -210,6 +221,6 @@ def moved(
         if is_now is not None:
             told["keys moved"] = f"{is_now.moved_keys - (was.moved_keys if was else 0):,}"
             told["bytes moved"] = f"{is_now.moved_bytes - (was.moved_bytes if was else 0):,}"
-            told["longest wait of a moving key so far"] = f"{is_now.longest_hold * 1000:.0f} ms"
+            told["longest wait of a moving key"] = f"{is_now.longest_hold * 1000:.0f} ms"
         title = f"{name}: {then[name].replicas} → {counted(planned.replicas, 'replica')}"
         yield Event(seconds, EventKind.REPLICAS, name, title, "", "", told, planned.region.operators)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rayelastic.graph.spec.ports import operator_of
-from rayelastic.plan.regions import RegionKind
 from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.status import latency_bound
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.values.status import JobMetrics, PESample
 
-__all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "keyed_replicas"]
+__all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "replica_series"]
 
 # Of an operator, over all PEs that host it: rates in tuples/s; shares 0..1 of the PE where they are highest.
 COLUMNS = (
@@ -31,7 +30,8 @@ COLUMNS = (
     "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
 )  # fmt: skip
 SERIES = (
-    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu", "to_move", "held",
+    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "replicas_all", "state_bytes", "cpu", "to_move",
+    "held",
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
 MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many processing elements
@@ -45,9 +45,10 @@ class Frame:
         seconds: since its start.
         operators: a row for each operator of the plan, with COLUMNS; float32.
         series: {name of SERIES: value}; None: not known, as the latency of a job whose sinks got no marks.
-        pes: a dict for each processing element: threads, memory in bytes, seconds a second that it waits for the token.
-        links: a dict for each link: bytes/s, share of the time that its sender waited for room.
+        pes: a dict for each processing element: threads, memory in bytes, seconds a second that it waits for the GIL.
+        links: a dict for each link: bytes/s, share of the time that its sender was blocked on output.
         regions: a dict for each region whose replicas have changed or are changing: what moved, and what moves now.
+        verdict: whether the job keeps up with its sources, or what limits it; None: unknown.
     """
 
     seconds: float
@@ -56,6 +57,7 @@ class Frame:
     pes: tuple[Mapping[str, Any], ...] = ()
     links: tuple[Mapping[str, Any], ...] = field(default=())
     regions: tuple[Mapping[str, Any], ...] = ()
+    verdict: Mapping[str, Any] | None = None
 
 
 class Rows:
@@ -106,7 +108,7 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
         "threads": float(sum(pe.threads for pe in now.pes)),
         "queues": float((table[:, AT["model"]] > 0).sum()),
         "queued": float(table[:, AT["queued"]].sum()),
-        "replicas": keyed_replicas(plan),
+        **replica_series(plan),
         "state_bytes": float(table[:, AT["state_bytes"]].sum()),
         "cpu": cpu if before is not None else None,
         "to_move": float(sum(one.to_move for one in now.regions.values())) if now.regions else None,
@@ -118,9 +120,11 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
     return Frame(now.seconds, table.astype(np.float32), series, pes, links, moves)
 
 
-def keyed_replicas(plan: ExecPlan) -> float:
-    """How many replicas there are of regions that can have several."""
-    return float(sum(one.replicas for one in plan.regions if one.region.kind is RegionKind.DATA_PARALLEL))
+def replica_series(plan: ExecPlan) -> dict[str, float | None]:
+    """Replicas of the most replicated region, and of all regions that can have several; None: there is no such region."""
+    replicas = [one.replicas for one in plan.regions if one.region.kind.is_replicable]
+    most, together = (float(max(replicas)), float(sum(replicas))) if replicas else (None, None)
+    return {"replicas": most, "replicas_all": together}
 
 
 def _add(
@@ -182,7 +186,7 @@ def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
 
 def _of_pe(before: PESample | None, now: PESample) -> dict[str, Any]:
     seconds = now.seconds - before.seconds if before is not None else 0.0
-    token = (
+    gil = (
         (now.token_wait_seconds - before.token_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
     )
     return {
@@ -190,7 +194,7 @@ def _of_pe(before: PESample | None, now: PESample) -> dict[str, Any]:
         "threads": now.threads,
         "stuck": now.threads_stuck,
         "rss": now.rss_bytes,
-        "token": round(token, 3),
+        "gil": round(gil, 3),
     }
 
 

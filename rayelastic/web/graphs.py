@@ -69,7 +69,7 @@ def graph(
             "name": planned.region.name,
             "kind": kind_text(planned.region),
             "replicas": planned.replicas,
-            "scalable": planned.region.kind.value == "data-parallel",
+            "scalable": planned.region.kind.is_replicable,
             "pes": list(dict.fromkeys(pe for pipeline in planned.pipelines for pe in pipeline.pes)),
         }
         for planned in plan.regions

@@ -1,6 +1,6 @@
-"""What the page knows of a job over time, within a bound of memory: frames, series, events, plans.
+"""What the web UI keeps of a job over time, within a bound of memory: frames, series, events, plans.
 
-Older frames are thinned out, so that one can go back to the start at a coarser grain. Used from one thread.
+Older frames are thinned out, so that users can look back to the start at a coarser grain. Used from one thread.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.web.frames import SERIES, Frame, Rows
+from rayelastic.errors import ConfigError
+from rayelastic.web.events import ROUTINE
+from rayelastic.web.frames import COLUMNS, SERIES, Frame, Rows
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.explain import OperatorInfo
     from rayelastic.web.events import Event
 
 __all__ = ["History"]
 
 FRAME_BYTES = 32 << 20  # of all frames that are kept
-LONGEST_SERIES = 7_200  # points: two hours at one a second, then every other one is kept
+LONGEST_SERIES = 7_200  # points, and frames: two hours at one a second, then every other one is kept
 MOST_EVENTS = 20_000
+KEPT_EVENTS = 18_000  # of more than these
+MOST_POINTS = 600  # of the series of one operator
+OPERATOR_SERIES = ("rate_in", "rate_out", "busy", "waited", "blocked", "fill")
 
 
 class History:
@@ -36,12 +42,13 @@ class History:
 
     def __init__(self, plan: ExecPlan) -> None:
         self.state = "created"
-        self.bottleneck = ""
+        self.over = False
+        self.started: float | None = None  # seconds since 1970; None: unknown
         self.failure: dict[str, Any] | None = None
         self.status: dict[str, Any] = {}  # more of it: elements, checkpoints, whether elasticity is paused
-        self.events: list[Event] = []
-        self.first_event = 0  # how many events were given up before the first that is kept
-        self.lanes: dict[str, str] = {}
+        self.operator_infos: dict[str, OperatorInfo] = {}
+        self.event_count = 0
+        self._events: list[tuple[int, Event]] = []
         self._plans: list[tuple[float, ExecPlan]] = [(0.0, plan)]
         self._frames: list[Frame] = []
         self._bytes = 0
@@ -71,7 +78,7 @@ class History:
         """Keeps a frame."""
         self._frames.append(frame)
         self._bytes += frame.operators.nbytes
-        if self._bytes > FRAME_BYTES:
+        if self._bytes > FRAME_BYTES or len(self._frames) > LONGEST_SERIES:
             kept = self._frames[: len(self._frames) // 2 : 2] + self._frames[len(self._frames) // 2 :]
             self._frames = kept
             self._bytes = sum(one.operators.nbytes for one in kept)
@@ -85,21 +92,44 @@ class History:
                 del values[: LONGEST_SERIES // 2 : 2]
 
     def tell(self, events: Iterable[Event]) -> None:
-        """Keeps events, in the order in which they are told."""
-        self.events.extend(events)
-        if len(self.events) > MOST_EVENTS:
-            self.first_event += len(self.events) - MOST_EVENTS
-            del self.events[: len(self.events) - MOST_EVENTS]
-
-    def events_from(self, number: int) -> list[dict[str, Any]]:
-        """Events from one on, counted from the start of the history, as JSON values."""
-        at = max(0, number - self.first_event)
-        return [{"number": self.first_event + i, **one.as_dict()} for i, one in enumerate(self.events[at:], at)]
+        """Keep events. If there are too many, drop passes and checkpoints first, then decisions, the oldest first."""
+        for event in events:
+            self._events.append((self.event_count, event))
+            self.event_count += 1
+        if len(self._events) <= MOST_EVENTS:
+            return
+        surplus, kept = len(self._events) - KEPT_EVENTS, []
+        for numbered in self._events:
+            if surplus > 0 and numbered[1].kind in ROUTINE:
+                surplus -= 1
+            else:
+                kept.append(numbered)
+        self._events = kept[surplus:]
 
     @property
-    def event_count(self) -> int:
-        """How many events there were."""
-        return self.first_event + len(self.events)
+    def events(self) -> list[Event]:
+        """Those that are kept, the oldest first."""
+        return [event for _, event in self._events]
+
+    def events_from(self, number: int) -> list[dict[str, Any]]:
+        """Return the events from a number on, counted from the start of the history, as JSON values."""
+        at = bisect_left(self._events, number, key=lambda one: one[0])
+        return [{"number": number, **event.as_dict()} for number, event in self._events[at:]]
+
+    def operator_series(self, operator: str) -> dict[str, list[float]]:
+        """Return the rates, shares of time and queue fill of one operator over time, at most MOST_POINTS each.
+
+        Raises:
+            ConfigError: no such operator.
+        """
+        if operator not in self.places:
+            raise ConfigError(f"no operator {operator!r}", way_out="Choose one that the graph shows")
+        step = -(-len(self._frames) // MOST_POINTS) or 1
+        frames = self._frames[::-step][::-1]  # the last one among them
+        row = self.places[operator]
+        columns = {name: COLUMNS.index(name) for name in OPERATOR_SERIES}
+        series = {name: [round(float(one.operators[row, at]), 4) for one in frames] for name, at in columns.items()}
+        return {"seconds": [_told(one.seconds) for one in frames], **series}
 
     def frame_at(self, seconds: float | None) -> Frame | None:
         """The frame nearest to a time; None: the last. None if there is none yet."""
@@ -120,10 +150,12 @@ class History:
         }
 
     def said(self, frame: Frame | None) -> dict[str, Any]:
-        """What is known of the job now, with what a frame says beside its table, as JSON values."""
+        """Return what is known of the job now, with what a frame has beside its table, as JSON values."""
         said: dict[str, Any] = {
             "state": self.state,
-            "bottleneck": self.bottleneck,
+            "over": self.over,
+            "started": self.started,
+            "verdict": None,
             "failure": self.failure,
             "status": self.status,
             "epoch": self.plan.epoch,
@@ -137,6 +169,8 @@ class History:
                 "links": list(frame.links),
                 "regions": list(frame.regions),
             }
+            if not (self.over and frame is self._frames[-1]):
+                said["verdict"] = frame.verdict
         return said
 
 

@@ -1,4 +1,4 @@
-"""The history of a job out of the files that `JobConfig(journal=...)` wrote: the same page, without a cluster."""
+"""The history of a job from the files that `JobConfig(journal=...)` wrote: the same web UI, without a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.runtime.values.adaptation import Adaptation, Setting, read_journal
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
 from rayelastic.web.events import event_of
-from rayelastic.web.frames import COLUMNS, Frame, keyed_replicas
+from rayelastic.web.frames import COLUMNS, Frame, replica_series
 from rayelastic.web.history import History
 
 if TYPE_CHECKING:
@@ -98,12 +98,12 @@ def _frame(seconds: float, last: dict[str, Observation], history: History) -> Fr
             table[row, AT["hosts"]] += 1
             queues += one.model is ThreadingModel.DYNAMIC
             throughput += 0.0 if one.switchable or not _is_source(one.name, history) else one.rate
-    series = {
+    series: dict[str, float | None] = {
         "throughput": throughput,
         "threads": float(sum(seen.thread_count for seen in last.values())),
         "queues": float(queues),
         "cpu": sum(seen.own_cpu for seen in last.values()),
-        "replicas": keyed_replicas(history.plan),
+        **replica_series(history.plan),
     }
     pes = tuple(
         {
@@ -111,7 +111,7 @@ def _frame(seconds: float, last: dict[str, Observation], history: History) -> Fr
             "threads": seen.thread_count,
             "stuck": seen.thread_stuck,
             "rss": 0,
-            "token": round(seen.token_wait, 3),
+            "gil": round(seen.token_wait, 3),
         }
         for pe, seen in last.items()
     )

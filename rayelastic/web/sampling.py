@@ -1,16 +1,19 @@
-"""Reads a job once for all who look: counters, state, plan, passes; what it reads goes into the history.
+"""Reads a job once for all viewers: counters, state, plan, passes; what it reads goes into the history.
 
-`read` may block and runs anywhere; `keep` belongs to the thread of the history. A job that can't be asked any more is
-told as a failure and isn't asked again.
+`read` may block and runs anywhere; `keep` belongs to the thread of the history. A job that doesn't answer any more is
+shown as lost and isn't read again.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import RayelasticError
-from rayelastic.runtime.watch.bottleneck import find_bottleneck
+from rayelastic.runtime.values.status import State
+from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.web.events import Event, EventKind, event_of, moved, state_changes
 from rayelastic.web.frames import frame_between
 from rayelastic.web.history import History
@@ -25,15 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "Sampler"]
 
 LAST_PASSES = 64  # of which the bottleneck's rule is taken
-LARGE = 250  # operators, for each so many of which the bottleneck is looked for a reading later
+LARGE = 250  # operators: for each so many, one more reading passes between two searches for the bottleneck
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of a job."""
+    """What was read of a job; `at` is the time of the counters in seconds since 1970."""
 
     status: JobStatus
     metrics: JobMetrics
+    at: float
     plan: ExecPlan
     passes: tuple[Adaptation | RegionAdaptation, ...]
 
@@ -43,12 +47,16 @@ class Sampler:
 
     Args:
         job: to read.
+        clock: seconds since 1970.
     """
 
-    def __init__(self, job: Watched) -> None:
+    def __init__(self, job: Watched, clock: Callable[[], float] = time.time) -> None:
         self.job = job
+        self._clock = clock
         self.history = History(job.plan())
         self.history.state = job.status.state.value
+        self.history.operator_infos = job.describe()
+        self._verdict: dict[str, Any] | None = None
         self.over = False
         self._before: Reading | None = None
         self._since: dict[str, int] = {}
@@ -58,10 +66,11 @@ class Sampler:
         self._advised = ""
 
     def read(self) -> Reading:
-        """Asks the job; blocks while it answers."""
+        """Read the job; blocks until it answers."""
         status = self.job.status  # first: what is final stays as it is
         passes = tuple(self.job.adaptations(every_pass=True, since=dict(self._since)))
-        return Reading(status, self.job.metrics(), self.job.plan(), passes)
+        metrics = self.job.metrics()
+        return Reading(status, metrics, self._clock(), self.job.plan(), passes)
 
     def keep(self, now: Reading) -> None:
         """Puts what was read into the history."""
@@ -76,6 +85,9 @@ class Sampler:
         events += state_changes(before.status if before is not None else None, now.status, seconds)
         history.tell(events)
         history.set_plan(now.plan, seconds)
+        if history.started is None:
+            history.started = round(now.at - seconds, 2)
+        self.over = history.over = now.status.state.is_final
         history.state = now.status.state.value
         history.status = _told(now.status)
         failure = now.status.failure
@@ -88,24 +100,23 @@ class Sampler:
             }
         if before is None or now.metrics.seconds > before.metrics.seconds:
             earlier = before.metrics if before is not None else None
-            history.add(frame_between(earlier, now.metrics, now.plan, history.rows))
             if earlier is not None and self._readings % (1 + len(history.places) // LARGE) == 0:
-                history.bottleneck = str(find_bottleneck(earlier, now.metrics, now.plan, self._passes))
-        if not history.lanes:
-            history.lanes = {one.name: one.lane for pe in now.metrics.pes for one in pe.operators if one.lane}
+                found = find_bottleneck(earlier, now.metrics, now.plan, self._passes)
+                self._verdict = _verdict(found) if now.status.state is State.RUNNING else None
+            frame = frame_between(earlier, now.metrics, now.plan, history.rows)
+            history.add(replace(frame, verdict=self._verdict))
         self._readings += 1
         self._before = now
-        self.over = now.status.state.is_final
 
     def _note_starts(self, now: Reading) -> None:
-        """Notes when elements started, as passes tell the time since then. One that has ended doesn't grow older."""
+        """Note when elements started, for passes have the time since then. One that has ended doesn't grow older."""
         ended = {one.pe for one in now.status.pes if one.state.is_final}
         for pe in now.metrics.pes:
             if pe.pe not in ended:
                 self._starts[pe.pe] = max(0.0, now.metrics.seconds - pe.seconds)
 
     def _event(self, done: Adaptation | RegionAdaptation) -> Event:
-        """Tells a pass; advice that is given again is told as one that changed nothing."""
+        """Return the event of a pass; repeated advice is a pass that changed nothing."""
         event = event_of(done)
         event = replace(event, seconds=event.seconds + self._starts.get(done.pe, 0.0))
         if event.kind is not EventKind.ADVICE:
@@ -114,16 +125,29 @@ class Sampler:
         return replace(event, kind=EventKind.PASS) if event.title == advised else event
 
     def lose(self, error: RayelasticError | TimeoutError) -> None:
-        """Notes that the job can't be asked any more."""
-        self.over = True
+        """Note that the job doesn't answer any more."""
+        self.over = self.history.over = True
         self.history.state = "lost"
         self.history.failure = {"reason": str(error), "operator": None, "tuple": None, "traceback": ""}
         at = self._before.metrics.seconds if self._before is not None else 0.0
-        self.history.tell([Event(at, EventKind.FAILURE, "job", "the job can't be asked any more", str(error))])
+        self.history.tell([Event(at, EventKind.FAILURE, "job", "the job doesn't answer any more", str(error))])
+
+
+def _verdict(found: Bottleneck) -> dict[str, Any]:
+    """Return the verdict as a code and values, from which the web UI makes the sentence."""
+    values = {
+        "operator": found.operator,
+        "pe": found.pe,
+        "cause": found.cause.name.lower(),
+        "reason": found.reason,
+        "rule": found.rule,
+    }
+    busiest = {"busiest": found.busiest, "share": round(found.share, 3), "blocked": round(found.blocked, 3)}
+    return {"code": "bottleneck", **values, **busiest} if found.limits_sources else {"code": "keeps_up", **busiest}
 
 
 def _told(status: JobStatus) -> dict[str, Any]:
-    """What the page shows of a status beside its state and failure."""
+    """Return what the web UI shows of a status beside its state and failure."""
     counted = status.checkpoints
     return {
         "paused": status.paused,

@@ -1,6 +1,6 @@
-"""The HTTP server of the page: one snapshot and one stream of events for all who look, on the loopback address.
+"""The HTTP server of the web UI: one snapshot and one stream of events for all viewers, on the loopback address.
 
-All addresses in the page are relative, so that it works behind a proxy that puts a path in front. aiohttp, which comes
+All addresses in the web UI are relative, so that it works behind a proxy that puts a path in front. aiohttp, which comes
 with Ray's dashboard, is loaded with the first server.
 """
 
@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ REFUSED = "<!doctype html><title>rayelastic</title><p>Open the address with ?tok
 
 
 class PageApp:
-    """The application behind the page. All methods belong to one loop.
+    """The application behind the web UI. All methods belong to one loop.
 
     Args:
         access: who may look.
@@ -88,6 +89,7 @@ class PageApp:
                     web.get(view + "/api/jobs/{job}/story", self._told),
                     web.get(view + "/api/jobs/{job}/graph", self._graph),
                     web.get(view + "/api/jobs/{job}/frame", self._frame),
+                    web.get(view + "/api/jobs/{job}/operator", self._operator),
                     web.get(view + "/api/jobs/{job}/events", self._events),
                     web.get(view + "/api/jobs/{job}/series", self._series),
                     web.get(view + "/api/jobs/{job}/stream", self._stream),
@@ -228,10 +230,15 @@ class PageApp:
         history = (await self._asked(request)).history
         opened = request.query.getall("open", [])
         plan = history.plan_at(_seconds(request))
-        found = await asyncio.to_thread(
-            graph, plan, history.places, dict(history.lanes), request.query.get("detail", ""), opened
-        )
-        return _json(found)
+        lanes = {name: info.lane for name, info in history.operator_infos.items()}
+        detail = request.query.get("detail", "")
+        return _json(await asyncio.to_thread(graph, plan, history.places, lanes, detail, opened))
+
+    async def _operator(self, request: web.Request) -> web.StreamResponse:
+        history, name = (await self._asked(request)).history, request.query.get("name", "")
+        series = history.operator_series(name)
+        info = history.operator_infos.get(name)
+        return _json({"series": series, "info": asdict(info) if info is not None else None})
 
     async def _frame(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
@@ -310,7 +317,7 @@ class PageApp:
             job = await asyncio.to_thread(self._catalogue.opened, name)
         if job is None:
             known = ", ".join([*self._jobs, *self._histories])
-            raise JobNotFoundError(f"no job {name!r} on this page; there are: {known}")
+            raise JobNotFoundError(f"no job {name!r} in this web UI; there are: {known}")
         return await asyncio.to_thread(Story, name, None, job)
 
 

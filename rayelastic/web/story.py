@@ -1,4 +1,4 @@
-"""One job on the page: its history, who samples it if it runs, and what its viewers wait for."""
+"""One job in the web UI: its history, its sampler if it runs, and what its viewers wait for."""
 
 from __future__ import annotations
 
@@ -96,6 +96,8 @@ class Story:
             "live": self.live,
             "actions": self._actions is not None,
             "operators": list(self.history.operators),
+            "started": self.history.started,
+            "sources": list(self.history.rows.sources),
             "columns": list(COLUMNS),
             "series": self.history.series(),
             "events": self.history.events_from(0),
@@ -109,7 +111,7 @@ class Story:
             who: asks; goes into the audit log.
         """
         if self._actions is None or not self.live:
-            raise ConfigError(f"job {self.name} doesn't run", way_out="Look at one that runs")
+            raise ConfigError(f"job {self.name} isn't running", way_out="Choose one that runs")
         if "confirm" not in wanted:
             code, asked = self._actions.ask(wanted)
             return {"confirm": code, "text": asked.text}

@@ -1,4 +1,4 @@
-"""What the page needs of a job and of those who know jobs. `Job` is a `Watched`. Must not know who serves the page."""
+"""What the web UI needs of a job and of a catalogue of jobs. `Job` is a `Watched`. Must not know the server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.status import JobMetrics, JobStatus
@@ -26,6 +27,8 @@ class Watched(Protocol):
     def metrics(self) -> JobMetrics: ...  # noqa: D102
 
     def plan(self) -> ExecPlan: ...  # noqa: D102
+
+    def describe(self) -> dict[str, OperatorInfo]: ...  # noqa: D102
 
     def adaptations(  # noqa: D102
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None

@@ -127,12 +127,12 @@ def test_a_dear_operator_is_named_with_its_rule() -> None:
     numbers.map("dear", dear, schema={"value": float}, lane="compiled").sink("out", rel.count())
     job = start(topology, rel.JobConfig(adaptation_period=PERIOD))
     try:
-        found = named(job, lambda found: found.cause is Cause.DEAR and "last word" in found.rule)
+        found = named(job, lambda found: found.cause is Cause.DEAR and "last decision" in found.rule)
         assert found.operator == "dear"
-        assert (
-            "runs as 1 replica, which nobody changes: it grows by itself with JobConfig(regions='elastic')"
-            in found.rule
-        )
+        assert found.limits_sources
+        assert found.busiest == "dear"
+        assert "runs as 1 replica" in found.rule
+        assert "JobConfig(regions='elastic')" in found.rule
     finally:
         job.close()
 
@@ -165,7 +165,7 @@ def test_who_has_the_token_while_threads_wait_for_it_is_named() -> None:
 
     found = find_bottleneck(reading(1.0, 5.0), reading(3.0, 6.5), topology.plan())
     assert (found.operator, found.pe, found.cause) == ("named", "pe0", Cause.TOKEN)
-    assert "wait for the Python token 0.8 s a second" in found.reason
+    assert "wait for the GIL 0.8 s a second" in found.reason
     found = find_bottleneck(reading(1.0, 5.0), reading(3.0, 5.0), topology.plan())
     assert (found.operator, found.cause) == ("named", Cause.DEAR)
 

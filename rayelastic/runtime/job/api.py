@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.ingest.feed import Secured
     from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.saved.shapes import Shape
@@ -82,6 +83,10 @@ class CoordinatorApi(Protocol):
 
     def plan(self) -> ExecPlan:
         """The plan in force."""
+        ...
+
+    def describe(self) -> dict[str, OperatorInfo]:
+        """The kind, execution mode, reason and location of each operator."""
         ...
 
     def metrics(self) -> JobMetrics:

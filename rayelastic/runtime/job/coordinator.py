@@ -3,8 +3,7 @@
 The coordinator decides and never touches tuples. It is put together from parts that own one state each: the cluster
 (its elements), the life (their states and the job's), the plan in force, the telemetry (what was counted and left), the
 watchers (a thread for each element), the rescaling, and the loops over regions and hosts. It knows processing elements
-only by their handles (host.py), so that the same object runs in the calling process and in a detached Ray actor. A
-processing element that fails or dies fails the job, with the reason; the others are ended then, so that nothing hangs.
+only by their handles (host.py), so that the same object runs in the calling process and in a detached Ray actor.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import JobExistsError, PELostError, RayelasticError
 from rayelastic.graph.edges.locations import shown_location
+from rayelastic.plan.explain import describe
 from rayelastic.runtime.checkpoint.outages import without_checkpoints
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.ingest.feed import Secured
@@ -289,6 +290,10 @@ class Coordinator:
         """The plan in force."""
         return self._plan.now
 
+    def describe(self) -> dict[str, OperatorInfo]:
+        """The kind, execution mode, reason and location of each operator."""
+        return describe(self._job.operators)
+
     def metrics(self) -> JobMetrics:
         """Counters of each processing element: fresh where it answers, the last ones where it doesn't."""
         return self._telemetry.metrics()
@@ -304,11 +309,7 @@ class Coordinator:
         return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def results(self) -> dict[str, SinkResult]:
-        """What the sinks of a finished job left, by operator.
-
-        Raises:
-            PELostError: an earlier coordinator of the job had them in memory, and died.
-        """
+        """What the sinks of a finished job left, by operator; PELostError: an earlier coordinator had it, and died."""
         return self._telemetry.results() or decoded(self._journal.results)
 
     def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:

@@ -1,4 +1,4 @@
-"""Which operator holds a job back, why, and which rule keeps it from being helped: of two readings of its counters.
+"""Which operator limits a job, why, and why the runtime doesn't scale it: from two readings of its counters.
 
 An operator is run by one thread at a time in each PE (PLDI'17 section 4.1.1, P09), so one that is inside its function
 all the time is full, however many threads there are. Must not know how the counters were carried.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,16 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
 
 TOLD = 0.3  # of a region's tuples: from which share on its most frequent key is a reason to be told
+ALWAYS = 0.9  # share of the time inside its function from which an operator is full
+FELT = 0.05  # share of the time blocked on output from which an operator upstream is slower for it
 AT = {name: column for column, name in enumerate(COUNTERS)}
 
 
 class Cause(enum.Enum):
-    """Why an operator holds the job back."""
+    """Why an operator limits the job."""
 
     WAITING = "waiting"  # its function waits for something outside: a stalled sink
     SKEWED_KEY = "skewed key"  # one of its replicas gets far more than its share
     DEAR = "dear"  # its function computes all the time
-    TOKEN = "token"  # threads wait for the Python token
+    TOKEN = "token"  # threads wait for the GIL
     INPUT = "input"  # nothing is full: the source gets no more
 
 
@@ -53,7 +55,7 @@ class Thresholds:
         full: of an operator that is inside its function: what is left is noise of the 100 looks a second.
         waiting: of the time inside that no CPU was used: above it, an operator waits rather than computes.
         skew: tuples of the busiest replica over the mean.
-        token: time that threads waited for the Python token.
+        token: time that threads waited for the GIL.
     """
 
     full: float = 0.6
@@ -64,7 +66,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """The operator that holds a job back.
+    """The operator that limits a job.
 
     Args:
         operator: its name.
@@ -72,6 +74,9 @@ class Bottleneck:
         cause: why, as a word.
         reason: what was seen.
         rule: what keeps it from being helped, or what is about to help.
+        share: of the time that the busiest operator is inside its function, 0..1.
+        blocked: share of the time that an operator upstream, or a link, is blocked on output.
+        busiest: the busiest operator that is no source; empty if there is none.
     """
 
     operator: str
@@ -79,6 +84,16 @@ class Bottleneck:
     cause: Cause
     reason: str
     rule: str
+    share: float = 0.0
+    blocked: float = 0.0
+    busiest: str = ""
+
+    @property
+    def limits_sources(self) -> bool:
+        """Whether the operator keeps the sources from emitting more: it is full, or something upstream is blocked."""
+        if self.cause in (Cause.WAITING, Cause.DEAR):
+            return self.share >= ALWAYS or self.blocked >= FELT
+        return self.cause is not Cause.INPUT
 
     def __str__(self) -> str:
         return f"{self.operator} on {self.pe} ({self.cause.value}): {self.reason}; {self.rule}"
@@ -107,7 +122,7 @@ def find_bottleneck(
     adaptations: Sequence[Adaptation | RegionAdaptation] = (),
     thresholds: Thresholds | None = None,
 ) -> Bottleneck:
-    """Names the operator that holds the job back between two readings.
+    """Find the operator that limits the job between two readings.
 
     Args:
         before: the counters at the first reading.
@@ -121,40 +136,53 @@ def find_bottleneck(
     uses = list(_uses(before, after, targets, limits))
     inner = [use for use in uses if use.sample.name in targets]
     blocked = max([*(use.blocked for use in uses), *_links_blocked(before, after)], default=0.0)
-    upstream = (
-        f"operators upstream wait for room {blocked:.0%} of the time" if blocked > 0 else "nothing waits for it yet"
-    )
     hot = hot_keys_of(pe.hot_keys for pe in after.pes)
+    found = _found(uses, inner, blocked, _token(before, after), limits, plan, adaptations, hot)
+    busiest = max(inner, key=lambda use: use.inside, default=None)
+    if busiest is None:
+        return replace(found, blocked=blocked)
+    return replace(found, share=busiest.inside, blocked=blocked, busiest=busiest.sample.name)
+
+
+def _found(
+    uses: Sequence[_Use],
+    inner: Sequence[_Use],
+    blocked: float,
+    token: float,
+    limits: Thresholds,
+    plan: ExecPlan,
+    adaptations: Sequence[Adaptation | RegionAdaptation],
+    hot: Mapping[str, HotKey],
+) -> Bottleneck:
+    """The operator that limits the job: a skewed one, one that waits, one that needs the GIL, an expensive one."""
+    upstream = f"operators upstream are blocked on output {blocked:.0%} of the time"
     if (skewed := _skewed(inner, limits, plan, hot)) is not None:
         return skewed
     stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.waiting, default=None)
     if stalled is not None and stalled.sample.lane != "python":
         return _stall(stalled, upstream, plan, adaptations, hot)
-    token = _token(before, after)
     python = max((use for use in inner if use.sample.lane == "python"), key=lambda use: use.inside, default=None)
     if python is not None and token >= limits.token and python.inside >= limits.full and not _stalls(python, limits):
         reason = (
-            f"threads wait for the Python token {token:.1f} s a second, and it holds it {python.inside:.0%} of the time"
+            f"threads wait for the GIL {token:.1f} s a second, and it holds the GIL {python.inside:.0%} of the time"
         )
-        rule = "one Python function at a time in a process; a compiled lane, or a PE of its own, would free the others"
+        rule = "one Python function runs at a time in a process; compile it, or put it into a PE of its own"
         return Bottleneck(python.sample.name, python.pe, Cause.TOKEN, reason, rule)
     if stalled is not None:
         return _stall(stalled, upstream, plan, adaptations, hot)
     busiest = max(inner, key=lambda use: use.inside, default=None)
     if busiest is not None and (busiest.inside >= limits.full or blocked >= limits.full):
-        reason = f"it runs {busiest.inside:.0%} of the time, of what one thread has; {upstream}"
+        reason = f"it is busy {busiest.inside:.0%} of the time of one thread; {upstream}"
         return Bottleneck(busiest.sample.name, busiest.pe, Cause.DEAR, reason, _rule(busiest, plan, adaptations, hot))
-    sources = [use for use in uses if use.sample.name not in targets]
+    sources = [use for use in uses if use not in inner]
     source = max(sources, key=lambda use: use.inside, default=uses[0] if uses else None)
     name, pe = (source.sample.name, source.pe) if source is not None else ("", "")
-    what = (
-        f"the busiest other operator runs {busiest.inside:.0%} of the time" if busiest is not None else "nothing runs"
-    )
-    return Bottleneck(name, pe, Cause.INPUT, what, "the job takes all that its sources give")
+    what = f"the busiest operator is {busiest.inside:.0%} busy" if busiest is not None else "no operator runs"
+    return Bottleneck(name, pe, Cause.INPUT, what, "the job keeps up with its sources")
 
 
 def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
-    """What operators did: of thousands, those that may hold the job back, and all replicas of these."""
+    """What operators did: of thousands, those that may limit the job, and all replicas of these."""
     earlier = {pe.pe: pe for pe in before.pes}
     tables = [OperatorTable.of(pe.operators) for pe in after.pes]
     where = [(pe, row) for pe, table in zip(after.pes, tables, strict=True) for row in range(len(table))]
@@ -241,7 +269,7 @@ def _stall(
 
 
 def _token(before: JobMetrics, after: JobMetrics) -> float:
-    """Seconds a second that threads wait for the Python token, on the PE where they do so most."""
+    """Seconds a second that threads wait for the GIL, on the PE where they do so most."""
     earlier = {pe.pe: pe for pe in before.pes}
     waits = (
         (pe.token_wait_seconds - earlier[pe.pe].token_wait_seconds) / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
@@ -265,8 +293,8 @@ def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptati
         return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
     if last is None:
-        return f"{runs}, which nobody changes: it grows by itself with JobConfig(regions='elastic'), the default on Ray"
-    return f"{runs}, the last word on them: {last.decision.reason}"
+        return f"{runs}, and nothing scales it: it scales with JobConfig(regions='elastic'), the default on Ray"
+    return f"{runs}, the last decision on them: {last.decision.reason}"
 
 
 def _rule(
@@ -275,9 +303,9 @@ def _rule(
     adaptations: Sequence[Adaptation | RegionAdaptation],
     hot: Mapping[str, HotKey],
 ) -> str:
-    """What keeps a dear operator from being helped."""
+    """Why the runtime doesn't scale an expensive operator."""
     held = _held(plan.region_of(use.sample.name), adaptations, hot)
     last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
     if last is None:
-        return f"{held}; threads and queues are set by JobConfig, nobody adapts them"
-    return f"{held}; the last word on threads and queues of {use.pe}: {last.decision.reason} [{last.decision.rule}]"
+        return f"{held}; JobConfig fixes threads and queues"
+    return f"{held}; the last decision on threads and queues of {use.pe}: {last.decision.reason} [{last.decision.rule}]"

@@ -30,6 +30,25 @@ export function clock(value) {
   return whole < 60 ? `${value.toFixed(1)} s` : parts.map((part) => String(part).padStart(2, "0")).join(":").replace(/^00:/, "");
 }
 
+let started = null; // of the job that is shown, in seconds since 1970; null: unknown
+
+export function startedAt(value) { started = value ?? null; }
+
+const date = (value) => new Date((started + value) * 1000);
+
+// The time of day so many seconds after the start, where the viewer is; with the day unless it is today. Empty: unknown.
+export function wall(value) {
+  if (started === null || value === null || value === undefined) return "";
+  const at = date(value), time = at.toLocaleTimeString("en-GB");
+  return at.toDateString() === new Date().toDateString() ? time : `${at.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${time}`;
+}
+
+// Both, for the cell of a table: since the start, and below it the time of day, with UTC to match logs.
+export function when(value) {
+  const day = wall(value);
+  return day ? [clock(value), element("time", { class: "dim", datetime: date(value).toISOString(), title: date(value).toISOString() }, day)] : [clock(value)];
+}
+
 export function middle(text, letters) {
   if (text.length <= letters) return text;
   const tail = Math.floor((letters - 1) / 2);
@@ -46,6 +65,15 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-export function pairs(values) {
-  return element("dl", Object.keys(values).length > 6 ? { class: "many" } : {}, ...Object.entries(values).flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, String(value))]));
+// A list of names and values. Only values that differ are written again, so that selections and focus stay.
+export class Pairs {
+  constructor(values) {
+    this.places = new Map(Object.keys(values).map((key) => [key, element("dd", {})]));
+    this.list = element("dl", this.places.size > 6 ? { class: "many" } : {}, ...[...this.places].flatMap(([key, place]) => [element("dt", {}, key), place]));
+    this.update(values);
+  }
+
+  update(values) {
+    for (const [key, place] of this.places) if (place.textContent !== String(values[key])) place.textContent = String(values[key]);
+  }
 }

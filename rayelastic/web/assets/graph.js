@@ -1,11 +1,14 @@
 // The graph: boxes and lines where the server has placed them, coloured by what each frame says.
 
-import { middle, percent, rate } from "./format.js";
+import { counted, middle, percent, rate } from "./format.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const REGIONS = ["#8da0cb", "#66c2a5", "#fc8d62", "#e78ac3", "#a6d854", "#e5c494"];
 const LANES = new Set(["built-in", "compiled", "vectorised", "python"]);
 const BAR = 150, HOT = 0.3; // pixels of a bar; share of time blocked from which an edge is red
+const MOST = 1.15, LEAST = 0.08; // scales that fit
+const READABLE = 0.62, NARROW = 600; // the least scale on screens narrower than so many pixels, where users scroll
+const LETTERS = 0.4; // below this scale boxes have colours alone
 
 function svg(name, attributes, ...children) {
   const made = document.createElementNS(NS, name);
@@ -22,8 +25,10 @@ export class Graph {
     this.drawn = null;
   }
 
-  draw(graph) {
+  // home: fit the graph to the width and show where tuples come from.
+  draw(graph, home = false) {
     this.graph = graph;
+    if (home) this.zoom = null;
     const root = svg("svg", { viewBox: `0 0 ${graph.width} ${graph.height}`, role: "group", "aria-label": "operators" });
     root.append(svg("defs", {}, svg("marker", { id: "end", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" }, svg("path", { d: "M0 0L8 4L0 8z", class: "arrow" }))));
     this.lines = graph.lines.map((line) => {
@@ -36,8 +41,9 @@ export class Graph {
     const first = this.drawn === null;
     this.drawn = root;
     this.fit(this.zoom);
-    if (first && graph.boxes.length) { // where tuples come from
-      const [, y, , height] = graph.boxes[0].at;
+    if ((first || home) && graph.boxes.length) {
+      const [x, y, , height] = graph.boxes[0].at;
+      this.place.scrollLeft = x * this.scale - 8;
       this.place.scrollTop = (y + height / 2) * this.scale - this.place.clientHeight / 2;
     }
   }
@@ -66,23 +72,24 @@ export class Graph {
 
   // What the operators of a box did: sums of rates, the highest of each share.
   static sum(box, table, at) {
-    const sum = { in: 0, out: 0, busy: 0, waited: 0, blocked: 0, cost: 0, fill: 0, queues: 0, dedicated: 0, errors: 0 };
+    const sum = { in: 0, out: 0, taken: 0, emitted: 0, busy: 0, waited: 0, blocked: 0, cost: 0, fill: 0, queues: 0, dedicated: 0, errors: 0 };
     for (const row of box.rows) {
       const value = (name) => table[row * at.width + at[name]];
-      sum.in += value("rate_in"); sum.out += value("rate_out"); sum.cost += value("cost"); sum.errors += value("errors");
+      sum.in += value("rate_in"); sum.out += value("rate_out"); sum.cost += value("cost"); sum.errors += value("errors"); sum.taken += value("tuples_in"); sum.emitted += value("tuples_out");
       for (const name of ["busy", "waited", "blocked", "fill"]) sum[name] = Math.max(sum[name], value(name));
       sum.queues += value("model") === 1; sum.dedicated += value("model") === 2;
     }
     return sum;
   }
 
-  update(table, at) {
+  // over: the job has ended, so that its operators have totals and no rates.
+  update(table, at, over = false) {
     if (!this.graph || !table) return;
     const sums = this.boxes.map((one) => Graph.sum(one.box, table, at));
     this.boxes.forEach((one, number) => {
       const sum = sums[number], box = one.box;
       const model = box.rows.length > 1 ? `${sum.queues} of ${box.rows.length} queued` : sum.dedicated ? "dedicated" : sum.queues ? "dynamic" : "manual";
-      const told = sum.in > 0 ? `${rate(sum.in)} in, cost ${percent(sum.cost)}` : `${rate(sum.out)} out`;
+      const told = over ? (sum.taken > 0 ? `${counted(sum.taken, "tuple")} received` : `${counted(sum.emitted, "tuple")} emitted`) : sum.in > 0 ? `${rate(sum.in)} in, cost ${percent(sum.cost)}` : `${rate(sum.out)} out`;
       const key = `${model}|${told}|${percent(sum.busy)}|${percent(sum.waited)}|${percent(sum.blocked)}|${percent(sum.fill)}`;
       if (key === one.last) return; // nothing that anybody could see
       one.last = key;
@@ -98,7 +105,7 @@ export class Graph {
       const queued = sum.queues + sum.dedicated > 0;
       one.queue.setAttribute("visibility", queued ? "visible" : "hidden");
       one.full.setAttribute("width", queued ? (24 * sum.fill).toFixed(1) : 0);
-      const text = `${box.title}: ${model}, ${told}; busy ${percent(sum.busy)}, waits ${percent(sum.waited)}, blocked ${percent(sum.blocked)}`;
+      const text = `${box.title}: ${model}, ${told}; busy ${percent(sum.busy)}, waits ${percent(sum.waited)}, blocked on output ${percent(sum.blocked)}`;
       one.title.textContent = text;
       one.group.setAttribute("aria-label", text);
     });
@@ -108,15 +115,16 @@ export class Graph {
       const path = this.lines[number];
       path.setAttribute("stroke-width", (1 + 2.5 * Math.sqrt(from.out / most)).toFixed(1));
       path.classList.toggle("hot", from.blocked >= HOT);
-      path.firstChild.textContent = `${origin} → ${target}: ${rate(from.out)}, blocked ${percent(from.blocked)} of the time`;
+      path.firstChild.textContent = `${origin} → ${target}: ${rate(from.out)}, blocked on output ${percent(from.blocked)} of the time`;
     });
   }
 
   fit(zoom) {
     this.zoom = zoom;
     if (!this.drawn) return;
-    const room = this.place.clientWidth - 2, least = 0.62; // smaller letters can't be read
-    const scale = zoom ?? Math.max(least, Math.min(1.15, room / this.graph.width));
+    const room = this.place.clientWidth - 2, least = room < NARROW ? READABLE : LEAST;
+    const scale = zoom ?? Math.max(least, Math.min(MOST, room / this.graph.width));
+    this.drawn.classList.toggle("tiny", scale < LETTERS);
     this.drawn.setAttribute("width", Math.round(this.graph.width * scale));
     this.drawn.setAttribute("height", Math.round(this.graph.height * scale));
     this.scale = scale;

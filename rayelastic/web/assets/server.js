@@ -1,9 +1,12 @@
-// What the page asks of its server. Addresses are relative, so that it works behind a path prefix.
+// What the web UI asks of its server. Addresses are relative, so that it works behind a path prefix.
 
 const of = (job, rest) => `api/jobs/${encodeURIComponent(job)}/${rest}`;
 
+// Nobody answers: the process has ended, or can't be reached.
+export class Gone extends Error {}
+
 async function asked(address, options) {
-  const response = await fetch(address, { credentials: "same-origin", ...options });
+  const response = await fetch(address, { credentials: "same-origin", ...options }).catch((error) => { throw new Gone(error.message); });
   const said = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
   if (!response.ok) throw new Error(said.error ?? `the server answered ${response.status}`);
   return said;
@@ -13,6 +16,7 @@ export const about = () => asked("api/about");
 export const jobs = () => asked("api/jobs");
 export const story = (job) => asked(of(job, "story"));
 export const frame = (job, at) => asked(of(job, at === null ? "frame" : `frame?at=${at}`));
+export const operator = (job, name) => asked(of(job, `operator?${new URLSearchParams({ name })}`));
 export const events = (job, from) => asked(of(job, `events?from=${from}`));
 export const series = (job, behind) => asked(of(job, `series?behind=${behind}`));
 export const stream = (job) => new EventSource(of(job, "stream"));

@@ -1,22 +1,20 @@
-// Time lines: one plot a quantity, with a marker for everything that happened. uPlot draws.
+// Time lines of the job: one chart a quantity, with a marker for each event. Checkpoints have markers only if asked for.
 
-import { bytes, clock, element, rate, seconds, short } from "./format.js";
+import { bytes, clock, element, rate, seconds, short, wall } from "./format.js";
+import { Chart } from "./chart.js";
 
 const PLOTS = [
-  { title: "Throughput of the sources", series: ["throughput"], write: rate },
-  { title: "Latency to the sinks", lines: ["p50", "p99"], series: ["p50", "p99"], write: seconds },
+  { title: "Throughput of sources", series: ["throughput"], write: rate },
+  { title: "Latency from source to sink", lines: ["p50", "p99"], series: ["p50", "p99"], write: seconds },
   { title: "Threads and CPUs", lines: ["threads", "CPUs used by operators"], series: ["threads", "cpu"], write: short, steps: true },
-  { title: "Queues in front of operators", series: ["queues"], write: short, steps: true },
-  { title: "Replicas of keyed regions", series: ["replicas"], write: short, steps: true },
-  { title: "Tuples in queues", series: ["queued"], write: short },
-  { title: "Keys on the move", lines: ["partitions to go", "waiting"], series: ["to_move", "held"], write: short, steps: true },
+  { title: "Scheduler queues", series: ["queues"], write: short, steps: true },
+  { title: "Replicas", lines: ["of the most replicated region", "of all regions together"], series: ["replicas", "replicas_all"], write: short, steps: true },
+  { title: "Queued tuples", series: ["queued"], write: short },
+  { title: "Keys being moved", lines: ["partitions to go", "waiting"], series: ["to_move", "held"], write: short, steps: true },
   { title: "Keyed state", series: ["state_bytes"], write: bytes },
 ];
-const POWERS = [...Array(50).keys()].map((power) => 2 ** power); // bytes between two lines of a grid
-const HEIGHT = 150, MARKS = 60, CHECKPOINTS = 20; // pixels; markers of a plot: the last ones, and of these checkpoints
-const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a plot has room for
-
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const MARKS = 60; // markers of a chart: the last ones
+const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a chart has room for
 
 export class Timeline {
   constructor(place, choose) {
@@ -24,6 +22,7 @@ export class Timeline {
     this.choose = choose;
     this.events = [];
     this.chosen = null;
+    this.checkpoints = false; // whether they have markers
     new ResizeObserver(() => this.resize()).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.start(this.data));
   }
@@ -31,29 +30,10 @@ export class Timeline {
   start(data) {
     this.data = data;
     this.place.replaceChildren();
-    this.plots = PLOTS.filter((plot) => plot.series.some((name) => data[name].some((value) => value !== null)) || data.seconds.length === 0).map((plot) => this.plot(plot));
+    const has = (plot) => plot.series.some((name) => data[name].some((value) => value !== null)) || data.seconds.length === 0;
+    this.charts = PLOTS.filter(has).map((spec) => new Chart(this.place, spec, data, (chart) => this.mark(chart)));
     this.redraw();
     this.resize(); // the first ones were made when they had the row for themselves
-  }
-
-  plot(plot) {
-    const holder = element("div", { class: "plot" }, element("h3", {}, plot.title, ...(plot.lines ?? []).flatMap((name, i) => [i ? ", " : ": ", element("span", { class: `line${i}` }, name)]))), ink = colour("--dim"), grid = colour("--line");
-    this.place.append(holder);
-    const axis = (more) => ({ stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid }, font: "11px system-ui", ...more });
-    const shown = { ...plot, holder };
-    const paths = plot.steps ? uPlot.paths.stepped({ align: 1 }) : undefined;
-    const made = new uPlot({
-      width: Math.max(200, holder.clientWidth - 12), height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
-      scales: { x: { time: false, range: (u, low, high) => [low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1)] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-      axes: [axis({ values: (u, ticks) => ticks.map(clock), size: 28 }), axis({ values: (u, ticks) => ticks.map(plot.write), size: 62, ...(plot.write === bytes ? { incrs: POWERS } : {}) })],
-      series: [{}, ...plot.series.map((name, i) => ({ label: name, stroke: colour(i ? "--waited" : "--accent"), width: 1.5, paths, spanGaps: true, points: { show: this.data.seconds.length < 2 } }))],
-      hooks: { draw: [() => this.mark(shown)] }, // when its scales are known
-    }, this.columns(plot), holder);
-    return Object.assign(shown, { made });
-  }
-
-  columns(plot) {
-    return [this.data.seconds, ...plot.series.map((name) => this.data[name])];
   }
 
   add(at, series) {
@@ -75,54 +55,63 @@ export class Timeline {
     this.grown(before);
   }
 
-  // Shows points that came behind so many; a plot comes with its first value.
+  // Shows points that came behind so many; a chart comes with its first value.
   grown(before) {
     const first = (plot) => plot.series.some((name) => this.data[name].slice(before).some((value) => value !== null));
-    if (before < 3 || PLOTS.some((plot) => first(plot) && !this.plots.some((shown) => shown.title === plot.title))) this.start(this.data);
+    if (before < 3 || PLOTS.some((plot) => first(plot) && !this.charts.some(({ spec }) => spec === plot))) this.start(this.data);
     else this.redraw();
   }
 
   redraw() {
-    for (const plot of this.plots ?? []) plot.made.setData(this.columns(plot));
+    for (const chart of this.charts ?? []) chart.show(this.data);
     this.remark();
   }
 
   remark() {
-    for (const plot of this.plots ?? []) this.mark(plot);
+    for (const chart of this.charts ?? []) this.mark(chart);
   }
 
-  mark(plot) {
-    if (!plot.made || plot.made.scales.x.max === undefined || plot.made.scales.x.max === null) return;
-    const { min, max } = plot.made.scales.x;
-    const regular = (event) => event.kind === "checkpoint"; // there are so many that the others would go
-    const shown = [...this.events.filter((event) => event.kind !== "pass" && !regular(event)).slice(-MARKS), ...this.events.filter(regular).slice(-CHECKPOINTS)].sort((a, b) => a.seconds - b.seconds || a.number - b.number);
-    const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.made.width}|${min}|${max}`;
-    if (plot.marked === key) return;
-    plot.marked = key;
-    const kept = new Map([...plot.made.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
+  // A line at the time that is looked back at; null: none.
+  look(at) {
+    for (const chart of this.charts ?? []) chart.look(at);
+  }
+
+  mark(chart) {
+    const plot = chart.plot;
+    if (!plot || plot.scales.x.max === undefined || plot.scales.x.max === null) return;
+    const { min, max } = plot.scales.x;
+    const wanted = (event) => event.kind !== "pass" && (this.checkpoints || event.kind !== "checkpoint");
+    const shown = this.events.filter(wanted).slice(-MARKS).sort((a, b) => a.seconds - b.seconds || a.number - b.number);
+    const key = `${shown.map((event) => event.number)}|${this.chosen}|${plot.width}|${min}|${max}`;
+    if (chart.marked === key) return;
+    chart.marked = key;
+    const kept = new Map([...plot.over.querySelectorAll(".mark")].map((one) => [one.dataset.number, one]));
     let last = null; // they are in the order of time, for keyboards too
     const ends = []; // of each row of markers: where the last one ends, so that all can be pressed
     for (const event of shown) {
       const number = String(event.number);
-      const button = kept.get(number) ?? element("button", { type: "button", class: `mark ${event.kind}`, "data-number": number, title: `${clock(event.seconds)}: ${event.title}`, "aria-label": `${clock(event.seconds)}, ${event.kind}: ${event.title}`, onclick: () => this.choose(event) });
+      const button = kept.get(number) ?? this.marker(event);
       kept.delete(number);
-      const x = plot.made.valToPos(event.seconds, "x");
+      const x = plot.valToPos(event.seconds, "x");
       const row = ((found) => (found < 0 ? ends.length : found))(ends.findIndex((end) => x >= end));
       ends[row] = x + MARK;
-      button.style.left = `${Math.max(0, Math.min(plot.made.over.clientWidth, x))}px`;
+      button.style.left = `${Math.max(0, Math.min(plot.over.clientWidth, x))}px`;
       button.style.top = `${(row % ROWS) * MARK}px`;
       button.classList.toggle("chosen", this.chosen === event.number);
       if (last && last.nextSibling !== button) last.after(button);
-      else if (!button.isConnected) plot.made.over.append(button);
+      else if (!button.isConnected) plot.over.append(button);
       last = button;
     }
     for (const gone of kept.values()) gone.remove();
   }
 
+  marker(event) {
+    const when = [clock(event.seconds), wall(event.seconds)].filter(Boolean).join(", ");
+    return element("button", { type: "button", class: `mark ${event.kind}`, "data-number": event.number, title: `${when}: ${event.title}`, "aria-label": `${when}, ${event.kind}: ${event.title}`, onclick: () => this.choose(event) });
+  }
+
   resize() {
-    for (const plot of this.plots ?? []) {
-      plot.made.setSize({ width: Math.max(200, plot.holder.clientWidth - 12), height: HEIGHT });
-    }
+    for (const chart of this.charts ?? []) chart.resize();
   }
 
   // Throughput in the seconds before and behind an event: what came of it.

@@ -1,4 +1,4 @@
-"""What happened between two statuses, as the page tells it."""
+"""What happened between two statuses, as the web UI shows it."""
 
 from dataclasses import replace
 
@@ -27,8 +27,8 @@ def test_each_checkpoint_has_a_marker_with_its_times() -> None:
     (event,) = told(CheckpointCounters(), counted(first))
     assert (event.seconds, event.kind, event.title) == (6.5, EventKind.CHECKPOINT, "checkpoint 1")
     assert event.seen == {
-        "it took": "0.25 s",
-        "sources were held": "40 ms",
+        "duration": "0.25 s",
+        "sources paused": "40 ms",
         "state written": "2,048 bytes",
         "slowest operator": "totals, after 0.20 s",
     }
@@ -39,16 +39,29 @@ def test_each_checkpoint_has_a_marker_with_its_times() -> None:
 
 def test_a_savepoint_is_told_with_its_place() -> None:
     (event,) = told(CheckpointCounters(), counted(CheckpointRecord(4, 6.0, 0.5, place="/tmp/words")))
-    assert event.title == "savepoint 4 at /tmp/words"
+    assert (event.kind, event.title) == (EventKind.SAVEPOINT, "savepoint 4 at /tmp/words")
 
 
-def test_one_that_was_given_up_says_why_and_a_way_back_says_whither() -> None:
-    (given_up,) = told(CheckpointCounters(), counted(CheckpointRecord(0, 6.0, 0.5, problem="the disk is full")))
-    assert (given_up.kind, given_up.reason) == (EventKind.CHECKPOINT, "the disk is full")
-    (back,) = told(CheckpointCounters(taken=3, last=3), CheckpointCounters(taken=3, last=3, restarts=1))
-    assert (back.kind, back.title) == (EventKind.FAILURE, "something was lost: the job goes on from checkpoint 3")
-    (back,) = told(CheckpointCounters(), CheckpointCounters(restarts=1))
-    assert back.title.endswith("goes on from its start")
+def test_an_abandoned_checkpoint_has_its_problem_and_its_repetitions_are_routine() -> None:
+    first, second, other = (
+        CheckpointRecord(0, at, 0.5, problem=problem)
+        for at, problem in ((5.0, "the disk is full"), (6.0, "the disk is full"), (7.0, "no server"))
+    )
+    events = told(CheckpointCounters(), counted(first, second, other))
+    assert [(event.kind, event.reason) for event in events] == [
+        (EventKind.ABANDONED, "the disk is full"),
+        (EventKind.CHECKPOINT, "the disk is full"),
+        (EventKind.ABANDONED, "no server"),
+    ]
+    (event,) = told(counted(first), counted(first, second))
+    assert event.kind is EventKind.CHECKPOINT
+
+
+def test_a_recovery_names_its_restore_point() -> None:
+    (event,) = told(CheckpointCounters(taken=3, last=3), CheckpointCounters(taken=3, last=3, restarts=1))
+    assert (event.kind, event.seen) == (EventKind.RECOVERY, {"restored from": "checkpoint 3"})
+    (event,) = told(CheckpointCounters(), CheckpointCounters(restarts=1))
+    assert event.seen == {"restored from": "the start"}
 
 
 def test_a_page_that_is_opened_late_tells_the_last_ones() -> None:
@@ -61,7 +74,7 @@ def test_a_pause_of_elasticity_is_told() -> None:
     (event,) = state_changes(RUNNING, replace(RUNNING, paused=True), 7.0)
     assert (event.kind, "paused" in event.title) == (EventKind.STATE, True)
     (event,) = state_changes(replace(RUNNING, paused=True), RUNNING, 8.0)
-    assert event.title == "elasticity goes on"
+    assert (event.kind, event.title) == (EventKind.STATE, "elasticity resumed")
 
 
 def test_advice_is_no_change() -> None:

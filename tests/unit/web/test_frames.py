@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rayelastic.errors import ConfigError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.web.events import Event, EventKind
-from rayelastic.web.frames import COLUMNS, Frame, Rows, frame_between
-from rayelastic.web.history import LONGEST_SERIES, MOST_EVENTS, History
+from rayelastic.web.frames import COLUMNS, Frame, Rows, frame_between, replica_series
+from rayelastic.web.history import LONGEST_SERIES, MOST_EVENTS, MOST_POINTS, History
 
 PLAN = ExecPlan(
     "words",
@@ -52,7 +55,7 @@ def test_a_frame_has_rates_sums_and_highest_shares() -> None:
     assert frame.series["throughput"] == 200.0
     assert (frame.series["threads"], frame.series["replicas"], frame.series["queues"]) == (3.0, 2.0, 2.0)
     assert frame.series["cpu"] == pytest.approx(0.4)
-    assert [pe["token"] for pe in frame.pes] == [0.0, 0.5]
+    assert [pe["gil"] for pe in frame.pes] == [0.0, 0.5]
 
 
 def test_the_first_frame_knows_no_rates() -> None:
@@ -73,10 +76,38 @@ def test_a_history_is_bounded_and_goes_back_to_the_start() -> None:
     found = history.frame_at(500.2)
     assert found is not None
     assert found.seconds == 500.0
-    history.tell(Event(float(n), EventKind.PASS, "pe0", "as it is") for n in range(MOST_EVENTS + 5))
-    assert history.event_count == MOST_EVENTS + 5
-    assert len(history.events_from(0)) == MOST_EVENTS
-    assert [one["number"] for one in history.events_from(MOST_EVENTS + 3)] == [MOST_EVENTS + 3, MOST_EVENTS + 4]
+
+
+def test_decisions_outlive_passes_and_checkpoints_in_a_full_history() -> None:
+    history = History(PLAN)
+    history.tell([Event(0.0, EventKind.QUEUES, "pe0", "adds a queue")])
+    for kind in (EventKind.PASS, EventKind.CHECKPOINT):
+        history.tell(Event(float(n), kind, "pe0", "routine") for n in range(MOST_EVENTS))
+    assert history.event_count == 2 * MOST_EVENTS + 1
+    kept = history.events_from(0)
+    assert len(kept) <= MOST_EVENTS
+    assert (kept[0]["number"], kept[0]["kind"]) == (0, "queues")
+    last = history.event_count - 1
+    assert [one["number"] for one in history.events_from(last - 1)] == [last - 1, last]
+
+
+def test_an_operator_has_series_of_a_bounded_number_of_points() -> None:
+    history = History(PLAN)
+    first = frame_between(reading(2.0, 100), reading(4.0, 300, marks=9), PLAN, ROWS)
+    for second in range(MOST_POINTS + 50):
+        history.add(replace(first, seconds=float(second)))
+    series = history.operator_series("counts")
+    assert len(series["seconds"]) <= MOST_POINTS
+    assert series["seconds"][-1] == MOST_POINTS + 49
+    assert (series["rate_in"][-1], series["busy"][-1], series["fill"][-1]) == (200.0, 0.75, 0.5)
+    with pytest.raises(ConfigError, match="nothing"):
+        history.operator_series("nothing")
+
+
+def test_replicas_are_those_of_a_region_and_not_their_sum() -> None:
+    both = ExecPlan("both", (PLAN.regions[1], replace(PLAN.regions[1], region=replace(PLAN.regions[1].region, name="r2"))))
+    assert replica_series(both) == {"replicas": 2.0, "replicas_all": 4.0}
+    assert replica_series(ExecPlan("none", (PLAN.regions[0],))) == {"replicas": None, "replicas_all": None}
 
 
 def test_a_history_knows_the_plan_of_each_time() -> None:

@@ -1,0 +1,78 @@
+// What is shown below the charts: processing elements and links, keys that move, checkpoints, a failure.
+
+import { bytes, clock, counted, element, Pairs, percent, seconds, short, when } from "./format.js";
+
+const $ = (id) => document.getElementById(id);
+const COLUMNS = ["PE or link", "state", "node, process", "encryption", "threads", "stuck", "memory", "waits for the GIL", "sent", "received", "blocked on output"];
+const WORDS = 4; // columns of text, which come first
+
+export function elements(said) {
+  const about = said.status?.elements ?? {}, pes = said.pes ?? [];
+  const kind = (i) => ({ class: i >= WORDS ? "n" : "" });
+  $("elements").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", ...kind(i) }, name))));
+  const row = (cells) => element("tr", {}, ...cells.map((cell, i) => element("td", kind(i), cell)));
+  const known = (pe) => { const one = about[pe]; return one ? [one.state, [one.node, one.pid].filter(Boolean).join(", "), one.links || "–"] : ["", "", ""]; };
+  $("elements").tBodies[0].replaceChildren(
+    ...pes.map((pe) => row([pe.pe, ...known(pe.pe), String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.gil), "", "", ""])),
+    ...Object.keys(about).filter((name) => !pes.some((pe) => pe.pe === name)).map((name) => row([name, ...known(name), "", "", "", "", "", "", ""])),
+    ...(said.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
+  );
+}
+
+// Keys whose state moves: which wait now, and what is yet to come.
+export function moving(regions) {
+  const under = regions.filter((one) => one.to_move > 0);
+  $("moving").hidden = under.length === 0;
+  $("moving").dataset.toMove = under.reduce((sum, one) => sum + one.to_move, 0);
+  $("moving").dataset.held = under.reduce((sum, one) => sum + one.held, 0);
+  const text = (one) => `${one.region} moves keys: ${counted(one.to_move, "partition")} to go, ${short(one.held)} waiting now. Moved so far: ${counted(one.moved_keys, "key")}, ${bytes(one.moved_bytes)}; longest wait ${seconds(one.longest_hold)}.`;
+  $("moving").textContent = under.map(text).join(" ");
+}
+
+let shown = ""; // the checkpoints in the table
+
+export function checkpoints(said) {
+  const found = said.checkpoints ?? [], any = found.length > 0 || said.problem || said.taken > 0;
+  $("checkpoints-part").hidden = !any;
+  if (!any) return;
+  const told = [`${counted(said.taken, "checkpoint")} complete, ${short(said.abandoned)} abandoned, ${said.restarts === 1 ? "1 recovery" : `${short(said.restarts)} recoveries`}.`];
+  if (said.problem) told.push(`Problem: ${said.problem}.`);
+  if (said.standstill) told.push(`All sources pause for a checkpoint: ${said.standstill}.`);
+  if (said.called_again?.length) told.push(`A recovery calls these from their beginning: ${said.called_again.join(", ")}.`);
+  $("checkpoints-said").textContent = told.join(" ");
+  for (const name of ["taken", "abandoned", "restarts"]) $("checkpoints-said").dataset[name] = said[name];
+  const key = JSON.stringify(found);
+  if (key === shown) return;
+  shown = key;
+  const slowest = (one) => (one.slowest ? `${one.slowest}, after ${seconds(one.slowest_seconds)}` : "–");
+  const name = (one) => (one.problem ? `abandoned: ${one.problem}` : one.place ? `savepoint ${one.number} at ${one.place}` : `${one.number}`);
+  const kind = (one) => (one.problem ? "abandoned" : one.place ? "savepoint" : "checkpoint");
+  const unless = (one, text) => (one.problem ? "–" : text);
+  $("checkpoints").tBodies[0].replaceChildren(...[...found].reverse().map((one) => element("tr", { class: one.problem ? "bad" : "", "data-kind": kind(one), "data-slowest": one.slowest },
+    element("td", {}, ...when(one.at)), element("td", {}, name(one)), element("td", { class: "n" }, seconds(one.seconds)),
+    element("td", { class: "n" }, unless(one, seconds(one.paused))), element("td", { class: "n" }, unless(one, bytes(one.bytes))), element("td", {}, unless(one, slowest(one))))));
+}
+
+export function failure(found) {
+  $("errors").hidden = !found;
+  if (!found || $("failure").dataset.reason === found.reason) return;
+  $("failure").dataset.reason = found.reason;
+  $("failure").dataset.operator = found.operator ?? "";
+  const told = { reason: found.reason };
+  if (found.operator) told.operator = found.operator;
+  if (found.tuple) told.tuple = found.tuple;
+  $("failure").replaceChildren(new Pairs(told).list, ...(found.traceback ? [element("pre", { tabindex: 0 }, found.traceback)] : []));
+}
+
+const CAUSES = { waiting: "its function waits for something outside", skewed_key: "skewed key", dear: "expensive function", token: "the GIL" };
+
+// What limits the job, or that it keeps up with its sources; nothing of a job that is over.
+export function verdict(found) {
+  $("verdict").hidden = !found;
+  $("verdict").dataset.code = found?.code ?? "";
+  $("verdict").dataset.operator = found?.operator ?? found?.busiest ?? "";
+  $("verdict").classList.toggle("good", found?.code === "keeps_up");
+  if (!found) $("verdict").replaceChildren();
+  else if (found.code === "keeps_up") $("verdict").replaceChildren(`Keeps up with its sources${found.busiest ? `; the busiest operator, ${found.busiest}, is ${percent(found.share)} busy` : ""}.`);
+  else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason}; ${found.rule}.`);
+}
