@@ -33,8 +33,8 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
-from rayelastic.compile.reading.syntax import NotRewrittenError, rewritten
-from rayelastic.compile.reasons import NotCompiledError, compiled_reason, plain_reason
+from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
+from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, plain_reason
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
@@ -278,7 +278,7 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     if output is None:
         raise SchemaError(
             f"its output schema isn't known, because it runs in Python ({reason})",
-            way_out="Pass schema=, or annotate what it returns with a NamedTuple class",
+            way_out=missing_schema(reason),
         )
     return output
 
@@ -356,14 +356,17 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
             bound=found.values,
             members=members,
             times=times,
+            emits=request.kind is not OperatorKind.FILTER,
+            output=request.output,
         )
     except SyntaxError as error:
         raise NotCompiledError(str(error)) from None
     except NotRewrittenError as error:
         raise NotCompiledError(plain_reason(error, user)) from None
+    names = names_of(function)
     if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
         function = flattened(function, keyed=state_schema is not None)
-    plan = Plan(function, request.kind, request.output, members, may_be_none=bool(nullable), times=times)
+    plan = Plan(function, request.kind, request.output, members, names, may_be_none=bool(nullable), times=times)
     try:
         made = compile_function(plan, request.input_schema, state_schema)
     except Exception as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-__all__ = ["NotCompiledError", "compiled_reason", "plain_reason", "source_line"]
+__all__ = ["NotCompiledError", "compiled_reason", "missing_schema", "plain_reason", "source_line"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\d+)\)"), re.compile(r"\((\S+):(\d+)\)"))
@@ -45,12 +45,15 @@ _WORDS = {  # what Numba says: what it means
     r"Unknown attribute '(\w+)' of type Function\(<class '(\w+)'>": r"\2.\1 isn't compiled",
     r"Unknown attribute '(\w+)' of type Function": r"'\1' of a class or a function isn't compiled",
     r"Unknown attribute '(\w+)' of type (\S+)": r"\2.\1 isn't compiled",
+    r"Untyped global name 'inner'": "what it returns isn't known to be tuples: yield them, or return a list",
+    r"Cannot cast ([^:]*?) to ([^:]*?): %[^\n]*": r"a value is once \1 and once \2",
     r"Untyped global name '(\w+)'[^<]*<class '([\w.]+)'>": r"'\1' outside the function is a \2, which isn't compiled",
     r"Untyped global name '(\w+)'": r"'\1' outside the function isn't compiled",
     r"NameError: name '(\w+)' is not defined": r"name '\1' is not defined",
     r"Invalid use of getiter with parameters \(dict ([\w.]+)#\d+\)": (
         r"taking the items of '\1' in turn isn't compiled: name their keys(), or make it a tuple"
     ),
+    r"Invalid use of getiter with parameters \(([^()]*)\)": r"taking the items of \1 isn't compiled",
     r"isinstance\([^\n]*Function\(<": "isinstance(..) of this class isn't compiled",
     r"list\([^\n]* as value is forbidden": "a dict of lists isn't compiled",
     r"format spec in f-strings not supported": "an f-string with such a format isn't compiled",
@@ -94,7 +97,61 @@ def plain_reason(error: BaseException, function: Callable[..., Any], problem: st
     """
     text = _COLOUR.sub("", str(error))
     where = source_line(text, function)
-    return (problem or _first_sentence(text)) + (f" ({where})" if where else "")
+    return _in_python_types(problem or _first_sentence(text)) + (f" ({where})" if where else "")
+
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and_": "&", "or_": "|", "xor": "^",
+}  # fmt: skip
+_TYPES = tuple(
+    (re.compile(said), meant)
+    for said, meant in {
+        r"<iv=(?:None|\{[^}]*\})>": "",
+        r"\b(\w+)(?:\.state)?#\d+": r"\1",
+        r"\bLiteral\[\w+\]\(([^()]*)\)": r"\1",
+        r"\b(?:reflected )?(list|set)\(([^()]*)\)": r"\1[\2]",
+        r"\b(?:Dict|List|Set)Type\[": lambda found: f"{found[0][:-5].lower()}[",
+        r"\bUniTuple\((.+?) x \d+\)": r"tuple[\1, ...]",
+        r"\bTuple\(([^()]*)\)": r"tuple[\1]",
+        r"\b(?:OptionalType|Optional)\(([^()]*)\)|\?(\w+)": lambda found: f"{found[1] or found[2]} | None",
+        r"\bunicode_type\b": "str",
+        r"\bbytes view\b": "bytes",
+        r"\bnone\b": "None",
+        r"(?:Poison<)+LiteralList\(\(([^()]*)\)\)>+": r"list[\1]",
+        r"\b(int|bool|str)\((?:-?\d+|True|False|'[^']*')\)": r"\1",
+        r"'\$\w+' is once": "a value is once",
+        r"\brange_state_\w+": "range",
+        r"\blisted\(": "list(",
+        rf"\b({'|'.join(_SIGNS)})\(([^(),]*), ([^(),]*)\)": lambda found: f"{found[2]} {_SIGNS[found[1]]} {found[3]}",
+        r"\btype\(CPUDispatcher\(<function (\w+)[^)]*\)\)": r"\1",
+        r"\bgetitem\(([^()]*), ([^(),]*)\)": r"\1[\2]",
+        r"\b(?:static_)?setitem\(([^()]*), ([^(),]*), ([^(),]*)\)": r"\1[\2] = \3",
+        r",(?=\w)": ", ",
+    }.items()
+)
+
+
+def _in_python_types(text: str) -> str:
+    """A sentence with Python's names of types in place of Numba's.
+
+    >>> _in_python_types("setitem(DictType[unicode_type,int64]<iv=None>, unicode_type, none) isn't compiled")
+    "dict[str, int64][str] = None isn't compiled"
+    """
+    for pattern, meant in _TYPES:
+        text = pattern.sub(meant, text)
+    return text
+
+
+def missing_schema(reason: str) -> str:
+    """What to do about a function whose output schema isn't known.
+
+    Args:
+        reason: why it isn't compiled.
+    """
+    if re.search(r"(?:returns|yields) None|never returns a value", reason):
+        return "Leave tuples out by filter or flat_map: map returns a tuple for each. Or pass schema= with '<type> | None'"
+    return "Pass schema=, or annotate what it returns with a class of typed fields"
 
 
 _OURS = re.compile(r"TypingError: ([^\n]+)\n\s*raised from \S*/rayelastic/compile/")

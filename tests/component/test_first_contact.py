@@ -88,14 +88,18 @@ def given(rows: list[Any], schema: object = None) -> list[tuple[Any, ...]]:
 def test_rows_may_be_mappings_and_dataclasses() -> None:
     assert given([{"b": "x", "a": 1}, {"a": 2, "b": "y"}], {"a": int, "b": str}) == [(1, "x"), (2, "y")]
     assert given([Point(1), Point(2, "b")]) == [(1, None), (2, "b")]
+    assert given([{"a": 1, "b": None}, {"a": 2, "b": "y"}]) == [(1, None), (2, "y")]
+    assert given([{"a": 1}], Point) == [(1, None)]
 
 
 @pytest.mark.parametrize(
     ("rows", "schema", "said"),
     [
-        ([{"a": 1}], None, "rel.rows can't tell the types of mappings. Give schema={field: type}"),
-        ([{"a": 1}, {"b": 1}], {"a": int}, "row 1 has the fields b, and"),
-        ([Point(1), {"x": 1}], None, "row 1 has the fields x, and"),
+        ([{"a": 1}, {"a": "x"}], None, "can't infer the type of field 'a': its values are int and str. Give schema="),
+        ([{"a": None}], None, "can't infer the type of field 'a': its values are NoneType"),
+        ([{"a": 1}, {"b": 1}], {"a": int}, "row 1 has no field 'a'"),
+        ([{"a": 1}, {"a": 1, "b": 1}], None, "row 1 has the field 'b'"),
+        ([Point(1), {"x": 1}], None, "row 1 has no field 'a'"),
     ],
 )
 def test_rows_that_do_not_fit(rows: list[Any], schema: object, said: str) -> None:

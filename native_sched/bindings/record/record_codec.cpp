@@ -54,6 +54,7 @@ RecordCodec::RecordCodec(std::string operator_name, std::shared_ptr<const Schema
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("operator '" + operator_ + "', field '" + field.name + "': " + error.what());
     }
+    names_.push_back(ObjectRef::take(PyUnicode_InternFromString(field.name.c_str())));
   }
   Py_INCREF(tuple_type_);
   const bool plain = std::ranges::all_of(fields_, [](const FieldFormat& field) { return field.codec.is_plain(); });
@@ -115,12 +116,15 @@ bool RecordCodec::encode_one(PyObject* value, EncodedRecords& out) const {
   bool done = true;
   if (PyTuple_Check(value) && PyTuple_GET_SIZE(value) == size) {
     for (Py_ssize_t i = 0; done && i < size; ++i) done = encode_field(PyTuple_GET_ITEM(value, i), static_cast<std::size_t>(i), record, out);
+  } else if (const ObjectRef values = named_values(value); values) {
+    done = encode_named(values.get(), record, out);
+  } else if (PyErr_Occurred() != nullptr) {
+    done = false;
   } else if (size == 1 && !PyTuple_Check(value)) {
     done = encode_field(value, 0, record, out);
   } else {
-    std::string names;
-    for (const Field& field : schema_->fields()) names += (names.empty() ? "" : ", ") + field.name;
-    PyErr_Format(PyExc_TypeError, "operator '%s': expected a tuple (%s), got %s", operator_.c_str(), names.c_str(), shown(value).c_str());
+    PyErr_Format(PyExc_TypeError, "operator '%s': expected a tuple (%s), or a dict with these keys, got %s", operator_.c_str(),
+                 field_names().c_str(), shown(value).c_str());
     done = false;
   }
   if (!done) {
@@ -129,6 +133,52 @@ bool RecordCodec::encode_one(PyObject* value, EncodedRecords& out) const {
     return false;
   }
   ++out.count;
+  return true;
+}
+
+std::string RecordCodec::field_names() const {
+  std::string names;
+  for (const Field& field : schema_->fields()) names += (names.empty() ? "" : ", ") + field.name;
+  return names;
+}
+
+// The values of a record by name, where it is given as a dict or as an instance; null of anything else, perhaps with a Python error set.
+ObjectRef RecordCodec::named_values(PyObject* value) const {
+  if (PyTuple_Check(value) || (fields_.size() == 1 && fields_[0].codec.holds_named_values())) return {};
+  if (PyDict_Check(value)) return ObjectRef::share(value);
+  auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+  if ((Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || type == last_value_type_.get()) return {};
+  const ObjectRef module = ObjectRef::take(PyImport_ImportModule("rayelastic.graph.records.record_classes"));
+  ObjectRef values = module ? ObjectRef::take(PyObject_CallMethod(module.get(), "values_by_name", "O", value)) : ObjectRef();
+  if (!values) return {};
+  if (PyDict_Check(values.get())) return values;
+  last_value_type_ = ObjectRef::share(type);
+  return {};
+}
+
+bool RecordCodec::encode_named(PyObject* values, std::size_t record, EncodedRecords& out) const {
+  Py_ssize_t taken = 0;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const ObjectRef given = ObjectRef::share(PyDict_GetItemWithError(values, names_[i].get()));
+    if (!given && PyErr_Occurred() != nullptr) return false;
+    if (!given && fields_[i].validity < 0) {
+      PyErr_Format(PyExc_TypeError, "operator '%s', field '%s': the key %R is missing in %s: give each of %s", operator_.c_str(),
+                   schema_->fields()[i].name.c_str(), names_[i].get(), shown(values).c_str(), field_names().c_str());
+      return false;
+    }
+    taken += given ? 1 : 0;
+    if (given && !encode_field(given.get(), i, record, out)) return false;
+  }
+  if (taken == PyDict_GET_SIZE(values)) return true;
+  PyObject* key = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(values, &at, &key, nullptr) != 0) {
+    const bool known = std::ranges::any_of(names_, [&](const ObjectRef& name) { return PyObject_RichCompareBool(name.get(), key, Py_EQ) == 1; });
+    if (known) continue;
+    PyErr_Format(PyExc_TypeError, "operator '%s', field %R: no such field in the schema (%s), got %s: leave it out, or add it to schema=",
+                 operator_.c_str(), key, field_names().c_str(), shown(values).c_str());
+    return false;
+  }
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "record/encoded_records.hpp"
+#include "record/object_ref.hpp"
 #include "values/value_codec.hpp"
 
 namespace rayelastic::python {
@@ -36,8 +37,9 @@ class RecordCodec {
   // GIL. One new tuple, or null with a Python error set.
   [[nodiscard]] PyObject* decode_one(const std::byte* record) const;
 
-  // GIL. Appends one record: a tuple with the schema's fields, or, for a schema of one field, the value itself.
-  // False with a Python error set that names operator, field and value.
+  // GIL. Appends one record: a tuple with the schema's fields; a dict or an instance of a class of records
+  // (rayelastic/graph/records/record_classes.py) that has them by name, where the schema isn't one field that holds such values; or, for a
+  // schema of one field, the value itself. False with a Python error set that names operator, field and value.
   [[nodiscard]] bool encode_one(PyObject* value, EncodedRecords& out) const;
 
  private:
@@ -48,6 +50,9 @@ class RecordCodec {
     ValueCodec codec;
   };
 
+  [[nodiscard]] ObjectRef named_values(PyObject* value) const;
+  [[nodiscard]] bool encode_named(PyObject* values, std::size_t record, EncodedRecords& out) const;
+  [[nodiscard]] std::string field_names() const;
   [[nodiscard]] PyObject* decode_field(const std::byte* record, const FieldFormat& field) const;
   [[nodiscard]] bool encode_field(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out) const;
   [[nodiscard]] bool encode_text(PyObject* value, std::size_t index, std::size_t record, EncodedRecords& out, Refusal& refusal) const;
@@ -56,6 +61,8 @@ class RecordCodec {
   std::string operator_;
   std::shared_ptr<const Schema> schema_;
   std::vector<FieldFormat> fields_;
+  std::vector<ObjectRef> names_;       // of the fields, interned
+  mutable ObjectRef last_value_type_;  // the class of the last instance that was a value, not a record
   PyTypeObject* tuple_type_;
   bool untrack_;  // no instance can be part of a cycle: spare the collector the look
 };

@@ -28,6 +28,12 @@ class ValueCodec {
   [[nodiscard]] const ScalarCodec& scalar() const noexcept { return scalar_; }
   [[nodiscard]] bool is_plain() const noexcept { return form_.kind == ValueForm::Kind::Plain; }
 
+  // Whether a dict or an instance may be one of its values.
+  [[nodiscard]] bool holds_named_values() const noexcept {
+    using Kind = ValueForm::Kind;
+    return form_.kind == Kind::Struct || form_.kind == Kind::Map || form_.kind == Kind::Object || form_.kind == Kind::Json;
+  }
+
   // A new reference, or null with a Python error set.
   [[nodiscard]] PyObject* decode(ValueBytes bytes) const;
   // False: see the refusal. A value of fixed width...

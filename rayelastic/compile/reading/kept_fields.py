@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.results.bindings import is_changed, own_nodes
 from rayelastic.compile.reading.syntax import definition, value_of
 from rayelastic.graph.records.schema import Schema
 
 __all__ = ["kept_fields"]
-
-_SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-
 
 def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, flat: bool = False) -> frozenset[str]:
     """Return the fields of which every tuple that comes out has the value that the tuple that went in had.
@@ -50,7 +48,7 @@ def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, f
         return frozenset()
     function, tuple_name = made_of.function, made_of.tuple_name
     results = list(_results(node, flat))
-    if not results or _is_changed(node, tuple_name):
+    if not results or is_changed(node, tuple_name):
         return frozenset()
     reading = _Reading(function, tuple_name, given, gives)
     kept = frozenset(name for name in given.names if _format(given, name) == _format(gives, name))
@@ -81,6 +79,11 @@ class _Reading:
                 return self.kept(one) & self.kept(other)
             case ast.Tuple(elts=values):
                 return self._matching(self._gives.names, values)
+            case ast.Dict(keys=keys, values=values) if self._gives.takes_names:
+                if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys):
+                    return frozenset()
+                named = {key.value: value for key, value in zip(keys, values, strict=True) if isinstance(key, ast.Constant)}
+                return frozenset(name for name, value in named.items() if self._is(str(name), value))
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace"), args=[], keywords=changed) if (
                 name == self._tuple
             ):
@@ -120,7 +123,7 @@ class _Reading:
 
 def _results(node: ast.FunctionDef, flat: bool) -> Iterator[ast.expr | None]:
     """Every expression that makes a tuple which the function gives; None for one that can't be told."""
-    own = list(_own(node))
+    own = list(own_nodes(node))
     yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
     for each in own:
         match each:
@@ -140,36 +143,3 @@ def _items(made: ast.expr | None) -> Iterator[ast.expr | None]:
             yield item
         case _:
             yield None
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, but not in functions inside it."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, _SCOPES):
-            yield from _own(child)
-
-
-def _is_changed(node: ast.FunctionDef, name: str) -> bool:
-    """Whether a name, or one of its attributes, may be set in a function, or means something else somewhere."""
-    for each in ast.walk(node):
-        match each:
-            case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:
-                return True
-            case ast.Attribute(value=ast.Name(id=found), ctx=ast.Store() | ast.Del()) if found == name:
-                return True
-            case ast.ExceptHandler(name=found) | ast.MatchAs(name=found) if found == name:
-                return True
-            case ast.MatchStar(name=found) if found == name:
-                return True
-            case ast.MatchMapping(rest=found) if found == name:
-                return True
-            case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
-                return True
-            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
-                if name in ((one.asname or one.name).partition(".")[0] for one in imported):
-                    return True
-            case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
-                return True
-    arguments = [each.arg for each in ast.walk(node) if isinstance(each, ast.arg)]
-    return arguments.count(name) > 1

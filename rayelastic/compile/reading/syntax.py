@@ -27,16 +27,21 @@ from rayelastic.compile.reading.format_strings import Formats
 from rayelastic.compile.reading.lazy_loops import LazyLoops
 from rayelastic.compile.reading.loops import Loops, loop_over
 from rayelastic.compile.reading.recursion import DEPTH, counted, in_circle
+from rayelastic.compile.reading.results.bindings import is_changed
+from rayelastic.compile.reading.results.dict_records import DictRecords, NoRecordError
 from rayelastic.compile.reading.statements import Statements
 from rayelastic.compile.reading.unassigned.flags import with_flags
+from rayelastic.errors import SchemaError
+from rayelastic.graph.records.schema import Schema
 
-__all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "rewritten", "value_of"]
+__all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "names_of", "rewritten", "value_of"]
 
 FORMAT = "rel_formatted"  # the name by which new functions know what formats
 _FUTURES = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
 _DEFINITION = "rel_definition"  # the attribute of a function that was made of one
+_NAMES = "rel_names"  # the attribute of a new function that has the keys of dicts
 _MADE = "rel_function"  # the name of a definition while it is made: the user's may be a global that it calls
 
 
@@ -51,6 +56,8 @@ def rewritten(
     members: frozenset[str] = frozenset(),
     may_be_none: bool = False,
     times: bool = False,
+    emits: bool = False,
+    output: Schema | None = None,
 ) -> Callable[..., Any]:
     """The function to compile in place of a user's.
 
@@ -64,8 +71,11 @@ def rewritten(
         members: names of methods and properties of the user's objects and classes.
         may_be_none: whether what it is given may be None, or have it.
         times: whether it may have to do with datetime, date or timedelta.
+        emits: whether what it returns or yields are records, which may be written as dicts; see `names_of`.
+        output: the schema of these records, where it is declared.
 
     Raises:
+        SchemaError: a dict that it returns lacks a field of `output`, or has another; it reads a field as t["x"].
         SyntaxError: parameters are bound, but the function's source isn't known.
         NotRewrittenError: it can't be compiled, with the reason.
     """
@@ -95,6 +105,7 @@ def rewritten(
     node = statements.begin(with_flags(node, path))
     values |= statements.imported
     if record is not None and first is not None:
+        _check_subscripts(found, first, record)
         node = _Replaced(first, record).visit(node)
     node = Formats(FORMAT).visit(node)
     may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
@@ -102,6 +113,13 @@ def rewritten(
     node = Narrowing(values, path, may_be_none=may_be_none, members=members, times=times).visit(node)
     if flat and not inspect.isgeneratorfunction(function):
         node = _Yielded(path).begin(node)
+    names: tuple[str, ...] = ()
+    if emits:
+        dicts = DictRecords(output, first, tuple(getattr(record, "_fields", ())))
+        try:
+            node, names = dicts.begin(node), dicts.names
+        except NoRecordError as error:
+            raise NotRewrittenError(error.problem, path, error.line) from None
     lazy = LazyLoops(values, local, path, first, helper=record is None)
     node = lazy.begin(node)
     Loops(values, local | lazy.made).begin(node)
@@ -116,7 +134,14 @@ def rewritten(
     made.__defaults__ = tuple(defaults[name] for name in order if name in defaults)
     if not node.args.kwonlyargs:
         made.__kwdefaults__ = None
+    made.__dict__[_NAMES] = names
     return made
+
+
+def names_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the fields of the tuples that were dicts before a function was rewritten; empty if none were."""
+    names: tuple[str, ...] = getattr(function, _NAMES, ())
+    return names
 
 
 def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef) -> dict[str, Any]:
@@ -271,6 +296,20 @@ def _inner(code: types.CodeType) -> types.CodeType:
 # --- the rewrites -----------------------------------------------------------------------------------------------------
 
 RECORD = "rel_record"
+
+
+def _check_subscripts(node: ast.FunctionDef, name: str, record: type) -> None:
+    """Reject t["price"], which no tuple has."""
+    if getattr(record, "__getitem__", None) is not tuple.__getitem__ or is_changed(node, name):
+        return
+    for one in ast.walk(node):
+        match one:
+            case ast.Subscript(value=ast.Name(id=found), slice=ast.Constant(value=str(key))) if found == name:
+                fields = ", ".join(getattr(record, "_fields", ()))
+                raise SchemaError(
+                    f"it reads {name}[{key!r}], but a tuple has its fields as attributes",
+                    way_out=f"Write {name}.{key}. Its fields are {fields}",
+                )
 
 
 class _Replaced(ast.NodeTransformer):

@@ -6,8 +6,6 @@ What reads them lives in the runtime. `csv` and `parquet` (files.py) and `arrow`
 from __future__ import annotations
 
 import builtins
-import dataclasses
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +15,7 @@ from rayelastic.graph.edges.formats.byte_streams import check_encoding
 from rayelastic.graph.edges.formats.casts import cast_table, decoded
 from rayelastic.graph.edges.formats.columns import Columns, chosen_columns, renamed
 from rayelastic.graph.edges.paths import Paths, expanded, has_splits
+from rayelastic.graph.records.record_classes import field_names, values_by_name
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
@@ -208,8 +207,9 @@ def rows(rows: Iterable[Any], schema: object = None) -> RowsSource:
     """Give tuples that are at hand.
 
     Args:
-        rows: tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses.
-        schema: theirs; not needed for instances of NamedTuples and dataclasses.
+        rows: tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses and
+            other classes with typed fields. A field that may be None may be missing.
+        schema: theirs; not needed for instances of classes, and for mappings whose values say their types.
 
     Raises:
         SchemaError: no schema was given and none can be told from the first row; a mapping or an instance has other
@@ -222,39 +222,55 @@ def rows(rows: Iterable[Any], schema: object = None) -> RowsSource:
     """
     kept = tuple(rows)
     if schema is None:
-        first = kept[0] if kept else None
-        if isinstance(first, Mapping):
-            raise SchemaError("rel.rows can't tell the types of mappings", way_out="Give schema={field: type}")
-        if dataclasses.is_dataclass(first):
-            schema = _of_dataclass(type(first))
-        elif hasattr(first, "_fields"):
-            schema = type(first)
-        else:
-            raise SchemaError("rel.rows can't tell the fields of plain tuples", way_out="Give schema= or NamedTuples")
+        schema = _schema_of(kept)
     made = Schema.of(schema)
     given = (row if isinstance(row, tuple) else _in_order(number, row, made) for number, row in enumerate(kept))
     return RowsSource(tuple(given), made)
 
 
-def _of_dataclass(cls: type) -> Schema:
-    hints = typing.get_type_hints(cls)
-    return Schema.of({f.name: hints[f.name] for f in dataclasses.fields(cls)}, name=cls.__name__)
+def _schema_of(rows: tuple[Any, ...]) -> object:
+    """What rows say of their schema: their class, or the types of the values of mappings."""
+    first = rows[0] if rows else None
+    if hasattr(first, "_fields") or field_names(type(first)) is not None:
+        return type(first)
+    if not isinstance(first, Mapping):
+        raise SchemaError(
+            "rel.rows can't infer the fields of plain tuples", way_out="Give schema=, or NamedTuples, dicts or dataclasses"
+        )
+    types: dict[Any, set[type]] = {}
+    for row in rows:
+        if not isinstance(row, Mapping) or row.keys() != first.keys():
+            break  # the schema's check says what is wrong with it
+        for name, value in row.items():
+            types.setdefault(name, set()).add(type(value))
+    return {name: _type_of(name, found) for name, found in types.items()}
+
+
+def _type_of(name: Any, found: set[type]) -> Any:
+    """The type of a column, in which some values may be None."""
+    kinds = found - {type(None)}
+    if len(kinds) != 1 or kinds <= {list, dict, tuple}:
+        shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
+        raise SchemaError(
+            f"rel.rows can't infer the type of field {name!r}: its values are {shown}", way_out="Give schema={field: type}"
+        )
+    kind = kinds.pop()
+    return kind | None if type(None) in found else kind
 
 
 def _in_order(number: int, row: Any, schema: Schema) -> Any:
     """The values of a mapping or an instance in the order of the fields; anything else as it is."""
-    if isinstance(row, Mapping):
-        named = row
-    elif dataclasses.is_dataclass(row):
-        named = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
-    else:
+    named = values_by_name(row)
+    if named is None:
         return row
-    if named.keys() != set(schema.names):
+    missing = [f.name for f in schema.fields if f.name not in named and not f.nullable]
+    surplus = [name for name in named if schema.find(name) is None]
+    if missing or surplus:
+        what = f"has no field {missing[0]!r}" if missing else f"has the field {surplus[0]!r}"
         raise SchemaError(
-            f"row {number} has the fields {', '.join(map(str, named))}, and {schema} has others",
-            way_out="Give each row all of the fields, and no others",
+            f"row {number} {what}, its schema is {schema}", way_out="Give each row these fields and no others"
         )
-    return tuple(named[name] for name in schema.names)
+    return tuple(named.get(name) for name in schema.names)
 
 
 @dataclass(frozen=True, slots=True)

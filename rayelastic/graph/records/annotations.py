@@ -31,6 +31,7 @@ from rayelastic.graph.records.forms import (
     struct_form,
 )
 from rayelastic.graph.records.names import is_field_name
+from rayelastic.graph.records.record_classes import field_names
 
 __all__ = ["form_of", "numpy_form", "optional_form"]
 
@@ -140,7 +141,7 @@ def _of_class(cls: type, inside: tuple[type, ...]) -> Form | None:
         return JSON
     if issubclass(cls, enum.Enum):
         return enum_form(cls)
-    if (issubclass(cls, tuple) and hasattr(cls, "_fields")) or dataclasses.is_dataclass(cls):
+    if hasattr(cls, "_fields" if issubclass(cls, tuple) else "__attrs_attrs__") or dataclasses.is_dataclass(cls):
         return _of_fields(cls, inside)
     if cls.__module__ == "numpy":
         known = {"bool_": "bool", "str_": "string", "bytes_": "binary"}.get(cls.__name__, cls.__name__)
@@ -176,9 +177,7 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
 
 
 def _names_of(cls: Any) -> tuple[str, ...]:
-    if issubclass(cls, tuple):
-        return tuple(cls._fields)
-    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
+    return tuple(cls._fields) if issubclass(cls, tuple) else field_names(cls) or ()
 
 
 def _check_name(where: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""From what users declare records with to the columns of a schema: NamedTuple classes, dicts, pyarrow and NumPy types.
+"""From what users declare records with to the columns of a schema: classes with fields, dicts, pyarrow and NumPy types.
 
 pyarrow and numpy are recognised by the module of what is given, and imported only when one of theirs is there.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.annotations import form_of, numpy_form, optional_form
 from rayelastic.graph.records.data_type import HOLDS, Column
+from rayelastic.graph.records.record_classes import field_hints, field_names
 from rayelastic.graph.records.shown import shown
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 Columns = tuple[str, list[Column], type | None]  # name of the schema, its columns, and the class of its tuples
 
-_TAKES = "Give a NamedTuple class, a dict of field names to types, a pyarrow.Schema, or a NumPy structured dtype"
+_TAKES = (
+    "Give a class with typed fields (NamedTuple, dataclass, TypedDict), a dict of field names to types, a pyarrow.Schema, "
+    "or a NumPy structured dtype"
+)
 
 
 def columns_of(declared: object, name: str | None) -> Columns:
@@ -28,6 +32,9 @@ def columns_of(declared: object, name: str | None) -> Columns:
     called = name or "Record"
     if isinstance(declared, type) and issubclass(declared, tuple) and hasattr(declared, "_fields"):
         return _of_class(declared, name or declared.__name__)
+    if isinstance(declared, type) and (names := field_names(declared)) is not None:
+        hints = _read(declared, field_hints)
+        return name or declared.__name__, [_of_annotation(declared.__name__, n, hints[n]) for n in names], None
     if isinstance(declared, Mapping):
         return called, [_of_annotation(called, n, annotation) for n, annotation in declared.items()], None
     package = type(declared).__module__.partition(".")[0]
@@ -41,13 +48,18 @@ def columns_of(declared: object, name: str | None) -> Columns:
     raise SchemaError(f"{shown(declared)} is no schema", way_out=_TAKES)
 
 
-def _of_class(declared: type, name: str) -> Columns:
+def _read(declared: type, hints: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
     try:
-        annotations = typing.get_type_hints(declared, include_extras=True)
+        return hints(declared)
     except Exception as error:
         raise SchemaError(
-            f"the annotations of {name} can't be read: {error}", way_out="Define the types that it names in its module"
+            f"the annotations of {declared.__name__} can't be read: {error}",
+            way_out="Define the types that it names in its module",
         ) from error
+
+
+def _of_class(declared: type, name: str) -> Columns:
+    annotations = _read(declared, lambda cls: typing.get_type_hints(cls, include_extras=True))
     columns = []
     for n in declared._fields:  # type: ignore[attr-defined]
         if n not in annotations:

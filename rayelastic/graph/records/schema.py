@@ -25,6 +25,9 @@ from rayelastic.graph.records.names import is_field_name
 __all__ = ["DataType", "Field", "Schema", "laid_out"]
 
 
+_HOLD_NAMES = (DataType.STRUCT, DataType.MAP, DataType.JSON, DataType.OBJECT)
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of a schema, laid out.
@@ -87,9 +90,10 @@ class Schema:
         """Lay out what was declared.
 
         Args:
-            declared: a NamedTuple class; a dict of field names to types (Python types, NumPy scalar types, DataType,
-                pyarrow types, each `| None` for nullable); a pyarrow.Schema; a NumPy structured dtype; a Schema, which
-                comes back as it is; or one plain type, for records of one field `value`.
+            declared: a class with typed fields (NamedTuple, dataclass, TypedDict, attrs, Pydantic, or annotations
+                alone); a dict of field names to types (Python types, NumPy scalar types, DataType, pyarrow types, each
+                `| None` for nullable); a pyarrow.Schema; a NumPy structured dtype; a Schema, which comes back as it is;
+                or one plain type, for records of one field `value`. Functions get NamedTuples in any case.
             name: what to call the records; the class's name, or 'Record', by default.
 
         Raises:
@@ -164,6 +168,11 @@ class Schema:
     def holds_objects(self) -> bool:
         """Whether there are objects of Python's in it."""
         return any(plain_form(f.format).holds_objects for f in self.fields)
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether a dict or an instance stands for a record: not where the only field holds such values itself."""
+        return len(self.fields) != 1 or self.fields[0].type not in _HOLD_NAMES
 
     def within_process(self) -> Schema:
         """The same for tuples that never leave their process: objects are pickled without their seal."""

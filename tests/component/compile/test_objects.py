@@ -297,7 +297,7 @@ REFUSED = [
     (SCORER.changed, "it changes 'self.count'", "self.count += t.count"),
     (SCORER.appended, "it changes 'self.words'", "self.words.append(t.kind)"),
     (SCORER.tallied, "it changes 'self.table'", "self.table[t.kind] = 1"),
-    (color, "eq(str, a member of the enum Color) isn't compiled", "return t.kind == Color.RED"),
+    (color, "str == a member of the enum Color isn't compiled", "return t.kind == Color.RED"),
     (old, "'Old.A' is an Enum member with a text of its own", 'return f"{Old.A}"'),
     (level, "'Level(..)' makes an object", "return Level(t.count) == 7"),
     (counted, "making a Counted does more than to set its fields", "return Counted(t.count).n"),

@@ -116,7 +116,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "unknown lane": (lambda t, s: s.map("m", one, lane="fast"), LaneError, "m", "Choose 'auto', 'compiled'"),
     "built-in lane": (lambda t, s: s.map("m", one, lane=Lane.BUILT_IN), LaneError, "m", "no lane of a function"),
     # schemas
-    "no schema": (lambda t, s: s.map("m", one, schema=7), SchemaError, "m", "7 is no schema. Give a NamedTuple class"),
+    "no schema": (lambda t, s: s.map("m", one, schema=7), SchemaError, "m", "7 is no schema. Give a class with typed fields"),
     "bad field": (lambda t, s: s.map("m", one, schema={"x": set}), SchemaError, "m", "field 'x' of Record: set can't be held"),
     # keys
     "unknown key": (lambda t, s: s.key_by("symbl"), GraphError, "trades", "Did you mean 'symbol'?"),
@@ -211,7 +211,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "no parquet": (lambda t, s: t.source("x", files.parquet(__file__)), SourceError, "x", "can't be read as Parquet"),
     "row too short": (lambda t, s: t.source("x", sources.rows([(1,)], Trade)), SourceError, "x", "row 0 is (1,)"),
     "row no tuple": (lambda t, s: t.source("x", sources.rows(["abc"], Trade)), SourceError, "x", "row 0 is 'abc'"),
-    "rows without schema": (lambda t, s: t.source("x", sources.rows([(1,)])), SchemaError, None, "Give schema= or NamedTuples"),
+    "rows without schema": (lambda t, s: t.source("x", sources.rows([(1,)])), SchemaError, None, "Give schema=, or NamedTuples"),
     "generate nothing": (lambda t, s: t.source("x", sources.generate(None, 3, Trade)), SourceError, "x", "rel.generate needs a function"),
     "generate -1": (lambda t, s: t.source("x", sources.generate(one, -1, Trade)), SourceError, "x", "count is -1. Give a whole number"),
     "callable list": (lambda t, s: t.source("x", sources.callable([1], Trade)), SourceError, "x", "rel.callable needs a function"),

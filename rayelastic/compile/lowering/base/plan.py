@@ -24,6 +24,7 @@ class Plan:
         kind: MAP, FILTER or FLAT_MAP.
         declared: the output schema where the user declared one.
         members: names of methods and properties of the user's objects and classes.
+        names: fields of the tuples that it delivers, where they were dicts; empty if they weren't.
         may_be_none: whether a field may be None.
         times: whether datetime, date or timedelta may come in or be made.
     """
@@ -34,12 +35,14 @@ class Plan:
         kind: OperatorKind,
         declared: Schema | None,
         members: frozenset[str] = frozenset(),
+        names: tuple[str, ...] = (),
         *,
         may_be_none: bool = False,
         times: bool = False,
     ) -> None:
         self.members, self.may_be_none, self.times = members, may_be_none, times
         self.function = function
+        self.names = names
         self.kind = kind
         self.declared = declared
         self.decided: Schema | None = declared

@@ -1,7 +1,7 @@
 """The output schema of a compiled function: the declared one checked against what is delivered, or the inferred one.
 
-NamedTuple class -> its annotations; tuple of scalars -> f0, f1, ..; scalar -> one field `value`; the input tuple itself
--> the input schema (findings section 4).
+NamedTuple class or dataclass -> its annotations; dict -> its keys; tuple of scalars -> f0, f1, ..; scalar -> one field
+`value`; the input tuple itself -> the input schema (findings section 4).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -15,7 +15,9 @@ from numba.core.errors import TypingError
 
 from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.types import RecordType, item_cells
+from rayelastic.errors import SchemaError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
@@ -55,7 +57,9 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
     if isinstance(item, types.NoneType) and not (len(schema.fields) == 1 and schema.fields[0].nullable):
         what = "yields" if plan.is_generator else "may end without a value, or returns"
         raise TypingError(plan.refuse(f"it {what} None, which is no {schema}"))
-    cells = item_cells(item)
+    if isinstance(item, InstanceType) and schema.takes_names:
+        _check_instance(plan, item, schema)
+    cells = item_cells(item, schema)
     if len(cells) != len(schema.fields):
         raise TypingError(plan.refuse(f"it gives {len(cells)} values where {schema} has {len(schema.fields)} fields"))
     for field, (kind, _) in zip(schema.fields, cells, strict=True):
@@ -64,11 +68,24 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
             raise TypingError(plan.refuse(f"field '{field.name}' of {schema.name} {problem}"))
 
 
+def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
+    """A dataclass has the fields of the schema; one that lacks some that may be None is Python's business."""
+    surplus = set(item.names) - set(schema.names)
+    missing = [field for field in schema.fields if field.name not in item.names]
+    if len(schema.fields) == 1 or not (surplus or missing):
+        return
+    cls = item.instance_class.__name__
+    problem = f"it gives a {cls} with the fields {', '.join(item.names)} where {schema} is declared"
+    if surplus or not all(field.nullable for field in missing):
+        plan.mistake = plan.mistake or SchemaError(problem, way_out=f"Declare schema={cls}, or return what the schema has")
+    raise TypingError(plan.refuse(problem))
+
+
 def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
     nothing = sum(isinstance(item, types.NoneType) for item in delivered)
     if nothing == len(delivered):
         raise TypingError(plan.refuse(f"it {'yields' if plan.is_generator else 'returns'} None and nothing else"))
-    named: list[Any] = [item for item in delivered if isinstance(item, types.BaseNamedTuple)]
+    named: list[Any] = [item for item in delivered if isinstance(item, types.BaseNamedTuple | InstanceType)]
     classes = {item.instance_class for item in named}
     if classes:
         if nothing:
@@ -76,10 +93,13 @@ def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
             raise TypingError(plan.refuse(f"it {what}: to leave tuples out use filter, or flat_map and yield"))
         if len(classes) > 1 or len(named) < len(delivered):
             raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
-        return Schema.of(classes.pop())
+        found = classes.pop()
+        return Schema.of(found) if issubclass(found, tuple) else Schema.of(found, name="Record")
     records = [item for item in delivered if isinstance(item, RecordType) and not item.is_state]
     if records and len(records) == len(delivered):
         return records[0].schema
+    if any(isinstance(item, types.Optional) and isinstance(item.type, RecordType) for item in delivered):
+        raise TypingError(plan.refuse(f"it {'yields' if plan.is_generator else 'returns'} None for some tuples"))
     widths = {len(item_cells(item)) for item in delivered if not isinstance(item, types.NoneType)}
     if len(widths) != 1:
         raise TypingError(plan.refuse("it gives tuples of different lengths; declare the output with schema="))
@@ -87,7 +107,7 @@ def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
     columns = []
     for index in range(widths.pop()):
         kinds = [item_cells(item)[index][0] for item in delivered if is_tuple <= isinstance(item, types.BaseTuple)]
-        name = f"f{index}" if is_tuple else "value"
+        name = (plan.names[index] if plan.names else f"f{index}") if is_tuple else "value"
         unified = typing_context.unify_types(*(types.unliteral(kind) for kind in kinds))
         column = None if unified is None else fields.inferred_format(unified)
         if column is None:

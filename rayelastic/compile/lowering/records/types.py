@@ -28,6 +28,7 @@ from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import ViewType, parts
 from rayelastic.compile.lowering.records import fields
+from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.values import JsonType
 from rayelastic.graph.records.schema import DataType, Field, Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -267,7 +268,7 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
     if isinstance(item, RecordType) and item.schema.same_fields(output):
         cgutils.raw_memcpy(builder, place, record_parts(context, builder, item, value)[0], I64(output.record_size), 1)
         return
-    cells = [(kind, cell(context, builder, value)) for kind, cell in item_cells(item)]
+    cells = [(kind, cell(context, builder, value)) for kind, cell in item_cells(item, output)]
     final = place
     if any(_may_refuse(field, kind) for field, (kind, _) in zip(output.fields, cells, strict=True)):
         # `place` may be where the input is, which is to stay as it is if a field is refused
@@ -287,8 +288,17 @@ def _may_refuse(field: Field, kind: Any) -> bool:
     return is_narrow or (isinstance(kind, types.Optional) and not field.nullable)
 
 
-def item_cells(item: Any) -> list[Cell]:
-    """Type of, and how to get at, each field of an output item: a tuple's elements, a record's fields, or itself."""
+def item_cells(item: Any, output: Schema | None = None) -> list[Cell]:
+    """Type of, and how to get at, each field of an output item: a tuple's elements, a record's fields, or itself.
+
+    Args:
+        item: its type.
+        output: the schema whose fields an instance of a dataclass gives by name; None: not known.
+    """
+    by_name = isinstance(item, InstanceType) and output is not None and output.takes_names
+    if by_name and set(item.names) == set(output.names):
+        places = [item.names.index(name) for name in output.names]
+        return [_instance_cell(item, place) for place in places]
     if isinstance(item, RecordType):
         return [_record_cell(item, field) for field in item.schema.fields]
     if isinstance(item, types.BaseTuple):
@@ -299,6 +309,13 @@ def item_cells(item: Any) -> list[Cell]:
 
 def _record_cell(record: RecordType, field: Field) -> Cell:
     return fields.loaded_type(field), lambda context, builder, value: _load(context, builder, record, value, field)
+
+
+def _instance_cell(item: InstanceType, place: int) -> Cell:
+    name = item.names[place]
+    return item.kinds[place], lambda context, builder, value: getattr(
+        cgutils.create_struct_proxy(item)(context, builder, value=value), name
+    )
 
 
 def _tuple_cell(kind: Any, index: int) -> Cell:

@@ -1,0 +1,177 @@
+"""Twenty-two programs about JSON, results, settings, state and async functions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+from tests.guesses.guess import CLICKS, clicks, guess, lines, rel
+
+
+class Parsed(TypedDict):
+    user: str
+    ms: int
+
+
+@dataclass
+class Twice:
+    user: str
+    twice: int
+
+
+def parse(line: Any) -> Parsed:
+    found: Parsed = json.loads(line.line)
+    return found
+
+
+@guess("json", gives=[("ada", 120)])
+def parse_to_a_typed_dict(t: Any, folder: Path) -> None:
+    lines(t, '{"user": "ada", "ms": 120}').map("parse", parse).sink("out", rel.list())
+
+
+@guess("json", gives=[(3,)])
+def read_a_path_of_json(t: Any, folder: Path) -> None:
+    events = t.source("in", rel.rows([({"user": {"id": 3}},)], {"event": rel.Json}))
+    events.map("id", lambda e: e.event["user"]["id"], schema=int).sink("out", rel.list())
+
+
+@guess("json", gives=['{"u": "ada"}', '{"u": "bob"}', '{"u": "ada"}', '{"u": "eve"}'])
+def dump_to_text(t: Any, folder: Path) -> Any:
+    clicks(t).map("dump", lambda c: json.dumps({"u": c.user}), schema=str).sink("out", rel.list())
+    return [c.value for c in rel.run(t)["out"]]
+
+
+@guess("json", gives=[("ada", "tea"), ("ada", "milk")])
+def items_of_a_parsed_list(t: Any, folder: Path) -> None:
+    def items(line: Any) -> Any:
+        order = json.loads(line.line)
+        for item in order["items"]:
+            yield {"user": order["user"], "item": item}
+
+    orders = lines(t, '{"user": "ada", "items": ["tea", "milk"]}')
+    orders.flat_map("items", items, schema={"user": str, "item": str}).sink("out", rel.list())
+
+
+@guess("results", says=("out", 'result["out"]'))
+def an_output_as_an_attribute(t: Any, folder: Path) -> Any:
+    clicks(t).sink("out", rel.list())
+    return rel.run(t).out
+
+
+@guess("results", says=("to_pandas", "rel.arrow"))
+def a_result_as_a_frame(t: Any, folder: Path) -> Any:
+    clicks(t).sink("out", rel.list())
+    return rel.run(t).to_pandas()
+
+
+@guess("results", gives={"user": "ada", "page": "home", "ms": 120})
+def a_tuple_as_a_dict(t: Any, folder: Path) -> Any:
+    clicks(t).sink("out", rel.list())
+    return rel.run(t)["out"][0]._asdict()
+
+
+@guess("results", gives=[{"user": "ada", "ms": 120}, {"user": "ada", "ms": 300}])
+def a_table_as_dicts(t: Any, folder: Path) -> Any:
+    clicks(t).filter("ada", lambda c: c.user == "ada").select("user", "ms").sink("out", rel.arrow())
+    return rel.run(t)["out"].to_pylist()
+
+
+@guess("results", gives={"slow": 2, "all": 4})
+def two_outputs(t: Any, folder: Path) -> Any:
+    stream = clicks(t)
+    stream.filter("is_slow", lambda c: c.ms > 100).sink("slow", rel.count())
+    stream.sink("all", rel.count())
+    return dict(rel.run(t))
+
+
+@guess("config", says=("run", "rel.run"))
+def run_as_a_method(t: Any, folder: Path) -> Any:
+    clicks(t).sink("out", rel.list())
+    return t.run()
+
+
+@guess("config", gives=4)
+def a_config_with_its_elasticity_off(t: Any, folder: Path) -> Any:
+    clicks(t).sink("out", rel.count())
+    return rel.run(t, rel.JobConfig(elasticity="off"))["out"]
+
+
+@guess("config", gives=4)
+def throttle_by_position(t: Any, folder: Path) -> None:
+    clicks(t).throttle("slow", 10_000).sink("out", rel.count())
+
+
+@guess("config", says=("Dataflow", "rel.Topology"))
+def a_dataflow(t: Any, folder: Path) -> Any:
+    return rel.Dataflow("clicks")
+
+
+@guess("config", gives="finished")
+def start_and_wait(t: Any, folder: Path) -> Any:
+    clicks(t).sink("out", rel.count())
+    job = rel.start(t)
+    job.wait()
+    return job.status.state.value
+
+
+@guess("async", gives=[(240,), (160,), (600,), (100,)])
+def an_async_function(t: Any, folder: Path) -> None:
+    async def twice(c: Any) -> int:
+        await asyncio.sleep(0)
+        return int(c.ms * 2)
+
+    clicks(t).map("twice", twice, concurrent=rel.concurrent(8)).sink("out", rel.list())
+
+
+@guess("async", gives=[("ada", 240), ("bob", 160), ("ada", 600), ("eve", 100)])
+def an_async_function_that_returns_a_dict(t: Any, folder: Path) -> None:
+    async def twice(c: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"user": c.user, "ms": c.ms * 2}
+
+    clicks(t).map("twice", twice, schema={"user": str, "ms": int}).sink("out", rel.list())
+
+
+@guess("async", gives=[("ada", 240), ("bob", 160), ("ada", 600), ("eve", 100)])
+def an_async_function_that_returns_a_dataclass(t: Any, folder: Path) -> None:
+    async def twice(c: Any) -> Twice:
+        await asyncio.sleep(0)
+        return Twice(c.user, c.ms * 2)
+
+    clicks(t).map("twice", twice).sink("out", rel.list())
+
+
+@guess("functions", says=("wrong", ".ms"))
+def a_field_by_subscript(t: Any, folder: Path) -> None:
+    clicks(t).map("wrong", lambda c: c["ms"] * 2)
+
+
+@guess("functions", gives=[(1,), (3,)])
+def skip_what_fails(t: Any, folder: Path) -> None:
+    lines(t, "1", "two", "3").map("int", lambda l: int(l.line), schema=int, on_error="skip").sink("out", rel.list())
+
+
+@guess("functions", gives=[(50, 137.5, 300)])
+def least_mean_and_greatest(t: Any, folder: Path) -> None:
+    clicks(t).aggregate("all", low=rel.min("ms"), mean=rel.mean("ms"), high=rel.max("ms")).sink("out", rel.list())
+
+
+class Running(NamedTuple):
+    total: int = 0
+
+
+@guess("functions", gives=[("ada", 120), ("bob", 80), ("ada", 420), ("eve", 50)])
+def a_running_sum_in_state(t: Any, folder: Path) -> None:
+    def add(c: Any, s: Any) -> Any:
+        s.total += c.ms
+        return (c.user, s.total)
+
+    clicks(t).key_by("user").map("sum", add, state=Running).sink("out", rel.list())
+
+
+@guess("functions", gives=[(user, len(page)) for user, page, _ in CLICKS])
+def a_tuple_of_two_values(t: Any, folder: Path) -> None:
+    clicks(t).map("pair", lambda c: (c.user, len(c.page))).sink("out", rel.list())
