@@ -1,0 +1,1 @@
+"""What a function returns or yields, as its source says: tuples with which fields."""
