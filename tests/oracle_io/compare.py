@@ -55,6 +55,7 @@ def differences(program: Program, *, engine: bool, block: int | None = None) -> 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         if block is not None:
             stack.enter_context(mock.patch.object(json_text, "BLOCK_BYTES", block))
+            stack.enter_context(mock.patch.object(json_text, "SAMPLE_BYTES", block))
             stack.enter_context(mock.patch.object(csv_files, "SAMPLE_BYTES", 2000))
             stack.enter_context(mock.patch.object(csv_batches, "BLOCK_BYTES", 2000))
         return _Run(program, Path(folder), may_fail=block is not None).run(engine=engine)

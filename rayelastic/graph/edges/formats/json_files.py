@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from rayelastic.errors import SchemaError, SourceError
+from rayelastic.graph.edges.formats import json_text
 from rayelastic.graph.edges.formats.columns import check_types, chosen_columns
 from rayelastic.graph.edges.formats.json_text import BadLineError, Blocks, object_of
 from rayelastic.graph.edges.formats.json_types import Shape, shapes_of
@@ -78,7 +79,7 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
                         raise SourceError(problem, way_out=way_out) from error
 
     try:
-        with contextlib.closing(Blocks(path, encoding)) as blocks:
+        with contextlib.closing(Blocks(path, encoding, json_text.SAMPLE_BYTES)) as blocks:
             return shapes_of(chain.from_iterable(rows(first, block) for first, block in (next(blocks, (1, b"")),)))
     except SourceError as error:
         raise error.at(operator, "") from None
