@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -252,8 +254,10 @@ def test_replicas_that_take_turns_keep_splits_apart(logs: list[Path], replicas: 
 
 
 def test_partitions_of_a_polled_source_are_splits() -> None:
+    seen = threading.Event()
+
     class Servers:
-        """One after the other, in large pieces: the last one is read when the others are an hour ahead."""
+        """In turn, in large pieces: the last one is read when the others are an hour ahead."""
 
         def partitions(self) -> list[str]:
             return [f"server{server}" for server in range(SERVERS)]
@@ -267,11 +271,22 @@ def test_partitions_of_a_polled_source_are_splits() -> None:
 
         def poll(self) -> list[tuple[int]] | None:
             first, self.position = self.position, min(len(self.times), self.position + 400)
-            return [(at,) for at in self.times[first : self.position]] or None
+            found = [(at,) for at in self.times[first : self.position]]
+            return found or (None if seen.is_set() else [])
 
     topology = rel.Topology("polled")
     windows(topology.source("s", rel.polled(Servers(), {"at": int})))
-    check(rel.run(topology))
+    job = rel.start(topology)
+    try:
+        until = time.monotonic() + PATIENCE
+        while job.metrics().operator("out").tuples_in == 0:  # windows close while no partition has ended
+            assert time.monotonic() < until
+            job.pause(0.01)
+        seen.set()
+        check(job.wait(PATIENCE))
+    finally:
+        seen.set()
+        job.close()
 
 
 class Pushed:
