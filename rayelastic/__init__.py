@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
+    from rayelastic.graph.edges.sinks import print as print
     from rayelastic.graph.edges.sources import callable as callable
     from rayelastic.graph.edges.sources import generate as generate
     from rayelastic.graph.edges.sources import rows as rows
     from rayelastic.graph.edges.sources import sequence as sequence
     from rayelastic.graph.edges.sources import text as text
     from rayelastic.graph.fluent.stream import Stream as Stream
+    from rayelastic.graph.operators.aggregates import avg as avg
     from rayelastic.graph.operators.aggregates import count as count
     from rayelastic.graph.operators.aggregates import distinct as distinct
     from rayelastic.graph.operators.aggregates import first as first
@@ -76,6 +78,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.compile.lanes.process_key": ("Out",),
     "rayelastic.compile.report": ("compile_report",),
     "rayelastic.graph.operators.aggregates": (
+        "avg",
         "count",
         "distinct",
         "first",
@@ -101,7 +104,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.records.time_info": ("Ttl",),
-    "rayelastic.graph.edges.sinks": ("call", "list"),
+    "rayelastic.graph.edges.sinks": ("call", "list", "print"),
     "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("Stream",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
@@ -128,8 +131,11 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
     elif name in _MODULES:
         value = importlib.import_module(f"rayelastic.{name}")
-    else:
+    elif name.startswith("_"):
         raise AttributeError(f"module 'rayelastic' has no attribute {name!r}")
+    else:
+        words = importlib.import_module("rayelastic.graph.spec.words")
+        raise AttributeError(words.missing("the module rayelastic", name, __all__, words.MODULE))
     globals()[name] = value
     return value
 

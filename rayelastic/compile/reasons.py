@@ -104,32 +104,30 @@ _SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and_": "&", "or_": "|", "xor": "^",
 }  # fmt: skip
-_TYPES = tuple(
-    (re.compile(said), meant)
-    for said, meant in {
-        r"<iv=(?:None|\{[^}]*\})>": "",
-        r"\b(\w+)(?:\.state)?#\d+": r"\1",
-        r"\bLiteral\[\w+\]\(([^()]*)\)": r"\1",
-        r"\b(?:reflected )?(list|set)\(([^()]*)\)": r"\1[\2]",
-        r"\b(?:Dict|List|Set)Type\[": lambda found: f"{found[0][:-5].lower()}[",
-        r"\bUniTuple\((.+?) x \d+\)": r"tuple[\1, ...]",
-        r"\bTuple\(([^()]*)\)": r"tuple[\1]",
-        r"\b(?:OptionalType|Optional)\(([^()]*)\)|\?(\w+)": lambda found: f"{found[1] or found[2]} | None",
-        r"\bunicode_type\b": "str",
-        r"\bbytes view\b": "bytes",
-        r"\bnone\b": "None",
-        r"(?:Poison<)+LiteralList\(\(([^()]*)\)\)>+": r"list[\1]",
-        r"\b(int|bool|str)\((?:-?\d+|True|False|'[^']*')\)": r"\1",
-        r"'\$\w+' is once": "a value is once",
-        r"\brange_state_\w+": "range",
-        r"\blisted\(": "list(",
-        rf"\b({'|'.join(_SIGNS)})\(([^(),]*), ([^(),]*)\)": lambda found: f"{found[2]} {_SIGNS[found[1]]} {found[3]}",
-        r"\btype\(CPUDispatcher\(<function (\w+)[^)]*\)\)": r"\1",
-        r"\bgetitem\(([^()]*), ([^(),]*)\)": r"\1[\2]",
-        r"\b(?:static_)?setitem\(([^()]*), ([^(),]*), ([^(),]*)\)": r"\1[\2] = \3",
-        r",(?=\w)": ", ",
-    }.items()
-)
+_PYTHON_TYPES: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"<iv=(?:None|\{[^}]*\})>": "",
+    r"\b(\w+)(?:\.state)?#\d+": r"\1",
+    r"\bLiteral\[\w+\]\(([^()]*)\)": r"\1",
+    r"\b(?:reflected )?(list|set)\(([^()]*)\)": r"\1[\2]",
+    r"\b(?:Dict|List|Set)Type\[": lambda found: f"{found[0][:-5].lower()}[",
+    r"\bUniTuple\((.+?) x \d+\)": r"tuple[\1, ...]",
+    r"\bTuple\(([^()]*)\)": r"tuple[\1]",
+    r"\b(?:OptionalType|Optional)\(([^()]*)\)|\?(\w+)": lambda found: f"{found[1] or found[2]} | None",
+    r"\bunicode_type\b": "str",
+    r"\bbytes view\b": "bytes",
+    r"\bnone\b": "None",
+    r"(?:Poison<)+LiteralList\(\(([^()]*)\)\)>+": r"list[\1]",
+    r"\b(int|bool|str)\((?:-?\d+|True|False|'[^']*')\)": r"\1",
+    r"'\$\w+' is once": "a value is once",
+    r"\brange_state_\w+": "range",
+    r"\blisted\(": "list(",
+    rf"\b({'|'.join(_SIGNS)})\(([^(),]*), ([^(),]*)\)": lambda found: f"{found[2]} {_SIGNS[found[1]]} {found[3]}",
+    r"\btype\(CPUDispatcher\(<function (\w+)[^)]*\)\)": r"\1",
+    r"\bgetitem\(([^()]*), ([^(),]*)\)": r"\1[\2]",
+    r"\b(?:static_)?setitem\(([^()]*), ([^(),]*), ([^(),]*)\)": r"\1[\2] = \3",
+    r",(?=\w)": ", ",
+}
+_TYPES = tuple((re.compile(said), meant) for said, meant in _PYTHON_TYPES.items())
 
 
 def _in_python_types(text: str) -> str:
@@ -150,7 +148,9 @@ def missing_schema(reason: str) -> str:
         reason: why it isn't compiled.
     """
     if re.search(r"(?:returns|yields) None|never returns a value", reason):
-        return "Leave tuples out by filter or flat_map: map returns a tuple for each. Or pass schema= with '<type> | None'"
+        return (
+            "Leave tuples out by filter or flat_map: map returns a tuple for each. Or pass schema= with '<type> | None'"
+        )
     return "Pass schema=, or annotate what it returns with a class of typed fields"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayelastic.graph.edges.sinks import ListSink
 from rayelastic.graph.records.from_arrow import tuples_of
+from rayelastic.graph.spec.words import RESULT, missing
 from rayelastic.runtime.ingest.external_source import DriverSink
 from rayelastic.watching import result_html
 
@@ -46,7 +48,21 @@ class JobResult(Mapping[str, Any]):
         return self.metrics.dropped("late")
 
     def __getitem__(self, sink: str) -> Any:
+        if sink not in self._values:
+            close = difflib.get_close_matches(str(sink), self._values, n=1)
+            meant = f"Did you mean {close[0]!r}? " if close else ""
+            raise KeyError(f"no sink is called {sink!r}. {meant}The sinks are {', '.join(map(repr, self._values))}")
         return self._values[sink]
+
+    if not TYPE_CHECKING:  # else every name would be there
+
+        def __getattr__(self, word: str) -> NoReturn:
+            values = self.__dict__.get("_values", {})
+            if word in values:
+                raise AttributeError(f"a JobResult has its outputs by name: write result[{word!r}]".replace("'", '"'))
+            if word.startswith("_"):
+                raise AttributeError(f"a JobResult has no {word!r}")
+            raise AttributeError(missing("a JobResult", word, dir(type(self)), RESULT))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

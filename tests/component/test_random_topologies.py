@@ -8,8 +8,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.graph.operators import folds
 from rayelastic.graph.operators.aggregates import last
+from rayelastic.graph.operators.gathering import folds
 from rayelastic.graph.operators.joins import by_key
 from tests.random_topologies.compare import checked
 from tests.random_topologies.generate import program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -112,8 +113,8 @@ def from_a_list(t: Any, folder: Path) -> None:
     t.source("in", rel.from_list(CLICKS))
 
 
-@guess("ends", gives=["user,ms", "ada,120"])
+@guess("ends", gives=[["user", "ms"], ["ada", "120"]])
 def write_csv(t: Any, folder: Path) -> Any:
     t.source("in", rel.rows([{"user": "ada", "ms": 120}], schema=ClickDict)).sink("out", rel.csv(folder / "o.csv"))
     rel.run(t)
-    return (folder / "o.csv").read_text().splitlines()
+    return list(csv.reader((folder / "o.csv").read_text().splitlines()))

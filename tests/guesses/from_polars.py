@@ -58,7 +58,7 @@ def group_by_and_agg(t: Any, folder: Path) -> None:
 @guess("polars", gives=[("ada", 2), ("eve", 1)])
 def inner_join_of_two_tables(t: Any, folder: Path) -> None:
     ages = t.source("ages", rel.rows([("ada", 36), ("eve", 41)], {"user": str, "age": int}))
-    joined = clicks(t).key_by("user").join("join", ages.key_by("user"))
+    joined = clicks(t).key_by("user").join("join", ages.key_by("user"), how="inner")
     joined.key_by("user").aggregate("n", n=rel.count()).sink("out", rel.list())
 
 

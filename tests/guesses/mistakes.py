@@ -11,14 +11,14 @@ from tests.guesses.guess import clicks, guess, lines, rel
 
 @guess("mistake", says=("parse", "'ms'"))
 def a_dict_that_lacks_a_key(t: Any, folder: Path) -> None:
-    parsed = lines(t, '{"user": "ada"}').map("parse", lambda l: json.loads(l.line), schema={"user": str, "ms": int})
+    parsed = lines(t, '{"user": "ada"}').map("parse", lambda t: json.loads(t.line), schema={"user": str, "ms": int})
     parsed.sink("out", rel.list())
 
 
 @guess("mistake", says=("parse", "'extra'", "schema"))
 def a_dict_with_another_key(t: Any, folder: Path) -> None:
     text = '{"user": "ada", "ms": 3, "extra": 1}'
-    parsed = lines(t, text).map("parse", lambda l: json.loads(l.line), schema={"user": str, "ms": int})
+    parsed = lines(t, text).map("parse", lambda t: json.loads(t.line), schema={"user": str, "ms": int})
     parsed.sink("out", rel.list())
 
 

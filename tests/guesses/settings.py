@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,10 @@ class Parsed(TypedDict):
 class Twice:
     user: str
     twice: int
+
+
+async def doubled(number: int) -> int:
+    return number * 2
 
 
 def parse(line: Any) -> Parsed:
@@ -120,8 +123,7 @@ def start_and_wait(t: Any, folder: Path) -> Any:
 @guess("async", gives=[(240,), (160,), (600,), (100,)])
 def an_async_function(t: Any, folder: Path) -> None:
     async def twice(c: Any) -> int:
-        await asyncio.sleep(0)
-        return int(c.ms * 2)
+        return await doubled(c.ms)
 
     clicks(t).map("twice", twice, concurrent=rel.concurrent(8)).sink("out", rel.list())
 
@@ -129,8 +131,7 @@ def an_async_function(t: Any, folder: Path) -> None:
 @guess("async", gives=[("ada", 240), ("bob", 160), ("ada", 600), ("eve", 100)])
 def an_async_function_that_returns_a_dict(t: Any, folder: Path) -> None:
     async def twice(c: Any) -> dict[str, Any]:
-        await asyncio.sleep(0)
-        return {"user": c.user, "ms": c.ms * 2}
+        return {"user": c.user, "ms": await doubled(c.ms)}
 
     clicks(t).map("twice", twice, schema={"user": str, "ms": int}).sink("out", rel.list())
 
@@ -138,8 +139,7 @@ def an_async_function_that_returns_a_dict(t: Any, folder: Path) -> None:
 @guess("async", gives=[("ada", 240), ("bob", 160), ("ada", 600), ("eve", 100)])
 def an_async_function_that_returns_a_dataclass(t: Any, folder: Path) -> None:
     async def twice(c: Any) -> Twice:
-        await asyncio.sleep(0)
-        return Twice(c.user, c.ms * 2)
+        return Twice(c.user, await doubled(c.ms))
 
     clicks(t).map("twice", twice).sink("out", rel.list())
 
@@ -151,7 +151,7 @@ def a_field_by_subscript(t: Any, folder: Path) -> None:
 
 @guess("functions", gives=[(1,), (3,)])
 def skip_what_fails(t: Any, folder: Path) -> None:
-    lines(t, "1", "two", "3").map("int", lambda l: int(l.line), schema=int, on_error="skip").sink("out", rel.list())
+    lines(t, "1", "two", "3").map("int", lambda t: int(t.line), schema=int, on_error="skip").sink("out", rel.list())
 
 
 @guess("functions", gives=[(50, 137.5, 300)])

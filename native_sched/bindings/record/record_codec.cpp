@@ -173,10 +173,12 @@ bool RecordCodec::encode_named(PyObject* values, std::size_t record, EncodedReco
   PyObject* key = nullptr;
   Py_ssize_t at = 0;
   while (PyDict_Next(values, &at, &key, nullptr) != 0) {
-    const bool known = std::ranges::any_of(names_, [&](const ObjectRef& name) { return PyObject_RichCompareBool(name.get(), key, Py_EQ) == 1; });
+    const bool known =
+        std::ranges::any_of(names_, [&](const ObjectRef& name) { return PyObject_RichCompareBool(name.get(), key, Py_EQ) == 1; });
     if (known) continue;
-    PyErr_Format(PyExc_TypeError, "operator '%s', field %R: no such field in the schema (%s), got %s: leave it out, or add it to schema=",
-                 operator_.c_str(), key, field_names().c_str(), shown(values).c_str());
+    PyErr_Format(PyExc_TypeError,
+                 "operator '%s', field %R: no such field in the schema (%s), got %s: leave it out, or add it to schema=", operator_.c_str(),
+                 key, field_names().c_str(), shown(values).c_str());
     return false;
   }
   return true;

@@ -12,11 +12,10 @@ from typing import Any
 
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.reading.identity import frozen_digest
-from rayelastic.graph.records.record_classes import values_by_name
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
-__all__ = ["answers", "inexact", "items_of", "values_of"]
+__all__ = ["answers", "inexact", "items_of"]
 
 Answer = Sequence[Any] | bool | None
 
@@ -58,22 +57,10 @@ def inexact(schema: Schema, item: Any) -> str | None:
     >>> inexact(Schema.of(float), 2**53 + 1), inexact(Schema.of(float), 2**53)
     ('value', None)
     """
-    for field, value in zip(schema.fields, values_of(schema, item), strict=False):
+    for field, value in zip(schema.fields, schema.values(item), strict=False):
         if field.type.is_float and isinstance(value, int) and not _holds(value):
             return field.name
     return None
-
-
-def values_of(schema: Schema, item: Any) -> tuple[Any, ...]:
-    """The values of the fields that a function gave as a tuple, a dict, an instance or a plain value.
-
-    >>> values_of(Schema.of({"a": int, "b": int}), {"b": 2, "a": 1})
-    (1, 2)
-    """
-    if isinstance(item, tuple):
-        return item
-    named = values_by_name(item) if schema.takes_names else None
-    return (item,) if named is None else tuple(named.get(name) for name in schema.names)
 
 
 def _holds(value: int) -> bool:

@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.compile.code.answers import Changed, inexact, items_of, values_of
+from rayelastic.compile.code.answers import Changed, inexact, items_of
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.state import MutableState
 from rayelastic.graph.records.schema import Field, Schema
@@ -86,7 +86,7 @@ def _difference(code: OperatorCode, items: list[Any]) -> str:
 
 def _problem(schema: Schema, item: Any) -> str:
     """Why a record of the output can't hold what Python gives; empty if it can."""
-    values = values_of(schema, item)
+    values = schema.values(item)
     if len(values) != len(schema.fields):
         return f"it gave {len(values)} values where {schema} has {len(schema.fields)} fields"
     for field, value in zip(schema.fields, values, strict=True):

@@ -18,6 +18,7 @@ from rayelastic.graph.records.schema import Schema
 
 __all__ = ["kept_fields"]
 
+
 def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, flat: bool = False) -> frozenset[str]:
     """Return the fields of which every tuple that comes out has the value that the tuple that went in had.
 
@@ -80,10 +81,14 @@ class _Reading:
             case ast.Tuple(elts=values):
                 return self._matching(self._gives.names, values)
             case ast.Dict(keys=keys, values=values) if self._gives.takes_names:
-                if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys):
+                if not all(isinstance(key, ast.Constant) for key in keys):
                     return frozenset()
-                named = {key.value: value for key, value in zip(keys, values, strict=True) if isinstance(key, ast.Constant)}
-                return frozenset(name for name, value in named.items() if self._is(str(name), value))
+                written = {
+                    key.value: value for key, value in zip(keys, values, strict=True) if isinstance(key, ast.Constant)
+                }
+                return frozenset(
+                    name for name in self._given.names if name in written and self._is(name, written[name])
+                )
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace"), args=[], keywords=changed) if (
                 name == self._tuple
             ):

@@ -113,11 +113,11 @@ def rewritten(
     node = Narrowing(values, path, may_be_none=may_be_none, members=members, times=times).visit(node)
     if flat and not inspect.isgeneratorfunction(function):
         node = _Yielded(path).begin(node)
-    names: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     if emits:
         dicts = DictRecords(output, first, tuple(getattr(record, "_fields", ())))
         try:
-            node, names = dicts.begin(node), dicts.names
+            node, keys = dicts.begin(node), dicts.names
         except NoRecordError as error:
             raise NotRewrittenError(error.problem, path, error.line) from None
     lazy = LazyLoops(values, local, path, first, helper=record is None)
@@ -134,7 +134,7 @@ def rewritten(
     made.__defaults__ = tuple(defaults[name] for name in order if name in defaults)
     if not node.args.kwonlyargs:
         made.__kwdefaults__ = None
-    made.__dict__[_NAMES] = names
+    made.__dict__[_NAMES] = keys
     return made
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "call",
     "commits",
     "list",
+    "print",
 ]
 
 
@@ -264,3 +265,18 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
 def list() -> ListSink:  # noqa: A001  (the public name is rel.list)
     """Collect the tuples into a list, which the job gives back by the sink's name."""
     return ListSink()
+
+
+def print() -> CallSink:  # noqa: A001  (the public name is rel.print)
+    """Print each tuple on standard output, of the process that runs the sink.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("letters")
+    >>> topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str})).sink("out", rel.print())
+    <sink out>
+    >>> rel.run(topology)["out"]
+    Record(letter='a')
+    Record(letter='b')
+    2
+    """
+    return call(builtins.print)

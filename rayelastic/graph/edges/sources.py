@@ -235,7 +235,8 @@ def _schema_of(rows: tuple[Any, ...]) -> object:
         return type(first)
     if not isinstance(first, Mapping):
         raise SchemaError(
-            "rel.rows can't infer the fields of plain tuples", way_out="Give schema=, or NamedTuples, dicts or dataclasses"
+            "rel.rows can't infer the fields of plain tuples",
+            way_out="Give schema=, or NamedTuples, dicts or dataclasses",
         )
     types: dict[Any, set[type]] = {}
     for row in rows:
@@ -252,7 +253,8 @@ def _type_of(name: Any, found: set[type]) -> Any:
     if len(kinds) != 1 or kinds <= {list, dict, tuple}:
         shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
         raise SchemaError(
-            f"rel.rows can't infer the type of field {name!r}: its values are {shown}", way_out="Give schema={field: type}"
+            f"rel.rows can't infer the type of field {name!r}: its values are {shown}",
+            way_out="Give schema={field: type}",
         )
     kind = kinds.pop()
     return kind | None if type(None) in found else kind

@@ -6,8 +6,9 @@ stands above them. Knows no operator.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.declarations import Declarations, declare
@@ -19,12 +20,16 @@ from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import operator_of, side_source, stream_name
 from rayelastic.graph.spec.upstream import Upstream
+from rayelastic.graph.spec.words import STREAM, missing
 
 __all__ = ["StreamBase", "StreamT", "streams_of", "taken"]
 
 StreamT = TypeVar("StreamT")
 
 _NOTHING = Schema("Nothing", (), 8, 0)  # what a sink gives
+
+
+_OF_KEYED = ("KeyedMethods", "JoinMethods")  # whose methods a stream has behind key_by
 
 
 class StreamBase(ABC, Generic[StreamT]):
@@ -39,6 +44,29 @@ class StreamBase(ABC, Generic[StreamT]):
 
     __slots__ = ("inputs", "schema", "topology")
     keys: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # else every name would be there
+
+        def __getattr__(self, word: str) -> NoReturn:
+            if word.startswith("_"):
+                raise AttributeError(f"a {type(self).__name__} has no {word!r}")
+            raise AttributeError(missing(f"a {type(self).__name__}", word, dir(type(self)), STREAM))
+
+    def __getitem__(self, item: object) -> NoReturn:
+        raise TypeError(
+            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), tuples by .filter(fn); "
+            "rel.run(topology) returns what the sinks collected"
+        )
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Have Python's messages name the methods by the class that users see."""
+        super().__init_subclass__(**options)
+        if not cls.__name__.endswith("Methods"):
+            return
+        public = "KeyedStream" if cls.__name__ in _OF_KEYED else "Stream"
+        for method in vars(cls).values():
+            if inspect.isfunction(method):
+                method.__qualname__ = f"{public}.{method.__name__}"
 
     def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema) -> None:
         self.topology = topology

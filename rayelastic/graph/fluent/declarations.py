@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.spec.declaration import check_name
@@ -14,6 +15,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.order import topological_order
 from rayelastic.graph.spec.upstream import FunctionCompiler
 from rayelastic.graph.spec.validation import check_shippable, check_taken
+from rayelastic.graph.spec.words import TOPOLOGY, missing
 
 __all__ = ["Declarations", "close_feedback", "declare", "drafted", "open_feedback"]
 
@@ -36,6 +38,13 @@ class Declarations:
         self.compiler = compiler
         self._operators: dict[str, OperatorSpec] = {}
         self._feedbacks: dict[str, str | None] = {}  # where it is declared; None: it is closed
+
+    if not TYPE_CHECKING:  # else every name would be there
+
+        def __getattr__(self, word: str) -> NoReturn:
+            if word.startswith("_"):
+                raise AttributeError(f"a Topology has no {word!r}")
+            raise AttributeError(missing("a Topology", word, dir(type(self)), TOPOLOGY))
 
     @property
     def operators(self) -> Mapping[str, OperatorSpec]:

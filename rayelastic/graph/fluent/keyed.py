@@ -8,7 +8,7 @@ from typing import Any, Literal
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.functions import ErrorChoice
 from rayelastic.graph.operators.aggregates import Emit
-from rayelastic.graph.operators.folds import fold, reduce, scan
+from rayelastic.graph.operators.gathering.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
 from rayelastic.graph.operators.gathering.combined import combine
 from rayelastic.graph.operators.patterns import Pattern, match

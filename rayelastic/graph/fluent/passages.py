@@ -20,7 +20,7 @@ class PassageMethods(StreamBase[StreamT]):
 
     __slots__ = ()
 
-    def throttle(self, name: str, *, per_second: float) -> StreamT:
+    def throttle(self, name: str, per_second: float) -> StreamT:
         """Emit tuples at a rate, evenly; faster input waits, and back-pressure slows its source.
 
         The rate holds on average: a late wake-up is made up for. After a pause of the input, tuples of one second at

@@ -6,12 +6,15 @@ only say how the next operator reads.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.edges.ends import sink_operator
+from rayelastic.graph.edges.sinks import print as printing
 from rayelastic.graph.fluent.base import streams_of, taken
+from rayelastic.graph.fluent.columns import ColumnMethods, free_name
 from rayelastic.graph.fluent.declarations import Declarations, declare
 from rayelastic.graph.fluent.functions import ErrorChoice, FunctionMethods
 from rayelastic.graph.fluent.joining import CrossMethods, JoinMethods
@@ -21,9 +24,10 @@ from rayelastic.graph.fluent.stages import StageMethods
 from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.fluent.windowed import WindowedStream
 from rayelastic.graph.operators.aligned import Aligned
+from rayelastic.graph.operators.columns import First, check_count, first_of_each
 from rayelastic.graph.operators.composition import class_operator
 from rayelastic.graph.operators.joins.merge import merge_by_time
-from rayelastic.graph.operators.windows import session, window
+from rayelastic.graph.operators.windows import length_of, session, window
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime, Seconds
@@ -37,7 +41,13 @@ from rayelastic.graph.spec.ports import LATE, stream_name
 __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
 
 
-class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["Stream"], CrossMethods["Stream"]):
+class Stream(
+    FunctionMethods["Stream"],
+    ColumnMethods["Stream"],
+    StageMethods["Stream"],
+    PassageMethods["Stream"],
+    CrossMethods["Stream"],
+):
     """Tuples of one schema, in order, from one operator or from several united.
 
     Attributes:
@@ -57,6 +67,47 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         """
         up = self._upstream.keyed(fields)
         return KeyedStream(self.topology, up.inputs, up.schema, up.keys)
+
+    def group_by(self, *fields: str) -> KeyedStream:
+        """Say by which fields the next operator keeps its state: ``key_by`` by the name that tables have for it."""
+        return self.key_by(*fields)
+
+    def take(self, count: int, *, name: str = "") -> Stream:
+        """Keep the first tuples only; behind key_by the first of each key. `limit` and `head` are other names of it.
+
+        The source is read to its end all the same.
+
+        Args:
+            count: how many, 0 or more.
+            name: of the operator; by default 'take'.
+
+        Raises:
+            GraphError: no such number.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("first")
+        >>> topology.source("numbers", rel.sequence(1000)).take(2).sink("out", rel.list())
+        <sink out>
+        >>> [t.value for t in rel.run(topology)["out"]]
+        [0, 1]
+        """
+        name = name or free_name(self, "take")
+        with NewOperator(name, self.topology.operators):
+            check_count(count)
+        if self.keys:
+            return self._declare(first_of_each(self._upstream, name, count))
+        stream: Stream = Stream(self.topology, self.inputs, self.schema).apply(name, First(count))
+        return stream
+
+    limit = head = take
+
+    def print(self, *, name: str = "") -> SunkStream:
+        """Print each tuple on standard output: ``sink`` with ``rel.print()``. ``inspect`` prints what passes.
+
+        Args:
+            name: of the operator; by default 'print'.
+        """
+        return self.sink(name or free_name(self, "print"), printing())
 
     def union(self, *others: Stream) -> Stream:
         """Unite streams of one schema; each keeps its own order, between them there is none.
@@ -128,6 +179,8 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
 
     def window(
         self,
+        length: dt.timedelta | None = None,
+        /,
         *,
         count: int | None = None,
         seconds: Seconds | None = None,
@@ -145,6 +198,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
 
         Args:
+            length: a timedelta: as `seconds`.
             count: tuples in a window; it is given when it is full.
             seconds: or: length of a window in event time, or a timedelta; windows start at multiples of `slide`, and
                 are given when the watermark has passed their end.
@@ -181,6 +235,9 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
         """
+        if length is not None:
+            with declaring(self._upstream.called, caller_location()):
+                seconds = length_of(length, seconds)
         framed = window(
             self._upstream,
             count,
@@ -196,7 +253,7 @@ class Stream(FunctionMethods["Stream"], StageMethods["Stream"], PassageMethods["
         return WindowedStream(self, framed, self._declare_timely)
 
     def session(
-        self, *, gap: Seconds | Callable[[Any], Seconds], lateness: Seconds | None = None, clock: bool = False
+        self, gap: Seconds | Callable[[Any], Seconds], *, lateness: Seconds | None = None, clock: bool = False
     ) -> WindowedStream[TimelyStream]:
         """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
@@ -20,6 +20,7 @@ from rayelastic.graph.operators.windows import Window, windowed
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.words import STREAM, missing
 
 __all__ = ["WindowedStream"]
 
@@ -28,6 +29,13 @@ class WindowedStream(Generic[StreamT]):
     """Tuples in windows, waiting to be told what is to become of them; see ``Stream.window`` and ``Stream.session``."""
 
     __slots__ = ("_declare", "stream", "window")
+
+    if not TYPE_CHECKING:  # else every name would be there
+
+        def __getattr__(self, word: str) -> NoReturn:
+            if word.startswith("_"):
+                raise AttributeError(f"a WindowedStream has no {word!r}")
+            raise AttributeError(missing("a WindowedStream", word, dir(type(self)), STREAM))
 
     def __init__(self, stream: StreamBase[Any], window: Window, declare: Callable[[OperatorSpec], StreamT]) -> None:
         self.stream = stream

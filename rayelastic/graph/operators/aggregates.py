@@ -24,6 +24,7 @@ __all__ = [
     "Aggregation",
     "Emit",
     "TopK",
+    "avg",
     "count",
     "distinct",
     "first",
@@ -148,11 +149,7 @@ def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledA
 
 
 def count(field: str | None = None) -> AggregateSpec:
-    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count the tuples of the stream.
-
-    >>> print(count())
-    count()
-    """
+    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count all tuples."""
     return AggregateSpec(AggregateFunction.COUNT, field)
 
 
@@ -175,8 +172,11 @@ def max(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.max
 
 
 def mean(field: str) -> AggregateSpec:
-    """Compute the arithmetic mean of a numeric field, or of one of decimals: float64."""
+    """Compute the arithmetic mean of a numeric field, or of one of decimals: float64. ``avg`` is another name of it."""
     return AggregateSpec(AggregateFunction.MEAN, field)
+
+
+avg = mean
 
 
 def first(field: str, *, nulls: bool = False) -> AggregateSpec:

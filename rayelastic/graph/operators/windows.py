@@ -6,6 +6,7 @@ native_sched/include/rayelastic/operators/time/window.hpp.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -156,6 +157,20 @@ def output_time(window: Window) -> TimeInfo | None:
     if window.time is None or window.lateness:
         return None
     return TimeInfo("end", window.time.unit, 0 if window.kind is WindowKind.SESSION else -1)
+
+
+def length_of(length: object, seconds: object) -> dt.timedelta:
+    """Return the length of a window that is given by position.
+
+    Raises:
+        GraphError: it is no timedelta, so that it may be tuples or seconds; or seconds= is given, too.
+    """
+    if not isinstance(length, dt.timedelta) or seconds is not None:
+        raise GraphError(
+            f"window({shown(length)}) may be tuples or seconds",
+            way_out="Write .window(count=..), .window(seconds=..), or give one timedelta",
+        )
+    return length
 
 
 def window(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Columns = tuple[str, list[Column], type | None]  # name of the schema, its columns, and the class of its tuples
 
 _TAKES = (
-    "Give a class with typed fields (NamedTuple, dataclass, TypedDict), a dict of field names to types, a pyarrow.Schema, "
-    "or a NumPy structured dtype"
+    "Give a class with typed fields (NamedTuple, dataclass, TypedDict), a dict of field names to types, "
+    "a pyarrow.Schema, or a NumPy structured dtype"
 )
 
 

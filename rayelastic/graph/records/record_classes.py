@@ -42,8 +42,8 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: written in Python
 
 def _annotated(cls: type) -> tuple[str, ...] | None:
     """The names of a class that has nothing but annotations and methods."""
-    hints = cls.__annotations__ if typing.is_typeddict(cls) else vars(cls).get("__annotations__", {})
-    names = (name for name, hint in hints.items() if typing.get_origin(hint) is not typing.ClassVar)
+    hints: dict[str, Any] = cls.__annotations__ if typing.is_typeddict(cls) else vars(cls).get("__annotations__", {})
+    names = (name for name, hint in hints.items() if "ClassVar" not in str(hint))
     return tuple(name for name in names if not name.startswith("_")) or None
 
 
@@ -55,7 +55,7 @@ def field_hints(cls: type) -> dict[str, Any]:
     """
     hints = typing.get_type_hints(cls, include_extras=True)
     names = field_names(cls) or ()
-    may_lack = getattr(cls, "__optional_keys__", frozenset())
+    may_lack: frozenset[str] = getattr(cls, "__optional_keys__", frozenset())
     found = {name: _without_marks(hints[name]) for name in names}
     return {name: hint | None if name in may_lack else hint for name, hint in found.items()}
 

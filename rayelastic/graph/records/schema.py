@@ -21,6 +21,8 @@ from rayelastic.graph.records.conversion import columns_of
 from rayelastic.graph.records.data_type import HOLDS, Column, DataType, numpy_format_of, parsed_format
 from rayelastic.graph.records.forms import Form, known_of, plain_form, within_process
 from rayelastic.graph.records.names import is_field_name
+from rayelastic.graph.records.record_classes import values_by_name
+from rayelastic.graph.records.shown import shown
 
 __all__ = ["DataType", "Field", "Schema", "laid_out"]
 
@@ -173,6 +175,27 @@ class Schema:
     def takes_names(self) -> bool:
         """Whether a dict or an instance stands for a record: not where the only field holds such values itself."""
         return len(self.fields) != 1 or self.fields[0].type not in _HOLD_NAMES
+
+    def values(self, record: Any) -> tuple[Any, ...]:
+        """Return the values of the fields of what a function gave: a tuple, a dict, an instance, or one plain value.
+
+        Raises:
+            TypeError: a dict or instance lacks a field, or has another.
+
+        >>> Schema.of({"a": int, "b": int}).values({"b": 2, "a": 1})
+        (1, 2)
+        """
+        if isinstance(record, tuple):
+            return record
+        named = values_by_name(record) if self.takes_names else None
+        if named is None:
+            return (record,)
+        missing = next((f.name for f in self.fields if f.name not in named and not f.nullable), None)
+        surplus = next((name for name in named if name not in self.names), None)
+        if missing is not None or surplus is not None:
+            what = f"lacks the field {missing!r}" if missing is not None else f"has no field {surplus!r} in its schema"
+            raise TypeError(f"{shown(record)} {what}: give each of {', '.join(self.names)} and nothing else")
+        return tuple(named.get(name) for name in self.names)
 
     def within_process(self) -> Schema:
         """The same for tuples that never leave their process: objects are pickled without their seal."""

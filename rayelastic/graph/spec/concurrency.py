@@ -59,8 +59,8 @@ class Concurrency:
 
 
 def concurrent(
-    *,
     capacity: int = 100,
+    *,
     ordered: bool = True,
     timeout: float | None = None,
     retry: int = 0,

@@ -7,7 +7,7 @@ import pytest
 from rayelastic.errors import GraphError
 from rayelastic.graph import Schema, Topology
 from rayelastic.graph.edges import sources
-from rayelastic.graph.operators.folds import fold
+from rayelastic.graph.operators.gathering.folds import fold
 from rayelastic.graph.operators.pacing import throttle
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream

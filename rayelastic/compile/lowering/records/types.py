@@ -295,10 +295,10 @@ def item_cells(item: Any, output: Schema | None = None) -> list[Cell]:
         item: its type.
         output: the schema whose fields an instance of a dataclass gives by name; None: not known.
     """
-    by_name = isinstance(item, InstanceType) and output is not None and output.takes_names
-    if by_name and set(item.names) == set(output.names):
-        places = [item.names.index(name) for name in output.names]
-        return [_instance_cell(item, place) for place in places]
+    if isinstance(item, InstanceType) and output is not None and output.takes_names:
+        names = output.names
+        if set(item.names) == set(names):
+            return [_instance_cell(item, item.names.index(name)) for name in names]
     if isinstance(item, RecordType):
         return [_record_cell(item, field) for field in item.schema.fields]
     if isinstance(item, types.BaseTuple):

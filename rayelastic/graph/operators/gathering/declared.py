@@ -12,7 +12,7 @@ from typing import Any
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aggregates import Emit
-from rayelastic.graph.operators.folds import check_together
+from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Gathered, Reduced, Shown, Top
 from rayelastic.graph.operators.gathering.programs import Batches, Early, Sessions, TimeWindows
 from rayelastic.graph.operators.processes import KeyedProcess
@@ -85,7 +85,7 @@ def window_fold(
         columns = [(field.name, field.format, field.nullable) for field in made.fields]
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
-        return declared(up, window, name, location, Folded(fn, start, shown_too), early, gives)
+        return declared(up, window, name, location, Folded(fn, start, shown_too, made), early, gives)
 
 
 def window_reduce(up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], when: When) -> OperatorSpec:

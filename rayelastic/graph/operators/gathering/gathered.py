@@ -99,6 +99,7 @@ class Folded:
     fn: Callable[[Any, Any], Any]
     start: Any
     shown: Shown
+    made: Schema  # of what is accumulated
 
     def new(self) -> Any:
         """The start, copied."""
@@ -114,8 +115,7 @@ class Folded:
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
         """Key, bounds, and what was accumulated."""
-        made = gathered if isinstance(gathered, tuple) else (gathered,)
-        return ((*key, *self.shown.of(bounds), *made),)
+        return ((*key, *self.shown.of(bounds), *self.made.values(gathered)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Reduced:
 
     def add(self, gathered: tuple[Any, ...] | None, t: Any) -> tuple[Any, ...]:
         """Reduces with a tuple."""
-        return tuple(t) if gathered is None else tuple(self.fn(self.schema.tuple_type(*gathered), t))
+        return tuple(t) if gathered is None else self.schema.values(self.fn(self.schema.tuple_type(*gathered), t))
 
     def asked(self, gathered: tuple[Any, ...], t: Any) -> Any:  # noqa: ARG002
         """The reduced tuple."""

@@ -37,24 +37,25 @@ class _Start:
 
 
 class _Scan:
-    def __init__(self, fn: Together, fields: tuple[int, ...], plain: bool) -> None:
+    def __init__(self, fn: Together, fields: tuple[int, ...], made: Schema) -> None:
         self._fn = fn
         self._fields = fields  # of the keys
-        self._plain = plain
+        self._made = made
 
     def __call__(self, t: Any, s: list[Any]) -> tuple[Any, ...]:
-        made = s[0] = self._fn(s[0], t)
-        keys = tuple(t[field] for field in self._fields)
-        return (*keys, made) if self._plain else (*keys, *made)
+        s[0] = self._fn(s[0], t)
+        return (*(t[field] for field in self._fields), *self._made.values(s[0]))
 
 
 class _Reduce:
-    def __init__(self, fn: Together, places: tuple[int, ...]) -> None:
+    def __init__(self, fn: Together, schema: Schema, places: tuple[int, ...]) -> None:
         self._fn = fn
+        self._schema = schema
         self._places = places  # of the fields, keys first
 
     def __call__(self, t: Any, s: list[Any]) -> tuple[Any, ...]:
-        made = s[0] = tuple(t if s[0] is None else self._fn(type(t)(*s[0]), t))  # pickles, whatever class t is of
+        given = t if s[0] is None else self._fn(type(t)(*s[0]), t)
+        made = s[0] = tuple(self._schema.values(given))  # pickles, whatever class t is of
         return tuple(made[place] for place in self._places)
 
 
@@ -71,9 +72,8 @@ def scan(
                 f"what comes together has a field '{twice}', and so has the key", way_out="Give one another name"
             )
         gives = _keyed(name, up, made)
-        plain = not isinstance(start, tuple)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
-    return _with_state(up, name, _Scan(fn, fields, plain), start, gives, ttl)
+    return _with_state(up, name, _Scan(fn, fields, made), start, gives, ttl)
 
 
 def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> tuple[OperatorSpec, OperatorSpec]:
@@ -98,7 +98,7 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
     others = [field.name for field in up.schema.fields if field.name not in up.keys]
     fields = [up.schema.field(field) for field in (*up.keys, *others)]
     gives = laid_out(name, [(field.name, field.format, field.nullable) for field in fields])
-    made = _with_state(up, inner, _Reduce(fn, tuple(map(up.schema.fields.index, fields))), None, gives, ttl)
+    made = _with_state(up, inner, _Reduce(fn, up.schema, tuple(map(up.schema.fields.index, fields))), None, gives, ttl)
     return (made,) if when is Emit.UPDATE else (made, _latest(name, up, made))
 
 

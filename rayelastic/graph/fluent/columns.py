@@ -1,0 +1,133 @@
+"""Methods of every stream that people know from tables: fields, the first tuples, and a look at what passes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.operators.columns import drop, inspect, rename, select, with_columns
+
+__all__ = ["ColumnMethods", "free_name"]
+
+
+class ColumnMethods(StreamBase[StreamT]):
+    """Operators on fields, and for a look at tuples."""
+
+    __slots__ = ()
+
+    def select(self, *fields: str, name: str = "") -> StreamT:
+        """Keep only these fields, in this order.
+
+        Args:
+            fields: their names.
+            name: of the operator; by default 'select'.
+
+        Raises:
+            GraphError: no field.
+            SchemaError: no such field.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("clicks")
+        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "page": "home", "ms": 120}]))
+        >>> clicks.select("ms", "user").sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(ms=120, user='ada')]
+        """
+        return self._declare(select(self._upstream, name or free_name(self, "select"), fields))
+
+    def drop(self, *fields: str, name: str = "") -> StreamT:
+        """Leave these fields out.
+
+        Args:
+            fields: their names.
+            name: of the operator; by default 'drop'.
+
+        Raises:
+            GraphError: no field is left.
+            SchemaError: no such field.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("clicks")
+        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "page": "home", "ms": 120}]))
+        >>> clicks.drop("page").sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(user='ada', ms=120)]
+        """
+        return self._declare(drop(self._upstream, name or free_name(self, "drop"), fields))
+
+    def rename(self, names: Mapping[str, str], *, name: str = "") -> StreamT:
+        """Rename fields.
+
+        Args:
+            names: {old: new}; other fields keep theirs.
+            name: of the operator; by default 'rename'.
+
+        Raises:
+            GraphError: two fields would have one name.
+            SchemaError: no such field, or a name that no field can have.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("clicks")
+        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "ms": 120}]))
+        >>> clicks.rename({"ms": "millis"}).sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(user='ada', millis=120)]
+        """
+        return self._declare(rename(self._upstream, name or free_name(self, "rename"), names))
+
+    def with_columns(self, *, name: str | Callable[[Any], Any] = "", **columns: Callable[[Any], Any]) -> StreamT:
+        """Add fields, or replace those of the same name, by functions of a tuple.
+
+        Args:
+            columns: field = function of the tuple as it came, whose one value the field gets.
+            name: of the operator; by default 'with_columns'. A function: the field `name`.
+
+        Raises:
+            GraphError: no column, or a function gives several values.
+            SchemaError: the type of a value isn't known: annotate what the function returns.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("clicks")
+        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "ms": 120}]))
+        >>> clicks.with_columns(user=lambda t: t.user.upper(), seconds=lambda t: t.ms / 1000).sink("out", rel.list())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        [Record(user='ADA', ms=120, seconds=0.12)]
+        """
+        if callable(name):
+            columns, name = {"name": name, **columns}, ""
+        return self._declare(with_columns(self._upstream, name or free_name(self, "with_columns"), columns))
+
+    def inspect(self, fn: Callable[[Any], Any] = builtins.print, *, name: str = "") -> StreamT:
+        """Call a function with each tuple, and pass the tuple on as it is. It runs in Python: for a look, not for speed.
+
+        Args:
+            fn: of one tuple; what it returns is dropped.
+            name: of the operator; by default 'inspect'.
+
+        Raises:
+            GraphError: fn is no function of one tuple.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("letters")
+        >>> letters = topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str}))
+        >>> letters.inspect(lambda t: print("passes:", t.letter)).sink("out", rel.count())
+        <sink out>
+        >>> rel.run(topology)["out"]
+        passes: a
+        passes: b
+        2
+        """
+        return self._declare(inspect(self._upstream, name or free_name(self, "inspect"), fn))
+
+
+def free_name(stream: StreamBase[Any], base: str) -> str:
+    """Return the first of `base`, `base_2`, .. that no operator has."""
+    names = (base if number == 1 else f"{base}_{number}" for number in count(1))
+    return next(name for name in names if name not in stream.topology.operators)

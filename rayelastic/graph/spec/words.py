@@ -1,0 +1,304 @@
+"""Words of other systems, and the word for each here: what an AttributeError says of a name that isn't there.
+
+The tables stand in docs/words.md too, which `python -m rayelastic.graph.spec.words` prints.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+__all__ = ["MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "page"]
+
+_AGGREGATE = ".key_by(field).aggregate(out=rel.{0})"
+_KEYED_STATE = ".key_by(field).map(fn, state=State), where fn(t, s) sets fields of s"
+_WATERMARK = ".event_time(field, lateness=seconds)"
+_NO_PARALLELISM = (
+    "nothing: threads, processes and replicas are found while it runs; JobConfig(max_processes=) bounds them"
+)
+_ORDER = "rel.arrow() as sink, and result['out'].sort_by('field'): a stream has no end to sort by; .top() in windows"
+_OUT = ".sink(rel.{0}), then rel.run(topology)"
+_POLLED = "rel.polled, which reads partitions by position, and rel.call as sink: see the guide, Sources and sinks"
+_FRAME = "rel.arrow() as sink: result['out'] is a pyarrow.Table, which has to_pandas()"
+
+STREAM: dict[str, str] = {
+    # Bytewax
+    "key_on": ".key_by(field)",
+    "key_rm": "nothing: keys are fields, and stay in the tuples",
+    "stateful_map": _KEYED_STATE,
+    "stateful_flat_map": ".key_by(field).flat_map(fn, state=State)",
+    "stateful": ".key_by(field).process(operator)",
+    "branch": ".split(port=predicate)",
+    "merge": ".union(other)",
+    "filter_map": ".flat_map(fn), which yields a tuple or none",
+    "flat_map_value": ".flat_map(fn)",
+    "filter_value": ".filter(fn)",
+    "map_value": ".map(fn)",
+    "count_final": ".key_by(field).aggregate(n=rel.count())",
+    "count_window": ".key_by(field).window(seconds=60).aggregate(n=rel.count())",
+    "fold_final": ".key_by(field).fold(fn, start)",
+    "fold_window": ".key_by(field).window(seconds=60).fold(fn, start)",
+    "reduce_final": ".key_by(field).reduce(fn)",
+    "reduce_window": ".key_by(field).window(seconds=60).reduce(fn)",
+    "collect": ".window(count=n).collect(), or .sink(rel.list())",
+    "collect_window": ".key_by(field).window(seconds=60).collect()",
+    "collect_final": ".sink(rel.list())",
+    "enrich_cached": ".enrich(table)",
+    "redistribute": _NO_PARALLELISM,
+    "output": ".sink(sink)",
+    "input": "topology.source(source)",
+    # Flink
+    "keyBy": ".key_by(field)",
+    "flatMap": ".flat_map(fn)",
+    "process_function": ".key_by(field).process(operator)",
+    "assign_timestamps_and_watermarks": _WATERMARK,
+    "assignTimestampsAndWatermarks": _WATERMARK,
+    "time_window": ".window(seconds=60)",
+    "count_window_all": ".window(count=n)",
+    "window_all": ".window(seconds=60) without key_by",
+    "connect": ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})",
+    "co_map": ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})",
+    "broadcast": ".enrich(table), or .apply(operator, rules=other)",
+    "interval_join": ".key_by(field).join(other.key_by(field), within=seconds)",
+    "get_side_output": ".side(port)",
+    "side_output": ".side(port), and rel.to(port, tuple) in the function",
+    "add_sink": ".sink(sink)",
+    "sink_to": ".sink(sink)",
+    "set_parallelism": _NO_PARALLELISM,
+    "setParallelism": _NO_PARALLELISM,
+    "rebalance": _NO_PARALLELISM,
+    "shuffle": _NO_PARALLELISM,
+    "rescale": _NO_PARALLELISM,
+    "partition_custom": ".split(ways, by=fn)",
+    "uid": "name= of the operator",
+    "name": "name= of the operator",
+    "slot_sharing_group": _NO_PARALLELISM,
+    "start_new_chain": _NO_PARALLELISM,
+    "disable_chaining": _NO_PARALLELISM,
+    "execute_and_collect": _OUT.format("list()"),
+    "iterate": "topology.feedback(like=stream)",
+    # Polars, pandas
+    "agg": ".aggregate(out=rel.sum(field))",
+    "groupby": ".group_by(field)",
+    "with_column": ".with_columns(column=fn)",
+    "assign": ".with_columns(column=fn)",
+    "sort": _ORDER,
+    "sort_values": _ORDER,
+    "unique": ".key_by(field).deduplicate()",
+    "drop_duplicates": ".key_by(field).deduplicate()",
+    "apply_map": ".map(fn)",
+    "map_elements": ".map(fn)",
+    "map_batches": ".map(fn) with a parameter annotated pyarrow.RecordBatch, or pandas or polars.DataFrame",
+    "pipe": "fn(stream): a function of a stream that returns one",
+    "explode": ".flat_map(fn), which yields a tuple for each item",
+    "cast": ".with_columns(column=fn)",
+    "fill_null": ".with_columns(column=fn)",
+    "fillna": ".with_columns(column=fn)",
+    "drop_nulls": ".filter(fn)",
+    "dropna": ".filter(fn)",
+    "tail": ".aggregate(last=rel.last(field))",
+    "rolling": ".window(seconds=60, slide=10)",
+    "group_by_dynamic": ".key_by(field).window(seconds=60)",
+    "join": ".key_by(field).join(other.key_by(field), how='inner')",
+    "join_asof": ".key_by(field).join(other.key_by(field), by='time')",
+    "concat": ".union(other)",
+    "vstack": ".union(other)",
+    "columns": "stream.schema.names",
+    "dtypes": "stream.schema",
+    "describe": ".aggregate(low=rel.min(field), mean=rel.mean(field), high=rel.max(field))",
+    "to_pandas": _FRAME,
+    "to_list": _OUT.format("list()"),
+    "to_arrow": _OUT.format("arrow()"),
+    "write_csv": _OUT.format("csv(path)"),
+    "to_csv": _OUT.format("csv(path)"),
+    "write_parquet": _OUT.format("parquet(path)"),
+    "to_parquet": _OUT.format("parquet(path)"),
+    "write_json": _OUT.format("json(path)"),
+    "sink_parquet": _OUT.format("parquet(path)"),
+    "iterrows": _OUT.format("list()"),
+    # Spark
+    "groupBy": ".group_by(field)",
+    "where": ".filter(fn)",
+    "withColumn": ".with_columns(column=fn)",
+    "withColumnRenamed": ".rename({old: new})",
+    "withWatermark": _WATERMARK,
+    "dropDuplicates": ".key_by(field).deduplicate()",
+    "distinct": ".key_by(field).deduplicate()",
+    "orderBy": _ORDER,
+    "unionByName": ".union(other)",
+    "unionAll": ".union(other)",
+    "repartition": _NO_PARALLELISM,
+    "coalesce": _NO_PARALLELISM,
+    "cache": "nothing: a stream may have several consumers, and is computed once",
+    "persist": "nothing: a stream may have several consumers, and is computed once",
+    "show": ".print(), then rel.run(topology)",
+    "toPandas": _FRAME,
+    "foreach": ".sink(rel.call(fn))",
+    "foreachBatch": ".window(count=n).process(fn)",
+    "for_each": ".sink(rel.call(fn))",
+    "writeStream": ".sink(sink)",
+    "write": ".sink(sink)",
+    "mapInPandas": ".map(fn) with a parameter annotated pandas.DataFrame",
+    "printSchema": "stream.schema",
+    "explain": "topology.explain()",
+    "run": "rel.run(topology)",
+    "buffer": ".window(count=n).collect()",
+    "batch": ".window(count=n).collect()",
+    "rate_limit": ".throttle(per_second)",
+    "count": ".aggregate(n=rel.count()), or .sink(rel.count())",
+    **{
+        word: f"{_AGGREGATE.format(f'{word}(field)')}, or .aggregate(...) without key_by for all tuples"
+        for word in ("sum", "min", "max", "mean", "first", "last", "quantile", "stddev")
+    },
+    "avg": _AGGREGATE.format("mean(field)"),
+    "median": _AGGREGATE.format("quantile(field, 0.5)"),
+    "std": _AGGREGATE.format("stddev(field)"),
+    "nunique": _AGGREGATE.format("distinct(field)"),
+    "n_unique": _AGGREGATE.format("distinct(field)"),
+}
+
+TOPOLOGY: dict[str, str] = {
+    "run": "rel.run(topology), or rel.submit(topology) on Ray",
+    "execute": "rel.run(topology), or rel.submit(topology) on Ray",
+    "submit": "rel.submit(topology)",
+    "start": "rel.start(topology)",
+    "add_source": "topology.source(source)",
+    "from_source": "topology.source(source)",
+    "input": "topology.source(source)",
+    "from_collection": "topology.source(rel.rows(rows, schema))",
+    "from_elements": "topology.source(rel.rows(rows, schema))",
+    "read_text_file": "topology.source(rel.text(path))",
+    "readStream": "topology.source(source)",
+    "read": "topology.source(source)",
+    "socket_text_stream": "topology.source(rel.callable(fn, schema)), whose generator reads the socket",
+    "sink": "stream.sink(sink)",
+    "map": "stream.map(fn), of what topology.source returned",
+    "set_parallelism": _NO_PARALLELISM,
+    "enable_checkpointing": "JobConfig(checkpoint=rel.Checkpoint(location))",
+    "graph": "topology.explain()",
+    "show": "topology.explain()",
+}
+
+MODULE: dict[str, str] = {
+    **dict.fromkeys(
+        ("Dataflow", "Pipeline", "Flow", "Graph", "StreamExecutionEnvironment", "Environment", "Application", "App"),
+        "rel.Topology(name)",
+    ),
+    **dict.fromkeys(("execute", "cluster_main", "run_main", "cli_main"), "rel.run(topology), or rel.submit(topology)"),
+    **dict.fromkeys(
+        ("kafka", "kinesis", "pulsar", "mqtt", "rabbitmq", "redis", "nats", "websocket", "http", "socket", "sqs"),
+        _POLLED,
+    ),
+    **dict.fromkeys(("delta", "iceberg", "hudi"), "rel.parquet(path), or rel.spark.sink with Spark's own format"),
+    **dict.fromkeys(
+        ("s3", "gcs", "hdfs", "azure", "blob"), "rel.parquet('s3://bucket/path'), or text, csv, json: paths are URIs"
+    ),
+    **dict.fromkeys(
+        ("jdbc", "sql", "database", "mysql", "sqlite"), "rel.postgres as sink, or rel.call(fn); rel.polled as source"
+    ),
+    **dict.fromkeys(("read_csv", "scan_csv", "from_csv"), "rel.csv(path)"),
+    **dict.fromkeys(("read_parquet", "scan_parquet"), "rel.parquet(path)"),
+    **dict.fromkeys(("read_json", "scan_ndjson", "read_ndjson", "jsonl"), "rel.json(path)"),
+    **dict.fromkeys(("read_text", "file", "lines", "FileSource"), "rel.text(path)"),
+    **dict.fromkeys(
+        (
+            "from_list",
+            "from_dicts",
+            "from_collection",
+            "from_records",
+            "iter",
+            "from_iterable",
+            "TestingSource",
+            "DataFrame",
+        ),
+        "rel.rows(rows, schema)",
+    ),
+    **dict.fromkeys(("from_generator", "generator", "iterator"), "rel.callable(fn, schema)"),
+    **dict.fromkeys(("from_pandas", "from_arrow", "from_polars"), "rel.arrow(table)"),
+    **dict.fromkeys(("pandas", "to_pandas", "polars", "dataframe"), _FRAME),
+    "range": "rel.sequence(count)",
+    **dict.fromkeys(("stdout", "StdOutSink", "console"), "rel.print()"),
+    **dict.fromkeys(("function", "foreach", "callback"), "rel.call(fn)"),
+    "collect": "rel.list()",
+    "len": "rel.count()",
+    "average": "rel.mean(field)",
+    "median": "rel.quantile(field, 0.5)",
+    **dict.fromkeys(("std", "stdev"), "rel.stddev(field)"),
+    **dict.fromkeys(("n_unique", "nunique", "count_distinct", "approx_count_distinct"), "rel.distinct(field)"),
+    **dict.fromkeys(("percentile", "p99"), "rel.quantile(field, 0.99)"),
+    **dict.fromkeys(("collect_list", "array_agg"), ".key_by(field).window(count=n).collect()"),
+    **dict.fromkeys(("Config", "Settings"), "rel.JobConfig(...)"),
+    **dict.fromkeys(("col", "lit", "when", "expr"), "a function: .with_columns(column=lambda t: t.field * 2)"),
+    **dict.fromkeys(("KafkaSource", "KafkaSink"), _POLLED),
+    "window": "stream.window(seconds=60)",
+    "key_by": "stream.key_by(field)",
+}
+
+RESULT: dict[str, str] = {
+    **dict.fromkeys(("to_pandas", "toPandas", "to_polars", "to_arrow", "df"), _FRAME),
+    **dict.fromkeys(
+        ("collect", "to_list", "result", "results", "rows", "output", "outputs", "fetchall"),
+        "result['out'], by the name of a sink",
+    ),
+    **dict.fromkeys(
+        ("wait", "cancel", "stop", "status"), "job = rel.start(topology), which has it: rel.run waits for the end"
+    ),
+    "show": "print(result['out'])",
+    "count": "len(result['out']), or rel.count() as sink",
+}
+
+
+def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str]) -> str:
+    """Write what an error says of a name that isn't there.
+
+    Args:
+        owner: what hasn't got it, such as 'a Stream'.
+        word: the name.
+        known: names that are there.
+        words: of other systems, with what to write here.
+
+    >>> missing("a Stream", "merge", ["map", "union"], STREAM)
+    "a Stream has no 'merge'. Here it is .union(other)"
+    >>> missing("a Stream", "filtr", ["map", "filter"], STREAM)
+    "a Stream has no 'filtr'. Did you mean 'filter'?"
+    """
+    problem = f"{owner} has no {word!r}"
+    if (here := words.get(word)) is not None:
+        return f"{problem}. Here it is {here}"
+    public = sorted(name for name in known if not name.startswith("_"))
+    if close := difflib.get_close_matches(word, public, n=1):
+        return f"{problem}. Did you mean {close[0]!r}?"
+    if close := difflib.get_close_matches(word, words, n=1, cutoff=0.75):
+        return f"{problem}. Here it is {words[close[0]]}"
+    return f"{problem}. It has {', '.join(public)}"
+
+
+def page() -> str:
+    """Write the page of the guide.
+
+    >>> page().splitlines()[0]
+    '# Words of other systems'
+    """
+    parts = {
+        "Methods of a stream": STREAM,
+        "Methods of a topology": TOPOLOGY,
+        "Functions of the module": MODULE,
+        "What a result has": RESULT,
+    }
+    text = [
+        "# Words of other systems",
+        "",
+        "What people from Bytewax, Flink, Polars, pandas and Spark look for, and what to write here.",
+        "A name of these tables raises an error that says the same.",
+    ]
+    for title, words in parts.items():
+        here: dict[str, list[str]] = {}
+        for word, written in words.items():
+            here.setdefault(written, []).append(f"`{word}`")
+        text += ["", f"## {title}", "", "| there | here |", "|---|---|"]
+        text += [f"| {', '.join(names)} | {written.replace('|', chr(92) + '|')} |" for written, names in here.items()]
+    return "\n".join(text) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201
