@@ -1022,7 +1022,7 @@ class Scheduler:
     def let_go(self, operators: Sequence[int]) -> None:
         """Some go on, the other held ones stay."""
 
-    def begin_after(self, source: int, operator: int, port: int) -> None:
+    def begin_after(self, source: int, operator: int, port: int, patience: float) -> None:
         """
         Before the start: a source that begins once an input port of another operator has ended.
         """

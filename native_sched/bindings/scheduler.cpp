@@ -277,11 +277,13 @@ void bind_scheduler(nb::module_& module) {
           nb::arg("operators"), "Some go on, the other held ones stay.")
       .def(
           "begin_after",
-          [](SchedulerObject& self, OperatorId source, OperatorId id, std::size_t port) {
-            self.scheduler().begin_after({source, id, port});
+          [](SchedulerObject& self, OperatorId source, OperatorId id, std::size_t port, double patience) {
+            self.scheduler().begin_after({source, id, port, nanoseconds(patience)});
           },
-          nb::arg("source"), nb::arg("operator"), nb::arg("port"),
-          "Before the start: a source that begins once an input port of another operator has ended.")
+          nb::arg("source"), nb::arg("operator"), nb::arg("port"), nb::arg("patience"),
+          "Before the start: a source that begins once an input port of another operator has ended, or nothing upstream of it has moved "
+          "for "
+          "patience seconds.")
       .def(
           "stop_at_epochs",
           [](SchedulerObject& self, std::vector<OperatorId> operators) { self.scheduler().stop_at_epochs(std::move(operators)); },

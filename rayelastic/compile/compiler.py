@@ -324,7 +324,12 @@ def _compiled_once(
 
 def _identity(request: FunctionRequest) -> Identity:
     state: Any = request.state if is_record_class(request.state) else None
-    return Identity(request.function, request.input_schema.tuple_type, state)
+    identity = Identity(request.function, request.input_schema.tuple_type, state)
+    if identity.is_too_large:
+        raise NotCompiledError(
+            "it leads to thousands of functions and objects, as of a library that isn't the standard one"
+        )
+    return identity
 
 
 _TIMES = (DataType.TIMESTAMP, DataType.DURATION, DataType.DATE32, DataType.DATE64)

@@ -272,7 +272,7 @@ class Scheduler::State {
     safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
     epochs_ = std::make_unique<Epochs>(graph_->contexts(), *engine_);
     for (const OperatorId id : stops_) graph_->contexts()[id]->stop_at_epochs();
-    for (const Beginning& one : beginnings_) graph_->contexts()[one.source]->begin_after(*graph_->contexts()[one.id], one.port);
+    for (const Beginning& one : beginnings_) graph_->begin_after(one);
     const Lock guard(over_mutex_);
     for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;
     if (terminals_left_ == 0) over_ = true;  // no operators at all

@@ -44,6 +44,7 @@ class Identity:
 
     def __init__(self, function: Callable[..., Any] | None, *records: type | None) -> None:
         self.classes: list[type] = []  # NamedTuple classes that it refers to
+        self.is_too_large = False  # it leads to more than is worth reading, so not all was read
         self.known = True  # False: something has no stable name, nothing may be cached
         self.members: set[str] = set()  # names that it may use of methods and properties of objects and classes
         self.times = False  # whether it knows datetime, by whatever name
@@ -192,6 +193,9 @@ class Identity:
         if id(value) in self._seen:
             self._add("again", self._seen[id(value)])
             return True
+        if len(self._seen) >= _MOST_OBJECTS:
+            self.is_too_large, self.known = True, False
+            return True
         self._seen[id(value)] = len(self._seen)
         self._kept.append(value)
         return False
@@ -215,7 +219,7 @@ class Identity:
     def _attributes(self) -> None:
         """Of all owners, those that any of the code has a name of: these may lead to more owners, and to more names."""
         read: set[tuple[int, str]] = set()
-        while wanted := [(at, name) for at, name in self._readable() if (at, name) not in read]:
+        while not self._exceeds() and (wanted := [each for each in self._readable() if each not in read]):
             for at, name in wanted:
                 read.add((at, name))
                 owner = self._owners[at]
@@ -223,6 +227,11 @@ class Identity:
                 if not (isinstance(owner, type) and isinstance(found, types.MemberDescriptorType)):
                     self._add("attribute", at, name)
                     self._attribute(owner, name, found)
+
+    def _exceeds(self) -> bool:
+        if len(self._owners) * len(self._names) > _MOST_NAMES:
+            self.is_too_large, self.known = True, False
+        return self.is_too_large
 
     def _readable(self) -> Iterator[tuple[int, str]]:
         for at, owner in enumerate(self._owners):
@@ -277,6 +286,8 @@ def frozen_digest(function: Callable[..., Any]) -> str | None:
     return data.digest if data.known else None
 
 
+_MOST_OBJECTS = 2_000  # functions, classes and objects that a function may lead to; a library has more
+_MOST_NAMES = 60_000  # names looked up in them, 10 us each
 _WRAPPED: Any = staticmethod | classmethod
 _OF_C = (types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
 _NAMEABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import PESpec
 
+STANDSTILL = 10.0  # seconds in which nothing comes of a side that is read first: it may wait for the other one
+
 
 def connect_operators(
     scheduler: _native.Scheduler,
@@ -41,7 +43,7 @@ def connect_operators(
 
 
 def let_sources_wait(scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int]) -> None:
-    """Has sources begin only when one side of a join has ended (graph/operators/joins/build_first.py).
+    """Has sources begin when one side of a join has ended, or stands still (graph/operators/joins/build_first.py).
 
     Args:
         scheduler: which has its operators, and isn't started.
@@ -50,7 +52,8 @@ def let_sources_wait(scheduler: _native.Scheduler, spec: PESpec, numbers: Mappin
     """
     by_name = {operator.name: operator for operator in spec.operators}
     for one in spec.waiting:
-        scheduler.begin_after(numbers[one.source], numbers[one.join], input_number(by_name[one.join], one.port))
+        port = input_number(by_name[one.join], one.port)
+        scheduler.begin_after(numbers[one.source], numbers[one.join], port, STANDSTILL)
 
 
 def shared_operators(

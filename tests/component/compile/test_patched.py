@@ -272,3 +272,15 @@ def test_every_entry_can_be_checked(tmp_path: Path) -> None:
         assert CodeCache(tmp_path).get(keys[0]) is None
     one.write_bytes(kept)
     assert CodeCache(tmp_path).get(keys[0]) == entries[0]
+
+
+def test_a_function_that_leads_to_a_library_is_not_read_for_minutes(tmp_path: Path) -> None:
+    """pytest rewrites `assert`, so that a function of a test leads to all of pytest and its plug-ins."""
+
+    def checked(t: Any) -> int:
+        assert t.n < 100
+        return int(t.n)
+
+    found = Compiler(CodeCache(tmp_path)).compile(request(checked, Row, MAP, output=INT))
+    assert found.lane is Lane.PYTHON
+    assert "leads to thousands of functions and objects" in found.reason

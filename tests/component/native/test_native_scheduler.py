@@ -63,9 +63,9 @@ def test_bad_declarations_are_value_errors(make: Any) -> None:
     with pytest.raises(ValueError):
         scheduler.connect(first, 7)
     with pytest.raises(ValueError, match="no such operator"):
-        scheduler.begin_after(first, 7, 0)
+        scheduler.begin_after(first, 7, 0, 1.0)
     with pytest.raises(ValueError, match="has no input port 0 to wait for"):
-        scheduler.begin_after(first, first, 0)
+        scheduler.begin_after(first, first, 0, 1.0)
     with pytest.raises(ValueError, match="'b' has type 'complex'"):
         _native.Schema([("b", "complex", False, "l")])
     with pytest.raises(ValueError, match="'b'"):

@@ -13,6 +13,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_wait
+from rayelastic.runtime.element import wiring
 from tests.component.operators.test_sql_joins import HOWS, LEFT, ONE, RIGHT, How, out, sql, topology_of
 
 pytestmark = pytest.mark.edges
@@ -122,6 +123,57 @@ def test_the_side_that_waits_emits_and_keeps_nothing(tmp_path: Path) -> None:
         goes_on.set()
         job.close()
     assert [tuple(t) for t in rel.run(topology, ONE, restore=tmp_path / "snapshot")["out"]] == expected
+
+
+def waits_in_its_source(topology: rel.Topology, wait: Any) -> Any:
+    return topology.source("right", rel.generate(lambda n: (wait(n), n), 20, PAIR))
+
+
+def waits_in_a_function(topology: rel.Topology, wait: Any) -> Any:
+    rows = topology.source("right", rel.rows([(n, n) for n in range(20)], PAIR))
+    return rows.map("waits", lambda t: (wait(t.n), t.n), schema=PAIR)
+
+
+@pytest.mark.parametrize("side", [waits_in_its_source, waits_in_a_function])
+def test_a_side_that_waits_for_the_other_one_does_not_keep_it_waiting(side: Any, monkeypatch: Any) -> None:
+    """The left is to begin when the right has ended, whose function waits for the left."""
+    monkeypatch.setattr(wiring, "STANDSTILL", 0.05)
+    goes_on = Event()
+
+    def wait(n: int) -> int:
+        assert n < 10 or goes_on.wait(PATIENCE)
+        return n
+
+    def left(n: int) -> tuple[int, int]:
+        goes_on.set()
+        return n, n
+
+    topology = rel.Topology("waits")
+    lefts = topology.source("left", rel.generate(left, 20, PAIR)).key_by("k")
+    lefts.join("joined", side(topology, wait).key_by("k"), how="full").sink("out", rel.list())
+    assert sources_that_wait(topology.operators) == (Waiting("left", "joined", "right"),)
+    assert sorted(map(tuple, rel.run(topology, ONE)["out"])) == [(n, n, n) for n in range(20)]
+
+
+def test_a_source_waits_for_one_that_waits_itself(monkeypatch: Any) -> None:
+    """`a` for `b`, and `b` for `c`: nothing of `b` moves, and `a` keeps on waiting all the same."""
+    monkeypatch.setattr(wiring, "STANDSTILL", 0.05)
+    given: list[str] = []
+
+    def numbered(name: str) -> Any:
+        def emit(n: int) -> tuple[int, int]:
+            given.append(name)
+            return n, n
+
+        return topology.source(name, rel.generate(emit, 20, PAIR))
+
+    topology = rel.Topology("row")
+    a, b, c = map(numbered, "abc")
+    a.key_by("k").join("ab", b.key_by("k"), how="inner").sink("out", rel.count())
+    b.key_by("k").join("bc", c.throttle("slow", per_second=50).key_by("k"), how="inner").sink("again", rel.count())
+    result = rel.run(topology, ONE)
+    assert (result["out"], result["again"]) == (20, 20)
+    assert given == ["c"] * 20 + ["b"] * 20 + ["a"] * 20
 
 
 def test_a_probing_side_is_not_kept() -> None:

@@ -111,11 +111,13 @@ struct Failure {
   std::string message;  // empty if the function only returned REL_FAILED
 };
 
-// A source begins when an input port of another operator has ended, one of the first 32.
+// A source begins when an input port of another operator has ended, one of the first 32; or when nothing upstream of that port has moved for
+// so long, for what is upstream may wait for the source.
 struct Beginning {
   OperatorId source = 0;
   OperatorId id = 0;
   std::size_t port = 0;
+  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
 };
 inline constexpr std::size_t kPortsWaitedFor = 32;
 
@@ -168,7 +170,7 @@ class Scheduler {
   // Some go on, the others stay held. Throws std::invalid_argument for an unknown operator.
   void let_go(const std::vector<OperatorId>& ids);
 
-  // A source begins once an input port of another operator has ended; it can be held and sends marks all the same. Before the start; throws
+  // A source begins once an input port of another operator has ended, or stands still; it can be held and sends marks all the same. Before the start; throws
   // std::invalid_argument for what is no source, or no port of the first 32, and std::logic_error after the start.
   void begin_after(const Beginning& beginning);
 

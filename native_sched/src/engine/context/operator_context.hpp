@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -50,8 +51,14 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
   // It can be run in part, as it is said by its specification, or as what it gives goes to `next` alone, which can. False: it can't.
   [[nodiscard]] bool run_in_parts(OperatorContext* next);
-  // Of a source: it begins once that port of another operator has ended.
-  void begin_after(const OperatorContext& other, std::size_t port) { begins_after_.emplace_back(&other, port); }
+  // Of a source: it begins once that port of another operator has ended, or those upstream of it have stood still for so long.
+  struct Awaited {
+    const OperatorContext* consumer;
+    std::size_t port;
+    std::vector<const OperatorContext*> upstream;
+    std::chrono::nanoseconds patience;
+  };
+  void begin_after(Awaited side) { begins_after_.push_back(std::move(side)); }
   // It is to be held where its mark of an epoch is.
   void stop_at_epochs() noexcept { stops_at_epochs_ = true; }
 
@@ -215,9 +222,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool take_probe();
   [[nodiscard]] bool end();
   [[nodiscard]] bool end_port();
-  [[nodiscard]] bool may_begin() const noexcept {
-    return std::ranges::all_of(begins_after_, [](const auto& after) { return after.first->has_ended(after.second); });
-  }
+  void await_beginning();
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
   void renew_buffer();
@@ -296,19 +301,20 @@ class alignas(64) OperatorContext final : public rel_context {
   std::size_t turn_ = 0;                     // which way the next Time mark takes
   std::size_t inputs_ = 0;                   // edges that aren't feedback
   std::size_t finals_ = 0;
-  bool port_ends_ = false;                                                    // with the final mark that is being taken
-  std::atomic<std::uint32_t> ended_ports_{0};                                 // release: what they brought has been processed
-  std::vector<std::pair<const OperatorContext*, std::size_t>> begins_after_;  // of a source: operators, and their ports
-  bool idle_ = false;                                                         // all inputs are
-  std::int64_t watermark_ = kNoWatermark;                                     // the least of
-  std::vector<std::int64_t> watermarks_;                                      // by edge that isn't feedback
-  std::size_t feedbacks_ = 0;                                                 // edges
-  std::size_t probes_ = 0;                                                    // of this round
-  std::size_t returned_ = 0;                                                  // records that came back since the probe was sent
-  std::vector<OperatorContext*> meetings_;                                    // consumers that have several edges
-  std::int64_t unaligned_ = 0;  // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
-  std::int64_t epoch_ = 0;      // whose marks are coming in
-  std::size_t epochs_ = 0;      // edges by which its mark has come; 0: none, or it has aligned
+  bool port_ends_ = false;                     // with the final mark that is being taken
+  std::atomic<std::uint32_t> ended_ports_{0};  // release: what they brought has been processed
+  std::vector<Awaited> begins_after_;          // of a source
+  std::atomic<bool> awaits_{false};            // relaxed: it hasn't begun for that
+  bool idle_ = false;                          // all inputs are
+  std::int64_t watermark_ = kNoWatermark;      // the least of
+  std::vector<std::int64_t> watermarks_;       // by edge that isn't feedback
+  std::size_t feedbacks_ = 0;                  // edges
+  std::size_t probes_ = 0;                     // of this round
+  std::size_t returned_ = 0;                   // records that came back since the probe was sent
+  std::vector<OperatorContext*> meetings_;     // consumers that have several edges
+  std::int64_t unaligned_ = 0;                 // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
+  std::int64_t epoch_ = 0;                     // whose marks are coming in
+  std::size_t epochs_ = 0;                     // edges by which its mark has come; 0: none, or it has aligned
   bool stops_at_epochs_ = false;
   Mutex held_mutex_;                                             // it is held for an epoch, or that is given up, not both
   std::atomic<std::int64_t> held_at_{0};                         // the epoch at whose mark it is held, or its state is copied; 0: none

@@ -1,6 +1,7 @@
 // What an operator does with marks: they go on in order with the records, watermarks as the least of all inputs, the end when all have
 // come to theirs.
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -116,10 +117,39 @@ bool OperatorContext::end() {
   return true;
 }
 
+// What it waits for may wait for this source, in the code of a user: then nothing upstream of the awaited ports moves, and it begins all the
+// same. A source that waits itself isn't stuck.
+void OperatorContext::await_beginning() {
+  using Clock = std::chrono::steady_clock;
+  std::uint64_t before = 0;
+  Clock::time_point since = Clock::now();
+  awaits_.store(true, std::memory_order_relaxed);
+  while (!stopping()) {
+    std::uint64_t moved = 0;
+    bool awaits = false;
+    auto patience = std::chrono::nanoseconds::max();
+    bool ended = true;
+    for (const Awaited& side : begins_after_) {
+      if (side.consumer->has_ended(side.port)) continue;
+      ended = false;
+      patience = std::min(patience, side.patience);
+      for (const OperatorContext* const each : side.upstream) {
+        moved += each->tuples_in() + each->tuples_out();
+        awaits = awaits || each->awaits_.load(std::memory_order_relaxed);
+      }
+    }
+    if (ended) break;
+    if (awaits || std::exchange(before, moved) != moved) since = Clock::now();
+    if (Clock::now() - since >= patience) break;
+    std::this_thread::sleep_for(kWaitSlice);
+  }
+  awaits_.store(false, std::memory_order_relaxed);
+}
+
 void OperatorContext::run_source() {
   inputs_ = 1;
   bool ok = true;
-  while (!may_begin() && !stopping()) std::this_thread::sleep_for(kWaitSlice);
+  await_beginning();
   while (ok && !finished_ && !stopping()) ok = call_and_submit();
   if (finished_ && skip_ > 0 && !interrupted_.load(std::memory_order_acquire) && !engine_.is_stopping()) {
     message_ = "ended " + std::to_string(skip_) + " tuples before where the job was stopped: its input is shorter than it was then";

@@ -56,6 +56,15 @@ void Graph::build(Engine& engine, const Models& models, const Overflow& overflow
   find_parts();
 }
 
+void Graph::begin_after(const Beginning& beginning) {
+  std::vector<const OperatorContext*> upstream{contexts_[beginning.id].get()};  // it may have a queue to take yet
+  const Wiring::Members members = wiring_.upstream_of(beginning.id, beginning.port);
+  for (OperatorId id = 0; id < specs_.size(); ++id) {
+    if (members[id]) upstream.push_back(contexts_[id].get());
+  }
+  contexts_[beginning.source]->begin_after({contexts_[beginning.id].get(), beginning.port, std::move(upstream), beginning.patience});
+}
+
 // Downstream first: a function's parts lead to those of what takes its output.
 void Graph::find_parts() {
   std::vector<OperatorContext*> next(specs_.size(), nullptr);

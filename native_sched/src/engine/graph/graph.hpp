@@ -32,6 +32,8 @@ class Graph {
   [[nodiscard]] const std::vector<std::vector<std::unique_ptr<Port>>>& ports() const noexcept { return ports_; }
   // Upstream before downstream, without regard to feedback.
   [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return wiring_.order(); }
+  // Before the start.
+  void begin_after(const Beginning& beginning);
   // What an operator that is asked to have `wish` gets.
   [[nodiscard]] ThreadingModel possible_model(OperatorId id, ThreadingModel wish) const;
   // As long as one of its ports hasn't switched, the operator hasn't.

@@ -113,15 +113,8 @@ bool Wiring::is_in_loop(const Edge& edge) const {
 }
 
 bool Wiring::are_related(OperatorId id, std::size_t port, std::size_t other) const {
-  const auto behind = [&](std::size_t of) {
-    Members members(specs_.size(), false);
-    for (const Edge& edge : edges_) {
-      if (edge.to == id && edge.input == of) members[edge.from] = true;
-    }
-    return reach(members, false);
-  };
-  const Members some = behind(port);
-  const Members others = behind(other);
+  const Members some = upstream_of(id, port);
+  const Members others = upstream_of(id, other);
   for (OperatorId each = 0; each < specs_.size(); ++each) {
     if (some[each] && others[each]) return true;
   }
@@ -129,6 +122,14 @@ bool Wiring::are_related(OperatorId id, std::size_t port, std::size_t other) con
 }
 
 // With all that feeds them, or that they feed; feedback edges apart.
+Wiring::Members Wiring::upstream_of(OperatorId id, std::size_t port) const {
+  Members members(specs_.size(), false);
+  for (const Edge& edge : edges_) {
+    if (edge.to == id && edge.input == port) members[edge.from] = true;
+  }
+  return reach(std::move(members), false);
+}
+
 Wiring::Members Wiring::reach(Members members, bool downstream) const {
   std::vector<std::vector<OperatorId>> next(specs_.size());
   for (const Edge& edge : edges_) {

@@ -41,9 +41,10 @@ class Wiring {
   [[nodiscard]] bool needs_queue(OperatorId id) const { return queued_[id]; }
   // Records of one operator, or of operators behind it, come in at both ports.
   [[nodiscard]] bool are_related(OperatorId id, std::size_t port, std::size_t other) const;
+  using Members = std::vector<bool>;  // by operator
+  [[nodiscard]] Members upstream_of(OperatorId id, std::size_t port) const;
 
  private:
-  using Members = std::vector<bool>;  // by operator
 
   void check_fed() const;
   void find_order();

@@ -6,7 +6,8 @@ source waits before it begins: no tuple of it is under way, so checkpoints and c
 Nobody waits where that could be for ever: both sides come from one source; the side that is built has no end; it feeds
 an operator that waits for tuples of another stream; its source waits itself for the one that would wait. Sources that
 are fed from outside don't wait either: whoever feeds them may need the room to feed the other side. Then both sides
-are kept.
+are kept. What nobody can see here is a function that waits for the other side by itself, a pipe, or a service: so a
+source waits only as long as anything moves upstream of the side that is built.
 """
 
 from __future__ import annotations
