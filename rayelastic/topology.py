@@ -28,12 +28,12 @@ class Topology(GraphTopology):
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("word_count")
-    >>> lines = topology.source("lines", rel.rows([("to be or not to be",)], schema={"line": str}))
+    >>> lines = topology.source(rel.rows([("to be or not to be",)], schema={"line": str}))
     >>> def words(t):
     ...     for word in t.line.split():
     ...         yield (word,)
-    >>> counts = lines.flat_map("words", words, schema={"word": str}).key_by("word").aggregate("counts", n=rel.count())
-    >>> counts.sink("out", rel.list())
+    >>> counts = lines.flat_map(words, schema={"word": str}).key_by("word").aggregate(n=rel.count())
+    >>> counts.sink(rel.list(), name="out")
     <sink out>
     >>> sorted(tuple(t) for t in rel.run(topology)["out"])
     [('be', 2), ('not', 1), ('or', 1), ('to', 2)]

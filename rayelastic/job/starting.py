@@ -84,7 +84,7 @@ def run(
         >>> import rayelastic as rel
         >>> topology = rel.Topology("squares")
         >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema={"n": int}))
-        >>> numbers.map("square", lambda t: t.n * t.n, lane="python", schema={"value": int}).sink("out", rel.list())
+        >>> numbers.map(lambda t: t.n * t.n, lane="python", schema={"value": int}).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [1, 4, 9]

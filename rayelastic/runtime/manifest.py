@@ -54,6 +54,7 @@ class Manifest:
         plan: that was in force, as ExecPlan.to_dict gives it; empty: of a snapshot that has none.
         alone: whether it has the rows that sinks keep in memory itself; otherwise they are beside the checkpoints.
         shapes: {operator: how its state is laid out}, of saved/shapes.py; empty: of a snapshot that hasn't told.
+        automatic: {operator that the program gave no name: what it follows}, of saved/automatic.py.
     """
 
     job: str
@@ -66,6 +67,7 @@ class Manifest:
     plan: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    automatic: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -102,4 +104,5 @@ class Manifest:
             inputs=called(self.inputs),
             outputs=called(self.outputs),
             shapes=called(self.shapes),
+            automatic={name: followed for name, followed in self.automatic.items() if name not in names},
         )

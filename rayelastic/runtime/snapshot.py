@@ -284,9 +284,9 @@ class SnapshotFolder:
         plan: Mapping[str, Any],
         *,
         alone: bool = False,
-        shapes: Mapping[str, Mapping[str, Any]] | None = None,
+        told: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Completes the snapshot; see Manifest."""
+        """Completes the snapshot; see Manifest. `told`: its shapes and automatic names."""
         files: dict[str, list[tuple[str, str]]] = {}
         for part in parts:
             for operator, written in part.files.items():
@@ -297,7 +297,7 @@ class SnapshotFolder:
                 "job": job,
                 "plan": dict(plan),
                 "alone": alone,
-                "shapes": dict(shapes or {}),
+                **(told or {}),
                 "forms": dict(forms),
                 "positions": {source: at for part in parts for source, at in part.positions.items()},
                 "files": files,
@@ -344,9 +344,9 @@ class SnapshotFolder:
         positions = {name: int(at) for name, at in held["positions"].items()}
         signed = self._snapshot.key is not None
         plan, alone = held.get("plan", {}), bool(held.get("alone"))
-        shapes = dict(held.get("shapes", {}))
+        shapes, automatic = dict(held.get("shapes", {})), dict(held.get("automatic", {}))
         return Manifest(
-            held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan, alone, shapes
+            held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan, alone, shapes, automatic
         )
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:

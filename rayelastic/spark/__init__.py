@@ -1,8 +1,8 @@
 """Spark through RayDP: a session on Ray, DataFrames as sources, results as DataFrames.
 
     with rel.spark.session("app") as spark:
-        lines = topo.source("lines", rel.spark.source(df, schema=Line))
-        counts.sink("out", rel.spark.sink(spark))
+        lines = topo.source(rel.spark.source(df, schema=Line))
+        counts.sink(rel.spark.sink(spark))
 
 The only importer of `pyspark` and `raydp`, inside functions; they come with `pip install 'rayelastic[spark]'`.
 """

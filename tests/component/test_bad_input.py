@@ -170,7 +170,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "a topology that is text": (lambda t, s: rel.run("word_count"), "GraphError", None, "'word_count' is no topology. Give the rel.Topology itself, on which st"),
     "no sink": (lambda t, s: rel.run(t), "GraphError", "rows", "nothing takes its output: a stream without a sink. End it with .sink(n"),
     "a stream that ends nowhere": (lambda t, s: (done(s), s.map("lost", same), rel.run(t)), "GraphError", "lost", "nothing takes its output: a stream without a sink. End it with .sink(n"),
-    "an empty topology": (lambda t, s: rel.run(rel.Topology("empty")), "GraphError", None, "topology 'empty' has no source. Start with topology.source(name, ...)"),
+    "an empty topology": (lambda t, s: rel.run(rel.Topology("empty")), "GraphError", None, "topology 'empty' has no source. Start with topology.source(rel.text(...))"),
     "a nameless topology": (lambda t, s: rel.Topology(""), "GraphError", None, "the name of a topology is '': empty or with space around. Give it a sh"),
     "a topology named by a number": (lambda t, s: rel.Topology(7), "GraphError", None, "the name of a topology is 7, which is no str. The name comes first. Gi"),
     "a topology named with a slash": (lambda t, s: rel.Topology("a/b"), "GraphError", None, "the name of a topology is 'a/b': '/', '->' and control characters are"),

@@ -132,7 +132,7 @@ def test_the_command_line_restores_the_latest(times: int, tmp_path: Path) -> Non
         "import rayelastic as rel\n"
         "def build():\n"
         "    topology = rel.Topology('small')\n"
-        f"    topology.source('numbers', rel.sequence(10)).sink('out', rel.csv({str(tmp_path / 'out.csv')!r}))\n"
+        f"    topology.source(rel.sequence(10)).sink(rel.csv({str(tmp_path / 'out.csv')!r}), name='out')\n"
         "    return topology\n"
     )
     from rayelastic.cli import main

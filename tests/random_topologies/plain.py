@@ -73,7 +73,7 @@ class PlainSteps(BaseMaker):
         if emit == "update" and not flow.ordered:
             return False
         wanted = self.wanted(flow)
-        text = f'{keyed(keys)}.aggregate("{{n}}", emit="{emit}", {aggregates_text(wanted)})'
+        text = f'{keyed(keys)}.aggregate(name="{{n}}", emit="{emit}", {aggregates_text(wanted)})'
         self.add("aggregate", [stream], text, keys=keys, emit=emit, aggregates=wanted)
         return True
 
@@ -110,7 +110,8 @@ class PlainSteps(BaseMaker):
             return True
         outputs = {f"_{way}": f"{{n}}.{way}" for way in ("small", "large", "rest")}
         self.add(
-            "split", [stream], '{0}.split("{n}", small=s_small, large=s_large, lane=LANE)', outputs=outputs, own=False,
+            "split", [stream], '{0}.split(name="{n}", small=s_small, large=s_large, lane=LANE)', outputs=outputs,
+            own=False,
             predicates=["s_small", "s_large"], ways=["small", "large", "rest"], uses=("s_small", "s_large"),
         )  # fmt: skip
         return True

@@ -134,8 +134,8 @@ class TimedSteps(BaseMaker):
         keys, cls = self.keys(), self.chance.choice(["Quiet", "Reminded"])
         state, lane = ("Seen", "LANE") if cls == "Quiet" else ("dict", '"python"')
         text = (
-            f'{keyed(keys)}.process("{{n}}", {cls}, schema={{{{{key_types(keys)}, "j": int, "at": int, "n": int}}}}, '
-            f"state={state}, lane={lane})"
+            f'{keyed(keys)}.process({cls}, name="{{n}}", state={state}, lane={lane}, '
+            f'schema={{{{{key_types(keys)}, "j": int, "at": int, "n": int}}}})'
         )
         outputs = {"_late": "{n}.late()"}
         self.add("process", [stream], text, keys=keys, cls=cls, state=state, uses=(cls,), outputs=outputs)

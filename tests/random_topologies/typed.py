@@ -46,7 +46,7 @@ class TypedMaker(BaseMaker):
         told, late = aggregates_text(wanted), {"_late": "{n}.late()"}
         by_key, other = keyed(("k",)), keyed(("k",), "{1}")
         emit = self.chance.choice(["final", "update"])
-        self.add("aggregate", [left], f'{by_key}.aggregate("{{n}}", emit="{emit}", {told})', emit=emit, **known)
+        self.add("aggregate", [left], f'{by_key}.aggregate(name="{{n}}", emit="{emit}", {told})', emit=emit, **known)
         self.add("deduplicate", [left], f'{by_key}.deduplicate("{{n}}")', keys=("k",))
         emit = self.chance.choice(["final", "update"])
         text = f'{by_key}.reduce("{{n}}", r_newer, emit="{emit}")'

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -17,7 +18,7 @@ from rayelastic.graph.spec.upstream import FunctionCompiler
 from rayelastic.graph.spec.validation import check_shippable, check_taken
 from rayelastic.graph.spec.words import TOPOLOGY, missing
 
-__all__ = ["Declarations", "close_feedback", "declare", "drafted", "open_feedback"]
+__all__ = ["Declarations", "close_feedback", "declare", "drafted", "is_free", "mark_automatic", "open_feedback"]
 
 
 class Declarations:
@@ -62,7 +63,9 @@ class Declarations:
             NotShippableError: a function can't be pickled; names the operator and what in it can't.
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
-            raise GraphError(f"topology '{self.name}' has no source", way_out="Start with topology.source(name, ...)")
+            raise GraphError(
+                f"topology '{self.name}' has no source", way_out="Start with topology.source(rel.text(...))"
+            )
         for feedback, location in self._feedbacks.items():
             if location is not None:
                 raise GraphError(
@@ -81,6 +84,17 @@ class Declarations:
 def declare(topology: Declarations, *specs: OperatorSpec) -> None:
     """Add operators."""
     topology._operators.update((spec.name, spec) for spec in specs)
+
+
+def is_free(topology: Declarations, name: str) -> bool:
+    """Whether neither an operator or feedback has the name, nor an operator that is made for one of that name."""
+    taken = (*topology._operators, *topology._feedbacks)
+    return not any(other == name or other.startswith(f"{name}.") for other in taken)
+
+
+def mark_automatic(topology: Declarations, names: Iterable[str]) -> None:
+    """Remember that nobody gave these operators their names."""
+    topology._operators.update((name, replace(topology._operators[name], automatic=True)) for name in names)
 
 
 def drafted(topology: Declarations, operators: Mapping[str, OperatorSpec]) -> Declarations:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
 from rayelastic.graph.operators.aggregation import aggregate, aggregate_in_two_steps, has_two_steps_by_itself
 from rayelastic.graph.operators.event_time import event_time
@@ -26,11 +27,12 @@ class FunctionMethods(StreamBase[StreamT]):
 
     __slots__ = ()
 
+    @named
     def map(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
@@ -40,9 +42,9 @@ class FunctionMethods(StreamBase[StreamT]):
         """Give one tuple for each.
 
         Args:
-            name: of the operator.
             fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`. May
                 be an object with `__call__`; its `initialize()`, if there is one, is called in each process before.
+            name: of the operator; by default the name of its function.
             schema: of what it gives, see Schema.of; found out by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
             on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,
@@ -65,7 +67,7 @@ class FunctionMethods(StreamBase[StreamT]):
         ...     return 2 * t.value
         >>> topology = rel.Topology("waiting")
         >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema=int))
-        >>> numbers.map("twice", twice, concurrent=rel.concurrent(capacity=32, timeout=5)).sink("out", rel.list())
+        >>> numbers.map(twice, concurrent=rel.concurrent(capacity=32, timeout=5)).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [2, 4, 6]
@@ -77,11 +79,12 @@ class FunctionMethods(StreamBase[StreamT]):
             )
         )  # fmt: skip
 
+    @named
     def filter(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         concurrent: Concurrency | None = None,
@@ -93,11 +96,12 @@ class FunctionMethods(StreamBase[StreamT]):
             )
         )
 
+    @named
     def flat_map(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
@@ -119,12 +123,12 @@ class FunctionMethods(StreamBase[StreamT]):
             )
         )
 
+    @named
     def aggregate(
         self,
-        name: str,
-        /,
-        emit: str | Emit = Emit.FINAL,
         *,
+        name: str = "",
+        emit: str | Emit = Emit.FINAL,
         ttl: Lifetime | None = None,
         two_steps: bool | None = None,
         **aggregates: AggregateSpec | TopK,
@@ -132,7 +136,7 @@ class FunctionMethods(StreamBase[StreamT]):
         """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
 
         Args:
-            name: of the operator.
+            name: of the operator; by default 'aggregate'.
             emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
             ttl: with emit='update' and keys, as of KeyedStream.map.
             two_steps: with emit='final' and count, sum, min, max, first, last: an operator `NAME.partial` aggregates
@@ -160,7 +164,7 @@ class FunctionMethods(StreamBase[StreamT]):
         >>> words = topology.source("words", rows)
         >>> words.key_by("word").aggregate("by_word", mean=rel.mean("size")).sink("keyed", rel.list())
         <sink keyed>
-        >>> words.aggregate("all", words=rel.distinct("word"), sizes=rel.sum("size")).sink("global", rel.list())
+        >>> words.aggregate(words=rel.distinct("word"), sizes=rel.sum("size")).sink(rel.list(), name="global")
         <sink global>
         >>> result = rel.run(topology)
         >>> [tuple(t) for t in result["keyed"]], [tuple(t) for t in result["global"]]
@@ -172,11 +176,12 @@ class FunctionMethods(StreamBase[StreamT]):
             return self._declare(*aggregate_in_two_steps(up, name, aggregates, emit, ttl))
         return self._declare(whole)
 
+    @named
     def event_time(
         self,
-        name: str,
         field: str,
         *,
+        name: str = "",
         lateness: Seconds = 0,
         unit: TimeUnit | None = None,
         idle_after: Seconds | None = None,
@@ -190,8 +195,8 @@ class FunctionMethods(StreamBase[StreamT]):
         alone, not on how the job runs.
 
         Args:
-            name: of the operator.
             field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
+            name: of the operator; by default 'event_time'.
             lateness: seconds, or a timedelta.
             unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
             idle_after: seconds by the clock, or a timedelta, without a tuple after which the stream is idle: where it

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aligned import Aligned
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.joins.by_key import SUFFIX, Matching, cross_join, join
@@ -25,11 +26,12 @@ class CrossMethods(StreamBase[StreamT]):
 
     __slots__ = ()
 
+    @named
     def cross_join(
         self,
-        name: str,
         right: StreamT,
         *,
+        name: str = "",
         how: Literal["inner", "left"] = "inner",
         by: Literal["arrival"] | None = None,
         suffix: str = SUFFIX,
@@ -46,9 +48,9 @@ class CrossMethods(StreamBase[StreamT]):
         joined with what has arrived before it, which depends on timing.
 
         Args:
-            name: of the operator.
             right: the other stream, few tuples that are kept; with keys, the latest of each, else the latest of all.
                 A key is never forgotten: to take a rule back, give it a field that says so, and look at it.
+            name: of the operator; by default 'cross_join'.
             how: 'left': also emit tuples while there is nothing on the right yet, the right's fields being None.
             by: 'arrival': join with what has arrived before; needed where there are no event times.
             suffix: added to names of the right's fields that this stream has, too.
@@ -97,11 +99,12 @@ class JoinMethods(CrossMethods[StreamT]):
 
     __slots__ = ()
 
+    @named
     def join(
         self,
-        name: str,
         right: StreamT,
         *,
+        name: str = "",
         keep: Literal["latest", "first", "all"] | None = None,
         within: Seconds | tuple[Seconds, Seconds] | None = None,
         window: Seconds | Aligned | None = None,
@@ -127,8 +130,8 @@ class JoinMethods(CrossMethods[StreamT]):
         A key with a None matches nothing, as in SQL.
 
         Args:
-            name: of the operator.
             right: the other stream, keyed by as many fields of the same types, or having the same key fields.
+            name: of the operator; by default 'join'.
             keep: which tuples of the right are kept, by event time or by arrival: 'latest', the default; 'first'; or
                 'all', without end, as they were.
             within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
@@ -179,11 +182,12 @@ class JoinMethods(CrossMethods[StreamT]):
         joined = join(self._upstream, inner, other, Matching(keep, within, window, how, by, symmetric, suffix))
         return self._declare_joined(name, joined, fn, schema, lane)
 
+    @named
     def enrich(
         self,
-        name: str,
         table: Mapping[Any, Any],
         *,
+        name: str = "",
         how: Literal["inner", "left"] = "inner",
         schema: object = None,
         suffix: str = TABLE_SUFFIX,
@@ -193,8 +197,8 @@ class JoinMethods(CrossMethods[StreamT]):
         The table is shipped with the operator; for what changes, join a stream. A key with a None is in no table.
 
         Args:
-            name: of the operator.
             table: {key: row}; a key is a tuple where there are several key fields; a row is a tuple, or a plain value.
+            name: of the operator; by default 'enrich'.
             how: 'left': also emit tuples whose key isn't in the table, with None.
             schema: of the rows, see Schema.of; that of the first row by default, where it is a NamedTuple or plain.
             suffix: added to names of the rows' fields that the stream has, too.
@@ -209,7 +213,7 @@ class JoinMethods(CrossMethods[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("named")
-        >>> trades = topology.source("trades", rel.rows([("A", 9), ("B", 7)], schema={"symbol": str, "price": int}))
+        >>> trades = topology.source(rel.rows([("A", 9), ("B", 7)], schema={"symbol": str, "price": int}))
         >>> trades.key_by("symbol").enrich("named", {"A": "Acme"}, how="left").sink("out", rel.list())
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
@@ -226,7 +230,7 @@ def right_of(left: StreamBase[Any], name: str, right: object) -> Upstream:
     """
     with NewOperator(name, left.topology.operators):
         if not isinstance(right, StreamBase):
-            raise GraphError(f"a join needs a stream, not {shown(right)}", way_out="Write left.join(name, right)")
+            raise GraphError(f"a join needs a stream, not {shown(right)}", way_out="Write left.join(right)")
         if right.topology is not left.topology:
             raise GraphError(
                 f"a join with a stream of another topology, '{right.topology.name}'",

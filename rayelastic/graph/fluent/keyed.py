@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.functions import ErrorChoice
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.gathering.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
@@ -26,11 +27,12 @@ class KeyedMethods(StreamBase[StreamT]):
 
     __slots__ = ()
 
+    @named
     def map(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         state: Callable[[], Any] | None = None,
         ttl: Lifetime | None = None,
         schema: object = None,
@@ -42,8 +44,8 @@ class KeyedMethods(StreamBase[StreamT]):
         """Give one tuple for each; with state= by a function of the tuple and the state of its key.
 
         Args:
-            name: of the operator.
             fn: `fn(t)`, or `fn(t, s)` with state=.
+            name: of the operator; by default the name of its function.
             state: NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any callable
                 without arguments that makes a key's first state (python lane).
             ttl: seconds, or a timedelta, without a tuple of a key after which its state is forgotten, so that its next
@@ -85,11 +87,12 @@ class KeyedMethods(StreamBase[StreamT]):
             )
         )  # fmt: skip
 
+    @named
     def filter(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         state: Callable[[], Any] | None = None,
         ttl: Lifetime | None = None,
         lane: LaneChoice = "auto",
@@ -104,11 +107,12 @@ class KeyedMethods(StreamBase[StreamT]):
             )
         )  # fmt: skip
 
+    @named
     def flat_map(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         state: Callable[[], Any] | None = None,
         ttl: Lifetime | None = None,
         schema: object = None,
@@ -125,11 +129,12 @@ class KeyedMethods(StreamBase[StreamT]):
             )
         )  # fmt: skip
 
+    @named
     def process(
         self,
-        name: str,
         cls: object,
         *,
+        name: str = "",
         schema: object,
         state: Callable[[], Any] | None = None,
         ttl: Lifetime | None = None,
@@ -150,8 +155,8 @@ class KeyedMethods(StreamBase[StreamT]):
         and times are those of the clock, seconds since 1970; timers that aren't due when the input ends don't come.
 
         Args:
-            name: of the operator.
             cls: a class that can be made without arguments, or an object, of which each processing element has a copy.
+            name: of the operator; by default the name of its class.
             schema: of what it gives, see Schema.of.
             state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
                 callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
@@ -186,8 +191,9 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare_timely(process(self._upstream, name, cls, schema, state, ttl, clock, lane))
 
+    @named
     def match(
-        self, name: str, pattern: Pattern, *, how: Literal["inner", "left"] = "inner", lane: LaneChoice = "auto"
+        self, pattern: Pattern, *, name: str = "", how: Literal["inner", "left"] = "inner", lane: LaneChoice = "auto"
     ) -> StreamT:
         """Find sequences of tuples of a key: "A, then B within 60 s, and no C between".
 
@@ -196,8 +202,8 @@ class KeyedMethods(StreamBase[StreamT]):
         one tuple may be taken by many. The predicates are compiled, where they can be, and the sequences are native.
 
         Args:
-            name: of the operator.
             pattern: `rel.Pattern(name, fn).then(name, fn, within=seconds, without=fn)`.
+            name: of the operator; by default 'match'.
             how: 'left': also give the sequences to which a step hasn't come in time, as soon as the watermark has
                 passed that time, or the input has ended; fields of what hasn't come are None.
             lane: of the predicates, as of ``map``.
@@ -226,7 +232,8 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare_timely(match(self._upstream, name, pattern, how, lane))
 
-    def deduplicate(self, name: str, *, ttl: Lifetime | None = None) -> StreamT:
+    @named
+    def deduplicate(self, *, name: str = "", ttl: Lifetime | None = None) -> StreamT:
         """Keep the first tuple of each key.
 
         The state holds every key; with ttl= those that came within so many seconds, as for ``map``. A key passes again
@@ -243,12 +250,13 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare(deduplicate(self._upstream, name, ttl))
 
+    @named
     def scan(
         self,
-        name: str,
         fn: Callable[[Any, Any], Any],
         start: Any,
         *,
+        name: str = "",
         schema: object = None,
         ttl: Lifetime | None = None,
     ) -> StreamT:
@@ -257,9 +265,9 @@ class KeyedMethods(StreamBase[StreamT]):
         In the python lane; ``map`` with state= does the same compiled, with a state that fn changes.
 
         Args:
-            name: of the operator.
             fn: of what came together and the next tuple.
             start: the first `accumulated` of each key: a plain value, or a NamedTuple; copied.
+            name: of the operator; by default the name of its function.
             schema: of what fn gives, see Schema.of; that of `start` by default.
             ttl: as of ``map``: a key without tuples for so many seconds begins with `start` again.
 
@@ -280,11 +288,12 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare(scan(self._upstream, name, fn, start, schema, ttl))
 
+    @named
     def combine(
         self,
-        name: str,
         own: object,
         *,
+        name: str = "",
         schema: object = None,
         emit: str | Emit = "final",
         ttl: Lifetime | None = None,
@@ -293,12 +302,12 @@ class KeyedMethods(StreamBase[StreamT]):
         """Aggregate the tuples of each key as a class of yours says; natively where its methods compile.
 
         Args:
-            name: of the operator.
             own: a class that can be made without arguments, or an object. `init()` makes the state of nothing: a
                 NamedTuple, whose fields the others read and assign (fixed layout, can be compiled), or anything that
                 can be changed and pickled. `add(t, state)` takes a tuple in, `result(state)` gives a value or a
                 NamedTuple, `merge(other, state)` takes another state in; keys need no merge, see
                 ``WindowedStream.combine``. What runs is a copy, and it keeps nothing but the state.
+            name: of the operator; by default the name of its class.
             schema: of what `result` gives, see Schema.of; found out by default.
             emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
             ttl: with emit='update', as of ``map``.
@@ -336,27 +345,29 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare(combine(self._upstream, name, own, schema, emit, ttl, lane))
 
-    def fold(self, name: str, fn: Callable[[Any, Any], Any], start: Any, *, schema: object = None) -> StreamT:
+    @named
+    def fold(self, fn: Callable[[Any, Any], Any], start: Any, *, name: str = "", schema: object = None) -> StreamT:
         """Give what has come together of each key when the input has ended; arguments and errors as for ``scan``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("longest")
-        >>> words = topology.source("words", rel.rows([("a", "x"), ("a", "yy"), ("b", "z")], {"k": str, "word": str}))
-        >>> words.key_by("k").fold("longest", lambda most, t: max(most, len(t.word)), 0).sink("out", rel.list())
+        >>> words = topology.source(rel.rows([("a", "x"), ("a", "yy"), ("b", "z")], {"k": str, "word": str}))
+        >>> words.key_by("k").fold(lambda most, t: max(most, len(t.word)), 0).sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('a', 2), ('b', 1)]
         """
         return self._declare(*fold(self._upstream, name, fn, start, schema))
 
+    @named
     def reduce(
-        self, name: str, fn: Callable[[Any, Any], Any], *, emit: str | Emit = "final", ttl: Lifetime | None = None
+        self, fn: Callable[[Any, Any], Any], *, name: str = "", emit: str | Emit = "final", ttl: Lifetime | None = None
     ) -> StreamT:
         """Make one tuple of all of a key: `reduced = fn(reduced, t)`, the first one being its first tuple.
 
         Args:
-            name: of the operator.
             fn: of two tuples; gives one of the same schema.
+            name: of the operator; by default the name of its function.
             emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
             ttl: with emit='update', as of ``map``.
 
@@ -371,7 +382,7 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> topology = rel.Topology("best")
         >>> rows = rel.rows([("a", 7, "x"), ("a", 5, "y")], {"k": str, "n": int, "of": str})
         >>> offers = topology.source("offers", rows)
-        >>> offers.key_by("k").reduce("best", lambda best, t: t if t.n < best.n else best).sink("out", rel.list())
+        >>> offers.key_by("k").reduce(lambda best, t: t if t.n < best.n else best).sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('a', 5, 'y')]

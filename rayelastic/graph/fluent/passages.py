@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT, taken
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.gates import CONTROL, gate, switch
 from rayelastic.graph.operators.pacing import delay, throttle
 from rayelastic.graph.records.time_info import Seconds
@@ -20,14 +21,15 @@ class PassageMethods(StreamBase[StreamT]):
 
     __slots__ = ()
 
-    def throttle(self, name: str, per_second: float) -> StreamT:
+    @named
+    def throttle(self, per_second: float, *, name: str = "") -> StreamT:
         """Emit tuples at a rate, evenly; faster input waits, and back-pressure slows its source.
 
         The rate holds on average: a late wake-up is made up for. After a pause of the input, tuples of one second at
         most are emitted at once.
 
         Args:
-            name: of the operator.
+            name: of the operator; by default 'throttle'.
             per_second: tuples.
 
         Raises:
@@ -35,19 +37,20 @@ class PassageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("slow")
-        >>> topology.source("n", rel.sequence(100)).throttle("slow", per_second=1e4).sink("out", rel.count())
+        >>> topology.source(rel.sequence(100)).throttle(per_second=1e4).sink(rel.count(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         100
         """
         return self._declare(throttle(self._upstream, name, per_second))
 
-    def delay(self, name: str, seconds: Seconds, *, most: int = 100_000) -> StreamT:
+    @named
+    def delay(self, seconds: Seconds, *, name: str = "", most: int = 100_000) -> StreamT:
         """Pass tuples on so many seconds after they came, by the clock, in order.
 
         Args:
-            name: of the operator.
             seconds: or a timedelta.
+            name: of the operator; by default 'delay'.
             most: tuples that wait in memory; when there are more the source is held back.
 
         Raises:
@@ -62,12 +65,13 @@ class PassageMethods(StreamBase[StreamT]):
         """
         return self._declare(delay(self._upstream, name, seconds, most))
 
+    @named
     def switch(
         self,
-        name: str,
         control: StreamT,
         on: Callable[[Any], Any],
         *,
+        name: str = "",
         start: bool = True,
         off: Literal["wait", "drop"] = "wait",
     ) -> StreamT:
@@ -76,9 +80,9 @@ class PassageMethods(StreamBase[StreamT]):
         What waits is kept in memory, goes out in order when the switch is turned on, and at the end in any case.
 
         Args:
-            name: of the operator.
             control: the other stream.
             on: of a tuple of that: whether the switch is on from now on.
+            name: of the operator; by default 'switch'.
             start: whether it is on at first.
             off: what happens to tuples meanwhile: 'wait' or 'drop'.
 
@@ -96,16 +100,17 @@ class PassageMethods(StreamBase[StreamT]):
         """
         return self._declare(switch(self._upstream, name, self._control(name, control), on, start, off))
 
+    @named
     def gate(
-        self, name: str, control: StreamT, *, most: int = 1, passes: Callable[[Any], int] | None = None
+        self, control: StreamT, *, name: str = "", most: int = 1, passes: Callable[[Any], int] | None = None
     ) -> StreamT:
         """Let tuples pass as others are done with: no more than `most` that another stream hasn't acknowledged.
 
         What waits is kept in memory, and goes out at the end in any case.
 
         Args:
-            name: of the operator.
             control: acknowledges: each of its tuples lets one more pass.
+            name: of the operator; by default 'gate'.
             most: tuples that pass before the first acknowledgement.
             passes: of a tuple of `control`: instead, how many it lets pass.
 

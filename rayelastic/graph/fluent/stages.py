@@ -8,6 +8,7 @@ from typing import Any
 from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.declarations import declare, drafted
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.operators.channels import Section, elastic, elastic_split, parallel
 from rayelastic.graph.operators.splits import split
@@ -23,21 +24,22 @@ class StageMethods(StreamBase[StreamT]):
 
     __slots__ = ()
 
+    @named
     def parallel(
         self,
-        name: str,
         width: int,
         body: Callable[[StreamT], StreamT],
         *,
+        name: str = "",
         by: str | Sequence[str] | None = None,
         order: bool = False,
     ) -> StreamT:
         """Run operators in a fixed number of channels, for those who want it fixed.
 
         Args:
-            name: of the stage: of the operator that deals tuples out; the operators of channel 0 are called 'NAME.0.x'.
             width: how many channels.
             body: from the stream of a channel to the stream that leaves it; it is called once, each channel has a copy.
+            name: of the stage: of the operator that deals tuples out; the operators of channel 0 are called 'NAME.0.x'.
             by: fields by whose hash tuples go to channels; those of key_by before by default. Operators with state of
                 keys need them, and operators in front of these leave the fields as they are. None: in turn, to the next
                 channel that has room. Other state than that of keys is each channel's own.
@@ -52,7 +54,7 @@ class StageMethods(StreamBase[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("squares")
         >>> numbers = topology.source("numbers", rel.sequence(5))
-        >>> squares = numbers.parallel("work", 3, lambda s: s.map("square", lambda t: t.value ** 2), order=True)
+        >>> squares = numbers.parallel(3, lambda s: s.map(lambda t: t.value ** 2), order=True)
         >>> squares.sink("out", rel.list())
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
@@ -60,15 +62,16 @@ class StageMethods(StreamBase[StreamT]):
         """
         return self._declare_stage(parallel(self._upstream, name, width, self._drafted(body), by, order))
 
+    @named
     def elastic(
-        self, name: str, body: Callable[[StreamT], StreamT], *, most: int = 8, start: int = 1, order: bool = False
+        self, body: Callable[[StreamT], StreamT], *, name: str = "", most: int = 8, start: int = 1, order: bool = False
     ) -> StreamT:
         """Run operators in as many channels, with a thread each, as make the stage take the most tuples a second.
 
         Args:
-            name: of the stage: of the operator that deals tuples out; the operators of channel 0 are called 'NAME.0.x'.
             body: from the stream of a channel to the stream that leaves it; it is called once, each channel has a copy.
                 Its operators are stateless.
+            name: of the stage: of the operator that deals tuples out; the operators of channel 0 are called 'NAME.0.x'.
             most: the most channels.
             start: channels at the start.
             order: whether what leaves the stage is in the order of what made it; the body is then a single chain.
@@ -81,7 +84,7 @@ class StageMethods(StreamBase[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("squares")
         >>> numbers = topology.source("numbers", rel.sequence(5))
-        >>> squares = numbers.elastic("work", lambda s: s.map("square", lambda t: t.value ** 2), most=4, order=True)
+        >>> squares = numbers.elastic(lambda s: s.map(lambda t: t.value ** 2), most=4, order=True)
         >>> squares.sink("out", rel.list())
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
@@ -89,14 +92,15 @@ class StageMethods(StreamBase[StreamT]):
         """
         return self._declare_stage(elastic(self._upstream, name, self._drafted(body), most, start, order))
 
-    def elastic_split(self, name: str, ways: int, *, start: int = 1) -> Streams[StreamT]:
+    @named
+    def elastic_split(self, ways: int, *, name: str = "", start: int = 1) -> Streams[StreamT]:
         """Give each tuple to one of several streams, as many of them as it takes to have none congested.
 
         What takes a stream has a thread and a queue of its own. A tuple goes to the next stream whose queue has room.
 
         Args:
-            name: of the operator.
             ways: how many streams: `[0]`, `[1]`, .. of the result.
+            name: of the operator; by default 'elastic_split'.
             start: streams that get tuples at the start.
 
         Raises:
@@ -114,11 +118,12 @@ class StageMethods(StreamBase[StreamT]):
         """
         return self._declare_several(elastic_split(self._upstream, name, ways, start))
 
+    @named
     def split(
         self,
-        name: str,
         ways: int | None = None,
         *,
+        name: str = "",
         by: Callable[..., Any] | None = None,
         lane: LaneChoice = "auto",
         **predicates: Callable[..., Any],
@@ -126,8 +131,8 @@ class StageMethods(StreamBase[StreamT]):
         """Give each tuple to one of several streams; each keeps their order.
 
         Args:
-            name: of the operator.
             ways: how many streams: `[0]`, `[1]`, .. of the result. By the hash of the key behind key_by, else in turn.
+            name: of the operator; by default 'split'.
             by: with `ways`, a function from a tuple to the number of its stream.
             lane: of the function or the predicates: 'auto', 'compiled' or 'python'.
             predicates: stream = predicate: a tuple goes to the first stream whose predicate holds, or to the stream
@@ -174,5 +179,5 @@ def _check_body(body: object) -> None:
     if not callable(body) or not binds(body, (None,)):
         raise GraphError(
             f"the body of a stage is a function from a stream to a stream, not {shown(body)}",
-            way_out="Write lambda s: s.map(name, function)",
+            way_out="Write lambda s: s.map(function)",
         )

@@ -19,6 +19,7 @@ from rayelastic.graph.fluent.declarations import Declarations, declare
 from rayelastic.graph.fluent.functions import ErrorChoice, FunctionMethods
 from rayelastic.graph.fluent.joining import CrossMethods, JoinMethods
 from rayelastic.graph.fluent.keyed import KeyedMethods
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.fluent.passages import PassageMethods
 from rayelastic.graph.fluent.stages import StageMethods
 from rayelastic.graph.fluent.streams import Streams
@@ -142,12 +143,13 @@ class Stream(
                 way_out="Map one of them to the schema of the other",
             )
 
-    def apply(self, name: str, operator: Any, *, on_error: ErrorChoice = "fail", **others: Stream) -> Any:
+    @named
+    def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **others: Stream) -> Any:
         """Give the tuples to an operator of a class that @rel.operator made.
 
         Args:
-            name: of the operator.
             operator: an instance of the class; it is copied.
+            name: of the operator; by default the name of its class.
             on_error: as of `map`, for what `invoke` raises for a tuple.
             others: input port = stream, for all but the first port, which takes this stream.
 
@@ -162,12 +164,13 @@ class Stream(
                 )
         return apply(self.topology, name, operator, {first: self, **others}, on_error)
 
-    def sink(self, name: str, sink: Any) -> SunkStream:
+    @named
+    def sink(self, sink: Any, *, name: str = "") -> SunkStream:
         """Send the tuples out; nothing may come after it.
 
         Args:
-            name: of the operator; results are given back by it.
             sink: such as rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow().
+            name: of the operator; results are given back by it.
 
         Raises:
             GraphError: no sink, or the name is taken or bad.
@@ -269,21 +272,22 @@ class Stream(
         """
         return WindowedStream(self, session(self._upstream, gap, lateness, clock), self._declare_timely)
 
-    def merge_by_time(self, name: str, *others: Stream) -> TimelyStream:
+    @named
+    def merge_by_time(self, *others: Stream, name: str = "") -> TimelyStream:
         """Unite streams of one schema in the order of their event times; those of equal times in the order given here.
 
         A tuple waits until all streams have come to its time. Those that come too late go to `.late()`.
 
         Args:
-            name: of the operator.
             others: with the same schema and event time.
+            name: of the operator; by default 'merge_by_time'.
 
         Raises:
             GraphError: another schema or topology, or no event time that all have.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("sorted")
-        >>> odd = topology.source("odd", rel.rows([(1,), (5,), (9,)], schema={"at": int})).event_time("t1", "at")
+        >>> odd = topology.source(rel.rows([(1,), (5,), (9,)], schema={"at": int})).event_time("at")
         >>> even = topology.source("even", rel.rows([(2,), (4,)], schema={"at": int})).event_time("t2", "at")
         >>> odd.merge_by_time("all", even).sink("out", rel.list())
         <sink out>

@@ -8,6 +8,7 @@ from rayelastic.graph.edges.ends import source_operators
 from rayelastic.graph.fluent.declarations import Declarations, declare, open_feedback
 from rayelastic.graph.fluent.feedback import Feedback
 from rayelastic.graph.fluent.functions import ErrorChoice
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.fluent.stream import Stream, apply
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted
@@ -32,12 +33,13 @@ class Topology(Declarations):
     ['numbers', 'out']
     """
 
-    def source(self, name: str, source: Any) -> Stream:
+    @named
+    def source(self, source: Any, *, name: str = "") -> Stream:
         """Declare where tuples come from.
 
         Args:
-            name: of the operator.
             source: such as rel.text(paths), rel.csv(path), rel.parquet(path), rel.arrow(table), rel.rows(...).
+            name: of the operator; by default what made it, such as 'text'.
 
         Raises:
             GraphError: no source, or the name is taken or bad.
@@ -50,15 +52,16 @@ class Topology(Declarations):
         assert schema is not None
         return Stream(self, made[-1].streams, schema)
 
-    def feedback(self, name: str, like: Stream | object) -> Feedback:
+    @named
+    def feedback(self, like: Stream | object, *, name: str = "") -> Feedback:
         """Make a stream that comes back from further down, to be taken before it is made.
 
         Take it where the loop begins, with union or as an input port of its own, then say what comes back with its
         `close`. What enters the loop waits while the loop is full; it ends when nothing goes round any more.
 
         Args:
-            name: of the feedback.
             like: a stream of the same schema, or a schema (see Schema.of).
+            name: of the feedback.
 
         Raises:
             GraphError: the name is taken or bad.
@@ -80,12 +83,13 @@ class Topology(Declarations):
             open_feedback(self, name, location)
         return Feedback(self, name, schema, location)
 
-    def apply(self, name: str, operator: Any, *, on_error: ErrorChoice = "fail", **streams: Stream) -> Any:
+    @named
+    def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **streams: Stream) -> Any:
         """Declare an operator of a class that @rel.operator made.
 
         Args:
-            name: of the operator.
             operator: an instance of the class; it is copied.
+            name: of the operator; by default the name of its class.
             on_error: as of Stream.map, for what `invoke` raises for a tuple.
             streams: input port = stream; partitioned stateful operators want a key_by on each.
 

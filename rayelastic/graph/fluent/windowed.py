@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.fluent.declarations import Declarations
+from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
 from rayelastic.graph.operators.gathering.combined import window_combine
 from rayelastic.graph.operators.gathering.declared import (
@@ -42,11 +44,17 @@ class WindowedStream(Generic[StreamT]):
         self.window = window
         self._declare = declare
 
-    def aggregate(self, name: str, /, **aggregates: AggregateSpec | TopK) -> StreamT:
+    @property
+    def topology(self) -> Declarations:
+        """The one that the stream belongs to."""
+        return self.stream.topology
+
+    @named
+    def aggregate(self, *, name: str = "", **aggregates: AggregateSpec | TopK) -> StreamT:
         """Aggregate the tuples of each window, natively.
 
         Args:
-            name: of the operator.
+            name: of the operator; by default 'aggregate'.
             aggregates: output field = rel.count(), rel.sum(field), ...; see ``Stream.aggregate``.
 
         Returns:
@@ -63,7 +71,7 @@ class WindowedStream(Generic[StreamT]):
         >>> topology = rel.Topology("clicks")
         >>> rows = [(0, "a"), (4, "b"), (9, "a"), (11, "a"), (2, "b"), (31, "b")]
         >>> clicks = topology.source("clicks", rel.rows(rows, schema={"at": int, "user": str}))
-        >>> counts = clicks.event_time("time", "at", lateness=5).window(seconds=10).aggregate("counts", n=rel.count())
+        >>> counts = clicks.event_time("at", lateness=5).window(seconds=10).aggregate(n=rel.count())
         >>> counts.sink("out", rel.list())
         <sink out>
         >>> counts.late().sink("late", rel.list())
@@ -77,11 +85,12 @@ class WindowedStream(Generic[StreamT]):
     def __repr__(self) -> str:
         return f"<{self.window} of {self.stream!r}>"
 
+    @named
     def process(
         self,
-        name: str,
         fn: Callable[..., Any],
         *,
+        name: str = "",
         schema: object,
         emit: str | Emit = "final",
         every: Seconds | None = None,
@@ -92,9 +101,9 @@ class WindowedStream(Generic[StreamT]):
         It runs in Python, and keeps the tuples until then; where an aggregate will do, that is much faster.
 
         Args:
-            name: of the operator.
             fn: `fn(key, window, tuples)`: the values of the key fields; `window.start` and `window.end`, written as the
                 event time is; the tuples in the order of their times. It yields or returns any number of tuples.
+            name: of the operator; by default the name of its function.
             schema: of what it gives, see Schema.of.
             emit: 'final': once; 'update': also after each tuple, with `window.final` False.
             every: or also so many seconds of event time after its start, and again, if tuples have come since.
@@ -123,11 +132,12 @@ class WindowedStream(Generic[StreamT]):
             window_process(self.stream._upstream, self.window, name, fn, schema, When(emit, every, until))
         )
 
+    @named
     def combine(
         self,
-        name: str,
         own: object,
         *,
+        name: str = "",
         schema: object = None,
         emit: str | Emit = "final",
         every: Seconds | None = None,
@@ -137,10 +147,10 @@ class WindowedStream(Generic[StreamT]):
         """Aggregate the tuples of each window as a class of yours says; natively where its methods compile.
 
         Args:
-            name: of the operator.
             own: a class, or an object, with the methods of ``KeyedStream.combine``. Natively `merge(other, state)` is
                 needed too, for windows that overlap and sessions that meet: merging into the state of nothing gives the
                 other's.
+            name: of the operator; by default the name of its class.
             schema: of what `result` gives, see Schema.of; found out by default.
             emit: as of ``process``; early results are given by Python.
             every: likewise.
@@ -180,12 +190,13 @@ class WindowedStream(Generic[StreamT]):
         when = When(emit, every, until)
         return self._declare(window_combine(self.stream._upstream, self.window, name, own, schema, when, lane))
 
+    @named
     def fold(
         self,
-        name: str,
         fn: Callable[[Any, Any], Any],
         start: Any,
         *,
+        name: str = "",
         schema: object = None,
         emit: str | Emit = "final",
         every: Seconds | None = None,
@@ -196,9 +207,9 @@ class WindowedStream(Generic[StreamT]):
         In Python, in the order of the tuples' times; `aggregate` is native. Errors as of ``process``.
 
         Args:
-            name: of the operator.
             fn: of what came together and the next tuple.
             start: the first `accumulated`: a plain value, or a NamedTuple; copied.
+            name: of the operator; by default the name of its function.
             schema: of what fn gives, see Schema.of; that of `start` by default.
             emit: as of ``process``.
             every: likewise.
@@ -213,7 +224,7 @@ class WindowedStream(Generic[StreamT]):
         >>> topology = rel.Topology("longest")
         >>> rows = rel.rows([("x", "a", 1), ("x", "bb", 4), ("x", "c", 12)], {"k": str, "word": str, "at": int})
         >>> timed = topology.source("words", rows).event_time("time", "at").key_by("k")
-        >>> timed.window(seconds=10).fold("most", lambda n, t: max(n, len(t.word)), 0, every=3).sink("out", rel.list())
+        >>> timed.window(seconds=10).fold(lambda n, t: max(n, len(t.word)), 0, every=3).sink(rel.list(), name="out")
         <sink out>
         >>> for t in rel.run(topology)["out"]:
         ...     print(tuple(t))
@@ -227,11 +238,12 @@ class WindowedStream(Generic[StreamT]):
             window_fold(self.stream._upstream, self.window, name, fn, start, schema, When(emit, every, until))
         )
 
+    @named
     def reduce(
         self,
-        name: str,
         fn: Callable[[Any, Any], Any],
         *,
+        name: str = "",
         emit: str | Emit = "final",
         every: Seconds | None = None,
         until: Callable[[Any], Any] | None = None,
@@ -255,12 +267,13 @@ class WindowedStream(Generic[StreamT]):
         """
         return self._declare(window_reduce(self.stream._upstream, self.window, name, fn, When(emit, every, until)))
 
+    @named
     def top(
         self,
-        name: str,
         k: int,
         by: str,
         *,
+        name: str = "",
         least: bool = False,
         emit: str | Emit = "final",
         every: Seconds | None = None,
@@ -269,9 +282,9 @@ class WindowedStream(Generic[StreamT]):
         """Give the k tuples of each window of a key that have the largest values of a field, whole.
 
         Args:
-            name: of the operator.
             k: how many, 1 or more.
             by: the field; tuples where it is null, or no number, are left out.
+            name: of the operator; by default 'top'.
             least: whether the least ones are wanted.
             emit: as of ``process``.
             every: likewise.
@@ -297,10 +310,11 @@ class WindowedStream(Generic[StreamT]):
             window_top(self.stream._upstream, self.window, name, k, by, least, When(emit, every, until))
         )
 
+    @named
     def collect(
         self,
-        name: str,
         *,
+        name: str = "",
         emit: str | Emit = "final",
         every: Seconds | None = None,
         until: Callable[[Any], Any] | None = None,

@@ -257,7 +257,7 @@ def _check_stateless(spec: OperatorSpec) -> None:
         _refuse(
             spec,
             "it keeps state, and a tuple of an elastic stage may go to any channel",
-            "Use .parallel(name, width, body, by=key), put it behind the stage, or say stateless=True of a class",
+            "Use .parallel(width, body, by=key), put it behind the stage, or say stateless=True of a class",
         )
 
 

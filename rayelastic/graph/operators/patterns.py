@@ -129,7 +129,7 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
             )
         time = up.event_time
         if time is None:
-            raise GraphError("a pattern goes by event time", way_out="Write .event_time(name, field) before .key_by")
+            raise GraphError("a pattern goes by event time", way_out="Write .event_time(field) before .key_by")
         _check_steps(pattern.steps)
         steps = tuple(
             (one.name, 0 if one.within is None else time.ticks(one.within, "within", least=0), one.without is not None)

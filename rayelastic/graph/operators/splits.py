@@ -71,7 +71,7 @@ def split(
         if (ways is None) == (not predicates):
             raise GraphError(
                 "split needs a number of streams or a predicate for each",
-                way_out="Write .split(name, 4), or .split(name, even=lambda t: t.n % 2 == 0)",
+                way_out="Write .split(4), or .split(even=lambda t: t.n % 2 == 0)",
             )
         if ways is not None:
             names = tuple(f"out{number}" for number in range(_checked(ways)))

@@ -315,6 +315,6 @@ def _time_of(up: Upstream, what: str) -> TimeInfo:
     if time is None:
         raise GraphError(
             f"{what} needs an event time, and this stream has none, or has lost it",
-            way_out="Write .event_time(name, field) before; united streams need the same, and maps keep the field",
+            way_out="Write .event_time(field) before; united streams need the same, and maps keep the field",
         )
     return time

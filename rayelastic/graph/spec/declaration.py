@@ -20,7 +20,7 @@ def check_name(name: object, what: str = "an operator") -> None:
     """Refuse a name that can't key metrics, state, plans and links."""
     if not isinstance(name, str):
         raise GraphError(
-            f"the name of {what} is {shown(name)}, which is no str", way_out=f"The name comes first. {_NAME_WAY_OUT}"
+            f"the name of {what} is {shown(name)}, which is no str", way_out=f"name= names it. {_NAME_WAY_OUT}"
         )
     if not name or name != name.strip():
         raise GraphError(f"the name of {what} is {name!r}: empty or with space around", way_out=_NAME_WAY_OUT)
@@ -36,7 +36,7 @@ def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
         there = operators[name]
         raise GraphError(
             f"the name is taken by the {there.kind.value} declared at {there.location or 'an unknown place'}",
-            way_out="Give each operator of a topology its own name",
+            way_out=f"Give {'that one' if there.automatic else 'each operator of a topology'} its own name=",
         )
 
 
@@ -91,7 +91,7 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
     """
     verb = kind.value
     if not callable(function):
-        raise GraphError(f"{verb} needs a function, not {shown(function)}", way_out=f"Write .{verb}(name, function)")
+        raise GraphError(f"{verb} needs a function, not {shown(function)}", way_out=f"Write .{verb}(function)")
     if concurrent and state is not None:
         raise GraphError(
             "calls that wait at the same time can't have the state of a key, which belongs to one call at a time",

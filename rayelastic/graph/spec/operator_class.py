@@ -215,7 +215,7 @@ def _definition(
     cls: object, inputs: object, outputs: object, state: Callable[[], Any] | None, stateless: object, lane: object
 ) -> OperatorDefinition:
     if not isinstance(cls, type):
-        raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", way_out="Use .map(name, function)")
+        raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", way_out="Use .map(function)")
     wanted = {port: _checked_input(given) for port, given in _named(inputs, IN, "input").items()}
     if not wanted:
         raise GraphError("it has no input port", way_out="Name one, or make a source with rel.generate")

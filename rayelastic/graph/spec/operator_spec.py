@@ -316,6 +316,7 @@ class OperatorSpec:
         on_error: what happens to a tuple on which its function raises.
         ttl: after how long without a tuple a key of it is forgotten; None: never.
         remembers: what it is known to change outside its state, as the user writes it; then it has one replica.
+        automatic: whether the program gives it no name, so that it has its function's, or its method's.
     """
 
     name: str
@@ -328,6 +329,7 @@ class OperatorSpec:
     on_error: OnError = OnError.FAIL
     ttl: TimeToLive | None = None
     remembers: tuple[str, ...] = ()
+    automatic: bool = False
 
     @property
     def input_schema(self) -> Schema | None:

@@ -111,7 +111,7 @@ class Upstream:
                 if callable(name):
                     raise GraphError(
                         "key_by takes the names of fields, not a function",
-                        way_out="Write .map(name, fn) before, with the key as a field, and .key_by('field')",
+                        way_out="Write .map(fn) before, with the key as a field, and .key_by('field')",
                     )
                 if name not in self.schema.names:
                     raise GraphError(

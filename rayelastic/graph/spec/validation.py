@@ -22,7 +22,7 @@ def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
                     f"nothing takes its {what}: a stream without a sink",
                     operator=spec.name,
                     location=spec.location,
-                    way_out="End it with .sink(name, ...), such as rel.count(), or leave the operator out",
+                    way_out="End it with .sink(...), such as rel.count(), or leave the operator out",
                 )
 
 

@@ -21,7 +21,7 @@ from rayelastic.runtime.checkpoint.saving import (
     read_back,
 )
 from rayelastic.runtime.checkpoint.standstill import Standstill
-from rayelastic.runtime.saved.shapes import shapes_of
+from rayelastic.runtime.saved.automatic import told_of
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def take_savepoint(
             held.end(go_on=True)
             paused = time.monotonic() - began
         folder.write_manifest(
-            job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
+            job.name, forms_of(job), parts, plan.to_dict(), alone=True, told=told_of(job.operators.values())
         )
         read_back(folder, parts)
         journal.goes_on()  # without that line another coordinator would take it for one that failed, and discard it

@@ -16,8 +16,8 @@ from rayelastic.errors import PELostError, RayelasticError, SinkError, StateErro
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
+from rayelastic.runtime.saved.automatic import told_of
 from rayelastic.runtime.saved.forms import state_form
-from rayelastic.runtime.saved.shapes import shapes_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import State
@@ -146,7 +146,7 @@ def save_job(
         held.begin()
         parts = list(held.each(lambda element: element.save(snapshot, epoch, False, True), SAVE_TIMEOUT).values())
         folder.write_manifest(
-            job.name, forms_of(job), parts, plan.to_dict(), alone=True, shapes=shapes_of(job.operators.values())
+            job.name, forms_of(job), parts, plan.to_dict(), alone=True, told=told_of(job.operators.values())
         )
         read_back(folder, parts)
         noting = True
@@ -212,7 +212,7 @@ def take_checkpoint(
         journal.stops(str(snapshot.location))
         cut = _standing_still if why_standstill(job) else _at_marks
         parts, paused = cut(job, handles, snapshot, epoch)
-        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), shapes=shapes_of(job.operators.values()))
+        folder.write_manifest(job.name, forms_of(job), parts, plan.to_dict(), told=told_of(job.operators.values()))
     except BaseException:
         folder.remove()
         note_going_on(job.name, journal)

@@ -16,6 +16,7 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint_place import had_complete, known_key
+from rayelastic.runtime.saved.automatic import check_same, name_to_give
 from rayelastic.runtime.saved.forms import PICKLED, state_form
 from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import Manifest, Snapshot, SnapshotFolder, rows_folder
@@ -175,8 +176,9 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
             raise StateError(
                 f"the snapshot has state of it, the topology {lacks}",
                 operator=name,
-                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
+                way_out=name_to_give(name, form, operators, manifest.forms),
             )
+        check_same(spec, manifest.automatic.get(name))
         if now != form and Widening.of(manifest.shapes.get(name), spec) is None:
             raise StateError(
                 f"its state was {form}, and is {now} now",
@@ -197,5 +199,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
             raise StateError(
                 "the snapshot has the position of it, the topology has no such source",
                 operator=name,
-                way_out=f"Give it its name back, or restore Snapshot(..., drop=({name!r},))",
+                way_out=name_to_give(name, None, operators, manifest.positions),
             )
+        if name in operators and name not in snapshot.drop:
+            check_same(operators[name], manifest.automatic.get(name))

@@ -164,7 +164,7 @@ def test_windows_by_count_and_of_the_whole_stream(rows: list[Row], config: str) 
         expected += [(key, *summary(some[at : at + 4])) for at in range(0, len(some) - 3, 2)]
     assert sorted(found) == sorted(expected)
     topology = rel.Topology("whole")
-    topology.source("rows", rel.rows(rows, Row)).window(count=3).combine("summary", Summary).sink("out", rel.list())
+    topology.source(rel.rows(rows, Row)).window(count=3).combine(Summary).sink(rel.list(), name="out")
     parts = [rows[at : at + 3] for at in range(0, len(rows), 3)]
     assert [tuple(t) for t in rel.run(topology)["out"]] == [summary(part) for part in parts]
 
@@ -193,7 +193,7 @@ def test_early_results_are_given_by_python() -> None:
     rows = [Row("a", 0, 1, "x"), Row("a", 2, 3, "yyy"), Row("a", 7, 5, "z")]
     found = run(rows, lambda s: s.window(seconds=10).combine("summary", Summary, every=5))
     assert found == [("a", 0, 10, False, 2.0, "yyy", "yyy!"), ("a", 0, 10, True, 3.0, "yyy", "yyy!")]
-    found = run(rows, lambda s: s.window(seconds=10).combine("summary", Summary, until=lambda made: made.mean >= 2))
+    found = run(rows, lambda s: s.window(seconds=10).combine(Summary, until=lambda made: made.mean >= 2))
     assert [t[:4] for t in found] == [("a", 0, 10, 2.0), ("a", 0, 10, 5.0)]
 
 
@@ -295,7 +295,7 @@ class WithoutMerge:
 
 def test_bad_aggregates_are_refused() -> None:
     topology = rel.Topology("bad")
-    keyed = topology.source("rows", rel.rows([Row("a", 0, 1, "x")], Row)).event_time("time", "at").key_by("key")
+    keyed = topology.source(rel.rows([Row("a", 0, 1, "x")], Row)).event_time("at").key_by("key")
 
     class NoAdd:
         init = Seen

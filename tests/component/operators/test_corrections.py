@@ -214,7 +214,7 @@ def saved_bytes(rows: list[Row], made: Callable[[rel.KeyedStream], Any], folder:
     """What the state of windows takes in a snapshot behind these rows."""
     gate = testing.Gate()
     topology = rel.Topology("kept")
-    timed = topology.source("rows", testing.script([*rows, gate], Row)).event_time("time", "at", lateness=DISORDER)
+    timed = topology.source(testing.script([*rows, gate], Row)).event_time("at", lateness=DISORDER)
     made(timed.key_by("key")).sink("out", rel.count())
     job = rel.start(topology, CONFIGS["manual"])
     try:
@@ -261,7 +261,7 @@ def test_windows_that_a_function_assigns() -> None:
         Sale("x", moment("2024-02-29")),
         Sale("x", moment("2024-02-01")),
     ]
-    timed = topology.source("sales", rel.rows(sales)).event_time("time", "at", lateness=40 * 86400).key_by("shop")
+    timed = topology.source(rel.rows(sales)).event_time("at", lateness=40 * 86400).key_by("shop")
     timed.window(assign=month).fold("n", lambda n, _: n + 1, 0).sink("out", rel.list())
     january, february, march = (moment(f"2024-0{number}-01") for number in (1, 2, 3))
     assert [tuple(t) for t in rel.run(topology)["out"]] == [("x", january, february, 1), ("x", february, march, 2)]
@@ -274,7 +274,7 @@ def test_assigned_windows_are_like_others(rows: list[Row]) -> None:
         return [(start, start + 7) for start in range(t.at // 3 * 3, t.at - 7, -3)]
 
     expected, _ = corrected_windows(rows, 7, 3)
-    found, _ = run(rows, lambda s: s.window(assign=spans, lateness=OPEN).fold("sums", lambda total, t: total + t.n, 0))
+    found, _ = run(rows, lambda s: s.window(assign=spans, lateness=OPEN).fold(lambda total, t: total + t.n, 0))
     assert sorted(found) == sorted(expected)
 
 

@@ -102,7 +102,7 @@ SAME: dict[str, Declare] = {
     "map, filter, flat_map": lambda a, b: a.union(b).map("m", lambda t: t.x * 2, schema={"x": int}),
     "enrich": lambda a, b: a.union(b).key_by("k").enrich("op", {"a": 1}, how="left"),
     "aggregate": lambda a, b: a.union(b).key_by("k").aggregate("op", **AGGREGATES),
-    "window.aggregate": lambda a, b: windows(a, b).aggregate("op", **AGGREGATES, f=rel.first("x"), l=rel.last("x")),
+    "window.aggregate": lambda a, b: windows(a, b).aggregate(name="op", **AGGREGATES, f=rel.first("x")),
     "sliding window.aggregate": lambda a, b: (
         keyed(a, b).window(seconds=10, slide=4).aggregate("op", n=rel.sum("x"), f=rel.first("x"), l=rel.last("x"))
     ),

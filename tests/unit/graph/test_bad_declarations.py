@@ -84,7 +84,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "name taken by sink": (lambda t, s: (s.sink("o", sinks.list()), s.sink("o", sinks.list())), GraphError, "o", "taken by the sink"),
     "source name taken": (lambda t, s: t.source("trades", ROWS), GraphError, "trades", "taken by the source"),
     "aggregate name taken": (lambda t, s: s.key_by("symbol").aggregate("trades", n=aggregates.count()), GraphError, "trades", "taken"),
-    "name forgotten": (lambda t, s: s.map(one, one), GraphError, None, "no str. The name comes first"),
+    "name forgotten": (lambda t, s: s.map(one, one), GraphError, None, "no str. name= names it"),
     "name empty": (lambda t, s: s.map("", one), GraphError, None, "empty or with space around"),
     "name with space around": (lambda t, s: s.filter(" x", one), GraphError, None, "empty or with space around"),
     "name with slash": (lambda t, s: s.flat_map("a/b", one), GraphError, None, "'/', '->' and control characters"),
@@ -92,7 +92,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "name with newline": (lambda t, s: t.source("a\nb", ROWS), GraphError, None, "control characters"),
     "topology name": (lambda t, s: Topology(3, compiler=FakeCompiler()), GraphError, None, "name of a topology is 3"),
     # functions
-    "not a function": (lambda t, s: s.map("m", 3), GraphError, "m", "map needs a function, not 3. Write .map(name, function)"),
+    "not a function": (lambda t, s: s.map("m", 3), GraphError, "m", "map needs a function, not 3. Write .map(function)"),
     "result instead of function": (lambda t, s: s.filter("f", [1]), GraphError, "f", "filter needs a function"),
     "no argument": (lambda t, s: s.map("m", lambda: 1), GraphError, "m", "with one tuple, but it takes ()"),
     "two arguments": (lambda t, s: s.map("m", lambda t, u: t), GraphError, "m", ".key_by(...) before and state= here"),
@@ -160,7 +160,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "window of no tuple": (lambda t, s: s.window(count=0), GraphError, "trades", "1 or more"),
     "window of half a tuple": (lambda t, s: s.window(count=2.5), GraphError, "trades", "count=2.5"),
     "window that doesn't move": (lambda t, s: s.window(count=2, slide=0), GraphError, "trades", "slide=0"),
-    "window without time": (lambda t, s: s.window(seconds=1), GraphError, "trades", "Write .event_time(name, field) before"),
+    "window without time": (lambda t, s: s.window(seconds=1), GraphError, "trades", "Write .event_time(field) before"),
     "time lost in a map": (lambda t, s: s.event_time("e", "volume").map("m", one, schema={"price": float}).window(seconds=1), GraphError, "m", "has lost it"),
     "time of one of two": (lambda t, s: s.event_time("e", "volume").union(t.source("more", ROWS)).window(seconds=1), GraphError, "e, more", "united streams need the same"),
     "time lost in an aggregate": (lambda t, s: s.event_time("e", "volume").aggregate("a", volume=aggregates.max("volume")).session(gap=1), GraphError, "a", "a session needs an event time"),
@@ -250,7 +250,7 @@ def test_a_stream_without_a_sink() -> None:
     topology, stream = declared()
     stream.map("lost", one)
     stream.sink("out", sinks.list())
-    with pytest.raises(GraphError, match=r"operator 'lost' .*a stream without a sink.*\.sink\(name"):
+    with pytest.raises(GraphError, match=r"operator 'lost' .*a stream without a sink.*\.sink\("):
         topology.validate()
 
 

@@ -119,8 +119,8 @@ def test_aggregates_types_and_nulls(topology: Topology) -> None:
 
 
 def test_a_nullable_key_stays_nullable(topology: Topology) -> None:
-    out = trades(topology).key_by("volume").aggregate("n", name=aggregates.count())
-    assert str(out.schema) == "n(volume: int64 | None, name: int64)"
+    out = trades(topology).key_by("volume").aggregate("n", rows=aggregates.count())
+    assert str(out.schema) == "n(volume: int64 | None, rows: int64)"
 
 
 def test_union_and_several_consumers(topology: Topology) -> None:

@@ -93,7 +93,7 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
             raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
         check_updates(ttl, when)
         if set(up.schema.names) <= set(up.keys):
-            raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate(name)")
+            raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate()")
     inner = name if when is Emit.UPDATE else f"{name}.scan"
     others = [field.name for field in up.schema.fields if field.name not in up.keys]
     fields = [up.schema.field(field) for field in (*up.keys, *others)]

@@ -179,7 +179,7 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
         if kind.is_bounded and not is_timed:
             raise GraphError(
                 f"a join by {kind.value} needs the event time of both streams",
-                way_out="Write .event_time(name, field) before, on both sides",
+                way_out="Write .event_time(field) before, on both sides",
             )
         _check_by(asked.by, is_timed=is_timed)
         if not is_timed and asked.by is None:
@@ -212,7 +212,7 @@ def cross_join(left: Upstream, name: str, right: Upstream, how: str, by: str | N
         if not is_timed and by is None:
             raise GraphError(
                 f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
-                way_out="Write .event_time(name, field) before on both sides, or say by='arrival'",
+                way_out="Write .event_time(field) before on both sides, or say by='arrival'",
             )
         body = Join(JoinKind.CROSS, right.keys, right.schema.names, *times, how=outer)
         return _operator(left, name, right, body, location, suffix)
@@ -234,7 +234,7 @@ def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
         raise GraphError(
             f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
             way_out="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
-            "for what has arrived before; or write .event_time(name, field) on both sides",
+            "for what has arrived before; or write .event_time(field) on both sides",
         )
     for given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
         if given:

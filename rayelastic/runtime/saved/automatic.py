@@ -1,0 +1,67 @@
+"""Automatic names at restore: what such an operator follows, so that no operator restores the state of another one.
+
+State is matched by name, and an automatic name depends on what is declared before it. A snapshot therefore keeps what
+each such operator followed. Knows declarations alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import StateError
+from rayelastic.runtime.saved.forms import state_form
+from rayelastic.runtime.saved.shapes import shapes_of
+
+if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+__all__ = ["automatic_of", "check_same", "name_to_give", "told_of"]
+
+
+def automatic_of(operators: Iterable[OperatorSpec]) -> dict[str, str]:
+    """{operator without a name of its own: what it follows, in words}."""
+    return {spec.name: _followed(spec) for spec in operators if spec.automatic}
+
+
+def told_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
+    """What a manifest keeps of the operators: layouts of state, and automatic names."""
+    known = list(operators)
+    return {"shapes": shapes_of(known), "automatic": automatic_of(known)}
+
+
+def _followed(spec: OperatorSpec) -> str:
+    by = f" by {', '.join(spec.keys)}" if spec.keys else ""
+    return f"{' and '.join(map(repr, spec.taken))}{by}" if spec.taken else str(spec.output_schema)
+
+
+def check_same(spec: OperatorSpec, then: str | None) -> None:
+    """Raise StateError if an automatic name now belongs to an operator that follows something else.
+
+    Args:
+        spec: what has the name in the topology.
+        then: what it followed; None: the program named it.
+    """
+    if spec.automatic and then is not None and then != (now := _followed(spec)):
+        raise StateError(
+            f"its name is automatic; it follows {now}, and followed {then} when the snapshot was written",
+            operator=spec.name,
+            location=spec.location,
+            way_out=f"Write name={spec.name!r} where it is to restore that state",
+        )
+
+
+def name_to_give(name: str, form: str | None, operators: Mapping[str, OperatorSpec], known: Iterable[str]) -> str:
+    """The hint for state that no operator has the name of: which `name=` to write.
+
+    Args:
+        name: in the snapshot.
+        form: of its state; None: it is a source.
+        operators: of the topology.
+        known: the names in the snapshot.
+    """
+    others = set(known)
+    same = (one for one in operators.values() if one.automatic and one.name not in others)
+    matching = [one for one in same if (state_form(one) == form if form else not one.inputs)]
+    named = ", or ".join(f"the {one.kind.value} at {one.location}" for one in matching)
+    return f"Write name={name!r} for {named or 'it'}, or restore Snapshot(..., drop=({name!r},))"

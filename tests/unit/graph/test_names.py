@@ -1,0 +1,69 @@
+"""Names of operators: automatic ones, and `name=`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import GraphError
+
+
+def words(t: Any) -> Any:
+    for word in t.line.split():
+        yield (word,)
+
+
+def lines(topology: rel.Topology) -> rel.Stream:
+    return topology.source(rel.rows([("a b a",)], schema={"line": str}))
+
+
+def test_names_are_those_of_functions_and_methods() -> None:
+    topology = rel.Topology("names")
+    counts = lines(topology).flat_map(words, schema={"word": str}).key_by("word").aggregate(n=rel.count())
+    counts.filter(lambda t: t.n > 1).sink(rel.list())
+    counts.map(functools.partial(max, 1), lane="python", schema=int).sink(rel.count())
+    counts.sink(rel.call(print))
+    assert list(topology.operators) == [
+        "rows", "words", "aggregate", "filter", "list", "max", "count", "print",
+    ]  # fmt: skip
+    assert all(spec.automatic for spec in topology.operators.values())
+
+
+def test_a_name_that_is_taken_has_a_number() -> None:
+    topology = rel.Topology("numbered")
+    source = lines(topology)
+    source.map(lambda t: t, name="map_2")
+    source.map(lambda t: t)
+    source.map(lambda t: t)
+    source.filter(lambda t: True, name="aggregate.partial")
+    source.aggregate(n=rel.count())  # may become 'aggregate.partial' and 'aggregate' in two steps
+    assert list(topology.operators) == ["rows", "map_2", "map", "map_3", "aggregate.partial", "aggregate_2"]
+    assert not topology.operators["map_2"].automatic
+
+
+def test_names_in_stages_are_those_of_their_channels() -> None:
+    topology = rel.Topology("stages")
+    lines(topology).parallel(2, lambda s: s.map(lambda t: t)).sink(rel.count())
+    assert {"parallel", "parallel.0.map", "parallel.1.map"} <= set(topology.operators)
+
+
+def test_a_feedback_has_a_name() -> None:
+    topology = rel.Topology("loop")
+    source = lines(topology)
+    assert [topology.feedback(source).name, topology.feedback(source).name] == ["feedback", "feedback_2"]
+
+
+def test_a_name_that_an_automatic_one_has_taken() -> None:
+    topology = rel.Topology("taken")
+    source = lines(topology)
+    source.map(lambda t: t)
+    with pytest.raises(GraphError, match=r"taken by the map declared at .*Give that one its own name="):
+        source.filter(lambda t: True, name="map")
+
+
+def test_an_aggregate_called_name() -> None:
+    with pytest.raises(GraphError, match="the name of an operator is AggregateSpec.* no str. name= names it"):
+        lines(rel.Topology("count")).aggregate(name=rel.count())  # type: ignore[arg-type]
