@@ -94,13 +94,21 @@ def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")
     for name in region.operators:
         body = graph.operators[name].body
-        if isinstance(body, Join) and body.kind is JoinKind.PAIRS:
-            waits = [one for one in waiting if one.join == name]
-            side = "right" if waits and waits[0].port == RIGHT else "left"
-            sources = ", ".join(one.source for one in waits)
-            kept = f"keeps its {side} side, which is read first: {sources} begins when it has ended"
-            notes.append(f"{name} {kept if waits else 'keeps both sides'}")
+        if isinstance(body, Join) and not body.kind.is_bounded:
+            notes += [f"{name} {note}" for note in _kept(body, [one for one in waiting if one.join == name])]
     return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]
+
+
+def _kept(join: Join, waits: Sequence[Waiting]) -> list[str]:
+    """What a join keeps, if that may be for ever, or takes a source that waits."""
+    if waits:
+        side = "right" if waits[0].port == RIGHT else "left"
+        sources = ", ".join(one.source for one in waits)
+        return [f"keeps its {side} side, which is read first: {sources} begins when it has ended"]
+    what = "both sides" if join.kind is JoinKind.PAIRS or join.symmetric else "its right side"
+    if join.ttl is not None:
+        return [f"keeps {what}"] if join.kind is JoinKind.PAIRS else []
+    return [f"keeps {what} as long as the job runs: ttl= ends keys that don't come any more"]
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

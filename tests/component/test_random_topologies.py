@@ -14,6 +14,7 @@ from rayelastic.graph.operators.joins import by_key
 from tests.random_topologies.compare import checked
 from tests.random_topologies.generate import program
 from tests.random_topologies.naive import interpreted
+from tests.random_topologies.naive_windows import Windows
 from tests.random_topologies.program import Program
 
 pytestmark = pytest.mark.edges
@@ -57,6 +58,12 @@ def test_keys_of_like_types_that_match_nothing_are_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(by_key, "are_comparable", lambda one, other: one.type is other.type)
     text = _first_difference(range(0, 1000, 5))
     assert ".join(" in text or "reject" in text
+
+
+def test_windows_that_are_called_corrected_because_they_are_late_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plants B4: windows are native, so it is the interpreter that takes late for emitted before."""
+    monkeypatch.setattr(Windows, "was_given", lambda self, key, start: True)
+    assert "window(" in _first_difference(range(400))
 
 
 def test_the_interpreter_marks_only_windows_that_were_emitted() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.oracle.report import say
 from tests.random_topologies.compare import Result, checked
 from tests.random_topologies.known import KNOWN
+from tests.random_topologies.plants import PLANTS, plant
 
 FOLDER = Path(__file__).parents[2] / "build" / "topologies"
 CHUNK = 25  # programs that a process runs in one go
@@ -31,6 +32,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", type=int, help="one program, by its number")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="processes (one for each core)")
     parser.add_argument("--shrink", type=int, default=12, help="how many differences are shrunk (12)")
+    parser.add_argument("--plant", choices=PLANTS, default="", help="a fault, to see whether it is found")
     given = parser.parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
@@ -38,7 +40,7 @@ def main(arguments: list[str]) -> int:
     os.environ["XDG_CACHE_HOME"] = str(FOLDER / "cache")
     numbers = range(given.first, given.first + given.programs) if given.only is None else [given.only]
     chunks = [list(numbers[i : i + CHUNK]) for i in range(0, len(numbers), CHUNK)]
-    return Run(given.seed, given.shrink).run(chunks, given.jobs, len(numbers))
+    return Run(given.seed, given.shrink, given.plant).run(chunks, given.jobs, len(numbers))
 
 
 def batch(seed: int, numbers: list[int], shrink: int) -> list[Result]:
@@ -52,17 +54,18 @@ class Run:
     Args:
         seed: of all programs.
         shrink: how many differences are shrunk.
+        fault: that is planted; empty: none.
     """
 
-    def __init__(self, seed: int, shrink: int) -> None:
-        self.seed, self.shrink = seed, shrink
+    def __init__(self, seed: int, shrink: int, fault: str) -> None:
+        self.seed, self.shrink, self.fault = seed, shrink, fault
         self.outputs = self.done = self.new = 0
         self.known: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
         self.started = self.told = time.monotonic()
 
     def run(self, chunks: list[list[int]], jobs: int, total: int) -> int:
-        with ProcessPoolExecutor(jobs) as pool:
+        with ProcessPoolExecutor(jobs, initializer=plant, initargs=(self.fault,)) as pool:
             waiting = {pool.submit(batch, self.seed, chunk, self.shrink): chunk for chunk in chunks}
             for future in as_completed(waiting):
                 try:

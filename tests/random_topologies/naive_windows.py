@@ -79,6 +79,9 @@ class Windows:
         self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"], self.times)))
         self.given.add((key, start))
 
+    def was_given(self, key: Row, start: int) -> bool:
+        return (key, start) in self.given
+
     def advance(self, mark: int | None) -> None:
         for key, start in list(self.open):
             if (key, start) not in self.given and (mark is None or start + self.size - 1 <= mark):
@@ -98,7 +101,7 @@ class Windows:
             for start in taken:
                 self.open.setdefault((key, start), []).append(i)
                 if mark is not None and start + self.size - 1 <= mark:
-                    self.give(key, start, corrected=(key, start) in self.given)
+                    self.give(key, start, corrected=self.was_given(key, start))
         self.advance(None)
 
 
@@ -121,6 +124,7 @@ class Session:
     chosen: list[int]
     is_given: bool = False  # once at least
     is_open: bool = True  # to be given when it ends
+    is_late: bool = False  # its tuple came behind its end
 
 
 class Sessions:
@@ -140,10 +144,13 @@ class Sessions:
     def give(self, key: Row, session: Session) -> None:
         bounds: tuple[Any, ...] = (session.first, session.last + self.gap)
         if self.lateness:
-            bounds += (session.is_given,)
+            bounds += (self.was_given(session),)
         chosen = sorted(session.chosen)
         self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"], self.times)))
         session.is_given, session.is_open = True, False
+
+    def was_given(self, session: Session) -> bool:
+        return session.is_given
 
     def advance(self, mark: int | None) -> None:
         for key, sessions in self.kept.items():
@@ -170,6 +177,7 @@ class Sessions:
             )  # fmt: skip
             sessions[:] = [*(one for one in sessions if one not in near), joined]
             if mark is not None and self.has_ended(joined, mark):
+                joined.is_late = True
                 self.give(key, joined)
         self.advance(None)
 

@@ -60,7 +60,7 @@ OperatorObject join(std::string name, const SchemaObject& left, const SchemaObje
                     const std::string& kind, std::vector<std::string> left_keys, std::vector<std::string> right_keys,
                     std::vector<std::string> right_fields, std::string left_time, std::int64_t left_shift, std::string right_time,
                     std::int64_t right_shift, std::int64_t before, std::int64_t after, bool left_outer, bool right_outer, bool symmetric,
-                    const GivenTimes& times) {
+                    const GivenTimes& times, const GivenTtl& ttl) {
   const bool cross = kind == kCross;
   const JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind),
                             .left_keys = std::move(left_keys),
@@ -75,7 +75,8 @@ OperatorObject join(std::string name, const SchemaObject& left, const SchemaObje
                             .left_outer = left_outer,
                             .right_outer = right_outer,
                             .symmetric = symmetric,
-                            .times = times_of(times)};
+                            .times = times_of(times),
+                            .ttl = ttl_of(ttl)};
   return {.spec = (cross ? make_cross_join : make_join)(std::move(name), left.schema, right.schema, output.schema, options)};
 }
 
@@ -126,10 +127,10 @@ void bind_timed_operators() {
       .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"),
                   nb::arg("left_keys"), nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"),
                   nb::arg("right_time"), nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"),
-                  nb::arg("right_outer"), nb::arg("symmetric"), nb::arg("times"),
+                  nb::arg("right_outer"), nb::arg("symmetric"), nb::arg("times"), nb::arg("ttl") = GivenTtl(),
                   "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', "
                   "'pairs' (times ''); "
-                  "before and after in ticks; times: as of window.")
+                  "before and after in ticks; times, ttl: as of window. With a ttl by the clock it is to be poked now and then.")
       .def_static(
           "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
           nb::arg("steps"), nb::arg("outer"),

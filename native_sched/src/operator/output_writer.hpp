@@ -14,8 +14,13 @@ namespace rayelastic {
 
 class OutputWriter {
  public:
-  OutputWriter(const Schema& schema, void* out, std::int64_t capacity, rel_context* context)
-      : schema_(schema), out_(static_cast<std::byte*>(out)), capacity_(static_cast<std::size_t>(capacity)), context_(context) {}
+  // `out`: the engine's buffer; or, `aside`, another one, of an operator that is called with a mark.
+  OutputWriter(const Schema& schema, void* out, std::int64_t capacity, rel_context* context, bool aside = false)
+      : schema_(schema),
+        out_(static_cast<std::byte*>(out)),
+        capacity_(static_cast<std::size_t>(capacity)),
+        context_(context),
+        aside_(aside) {}
 
   // Room for another record, zero. Null: the operator has to stop.
   [[nodiscard]] std::byte* next() {
@@ -41,7 +46,7 @@ class OutputWriter {
 
   // Submits what there is. False: the operator has to stop.
   bool flush() {
-    if (!stopped_ && count_ > 0) stopped_ = !context_->flush(static_cast<std::int64_t>(count_));
+    if (!stopped_ && count_ > 0) stopped_ = !submit(static_cast<std::int64_t>(count_));
     count_ = 0;
     chunk_ = ChunkRef();
     return !stopped_;
@@ -52,6 +57,8 @@ class OutputWriter {
 
  private:
   static constexpr std::size_t kChunkBytes = 16 * 1024;
+
+  bool submit(std::int64_t n) { return aside_ ? context_->emit(0, out_, n) : context_->flush(n); }
 
   char* texts(std::size_t bytes) {
     if (!chunk_ || chunk_->size() - used_ < bytes) {
@@ -67,6 +74,7 @@ class OutputWriter {
   std::byte* const out_;
   const std::size_t capacity_;
   rel_context* const context_;
+  const bool aside_;
   std::size_t count_ = 0;
   bool stopped_ = false;
   ChunkRef chunk_;  // of texts, attached to the run that is being made

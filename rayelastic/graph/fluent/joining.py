@@ -13,7 +13,7 @@ from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.joins.by_key import SUFFIX, Matching, cross_join, join
 from rayelastic.graph.operators.joins.enrichment import TABLE_SUFFIX, enrich
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds
+from rayelastic.graph.records.time_info import Lifetime, Seconds
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
@@ -34,6 +34,7 @@ class CrossMethods(StreamBase[StreamT]):
         name: str = "",
         how: Literal["inner", "left"] = "inner",
         by: Literal["arrival"] | None = None,
+        ttl: Lifetime | None = None,
         suffix: str = SUFFIX,
         fn: Callable[..., Any] | None = None,
         schema: object = None,
@@ -49,10 +50,12 @@ class CrossMethods(StreamBase[StreamT]):
 
         Args:
             right: the other stream, few tuples that are kept; with keys, the latest of each, else the latest of all.
-                A key is never forgotten: to take a rule back, give it a field that says so, and look at it.
+                To take a rule back, give it a field that says so, and check it; or let it end by ttl=.
             name: of the operator; by default 'cross_join'.
             how: 'left': also emit tuples while there is nothing on the right yet, the right's fields being None.
             by: 'arrival': join with what has arrived before; needed where there are no event times.
+            ttl: seconds, or a timedelta, after the latest tuple of a key of the right at which it ends: by event time
+                where both streams have one, else by the clock. None: never.
             suffix: added to names of the right's fields that this stream has, too.
             fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
             schema: of what fn gives.
@@ -82,7 +85,10 @@ class CrossMethods(StreamBase[StreamT]):
         [('a', 'low', 10), ('b', 'high', 100), ('b', 'low', 10), ('c', 'low', 10)]
         """
         other = right_of(self, name, right)
-        joined = cross_join(self._upstream, name if fn is None else f"{name}.joined", other, how, by, suffix)
+        joined = cross_join(
+            self._upstream, name if fn is None else f"{name}.joined", other,
+            Matching(how=how, by=by, suffix=suffix, ttl=ttl),
+        )  # fmt: skip
         return self._declare_joined(name, joined, fn, schema, lane)
 
     def _declare_joined(
@@ -111,6 +117,7 @@ class JoinMethods(CrossMethods[StreamT]):
         how: Literal["inner", "left", "right", "full"] | None = None,
         by: Literal["arrival"] | None = None,
         symmetric: bool = False,
+        ttl: Lifetime | None = None,
         suffix: str = SUFFIX,
         fn: Callable[..., Any] | None = None,
         schema: object = None,
@@ -143,6 +150,10 @@ class JoinMethods(CrossMethods[StreamT]):
                 'inner'; needed where there are no event times.
             by: 'arrival': join with what has arrived before.
             symmetric: by arrival: right tuples, too, are joined with what is kept of the left, as keep= says for both.
+            ttl: not with within= or window=: seconds, or a timedelta, without a tuple of a key on either side, after
+                which what is kept of it is dropped, as of ``map``; None: never. A rel.Ttl(seconds, since="first")
+                counts since the first tuple that was kept. By event time where both streams have one. Else by the
+                clock, which depends on timing, and tuples without a match are emitted when their key ends.
             suffix: added to names of the right's fields that this stream has, too.
             fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
             schema: of what fn gives.
@@ -179,7 +190,7 @@ class JoinMethods(CrossMethods[StreamT]):
         """
         other = right_of(self, name, right)
         inner = name if fn is None else f"{name}.joined"
-        joined = join(self._upstream, inner, other, Matching(keep, within, window, how, by, symmetric, suffix))
+        joined = join(self._upstream, inner, other, Matching(keep, within, window, how, by, symmetric, suffix, ttl))
         return self._declare_joined(name, joined, fn, schema, lane)
 
     @named

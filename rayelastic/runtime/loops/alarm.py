@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rayelastic.graph.operators.event_time import EventTime
+from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.operators.processes import KeyedProcess
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 
@@ -70,4 +71,7 @@ def waits_for_clock(operator: OperatorSpec) -> bool:
         return operator.body.time is None
     if isinstance(operator.body, EventTime):
         return operator.body.idle_after > 0
+    if isinstance(operator.body, Join):
+        ttl = operator.body.ttl
+        return ttl is not None and ttl.time is None and operator.body.kind is not JoinKind.CROSS
     return operator.kind is OperatorKind.DELAY

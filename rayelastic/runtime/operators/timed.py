@@ -128,6 +128,7 @@ def _join(spec: OperatorSpec) -> _native.Operator:
         body.how.of_right,
         body.symmetric,
         native_times(body.offset, body.zone, TICKS_PER_SECOND[left_time.unit or "s"]),
+        ttl_of(spec),
     )
 
 

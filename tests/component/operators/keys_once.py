@@ -208,6 +208,9 @@ OPERATORS: dict[str, Declare] = {
     ),
     "session combine, compiled": lambda s, name: s.session(gap=LIVES).combine(name, Total, lane="compiled"),
     "join within": lambda s, name: s.join(name, s, within=(LIVES // 2, LIVES // 2)),
+    "join as of a time": lambda s, name: s.join(name, s, ttl=LIVES),
+    "join as of a time, first": lambda s, name: s.join(name, s, keep="first", ttl=LIVES),
+    "join as of a time, all": lambda s, name: s.join(name, s, keep="all", how="left", ttl=LIVES),
     "join window": lambda s, name: s.join(name, s, window=LIVES, how="full"),
     **_windows(),
     **_early(),
@@ -217,5 +220,5 @@ OPERATORS: dict[str, Declare] = {
 WITHOUT_END = {
     "enrich": "keeps the table",
     "fold": "emits when the input ends, as reduce, aggregate and combine with emit='final' do",
-    "cross_join": "keeps the latest of each key of the right, which are few",
+    "cross_join": "test_join_lives.py: its keys are those of the right",
 }

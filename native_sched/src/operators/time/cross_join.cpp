@@ -3,6 +3,7 @@
 // All replicas get all right records in the same order (router.hpp: everywhere), and each export has what is known of them. A replica takes that
 // of another one only as long as it knows nothing itself: with its first keys. From then on it gets what the others get.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "operator/output_writer.hpp"
+#include "operators/time/join_lives.hpp"
 #include "operators/time/joined_fields.hpp"
 #include "rayelastic/operators/time/join.hpp"
 #include "record/time_field.hpp"
@@ -37,7 +39,9 @@ struct CrossJoin final : TimedState {
   std::map<std::string, std::vector<KeptRecord>, std::less<>> rules = {};  // by the bytes of the key, in the order of times
   WaitingRecords waiting{left, 1, [this](const std::byte* record) { return is_timed() ? left_time->of(record) : 0; },
                          [](std::int64_t at) { return at; }, &left_keys};
-  bool knows = false;  // it has had a right record, or what another replica knew
+  JoinLives lives{options.ttl};
+  std::size_t swept = 0;  // rules that were left when those that had ended were last dropped
+  bool knows = false;     // it has had a right record, or what another replica knew
 
   CrossJoin(JoinOptions wanted, std::shared_ptr<const Schema> one, std::shared_ptr<const Schema> other, std::shared_ptr<const Schema> gives)
       : options(std::move(wanted)), left(std::move(one)), right(std::move(other)), output(std::move(gives)) {
@@ -48,11 +52,32 @@ struct CrossJoin final : TimedState {
 
   [[nodiscard]] bool take_right(const std::byte* record, std::int64_t watermark, OutputWriter&) {
     knows = true;
-    const std::int64_t at = is_timed() ? right_time->of(record) : 0;
+    const std::int64_t at = is_timed() ? right_time->of(record) : lives.now;
+    const std::int64_t needed = is_timed() ? needed_from(watermark) : lives.now;
     std::vector<KeptRecord>& versions = rules[key_of(record)];
     versions.insert(std::ranges::upper_bound(versions, at, {}, &KeptRecord::time), {at, rights.keep(record)});
-    forget_before(versions, is_timed() ? needed_from(watermark) : 0);
+    forget_before(versions, needed);
+    if (lives.any() && rules.size() > 2 * swept) {
+      for (auto rule = rules.begin(); rule != rules.end();) rule = has_ended(rule->second, needed) ? rules.erase(rule) : std::next(rule);
+      swept = rules.size();
+    }
     return true;
+  }
+
+  // By the clock.
+  [[nodiscard]] bool begin_run(OutputWriter&) {
+    if (!is_timed() && lives.any()) lives.now = lives.clock();
+    return true;
+  }
+
+  // Whether a rule has ended for good: it is dropped then.
+  [[nodiscard]] bool has_ended(std::vector<KeptRecord>& versions, std::int64_t at) {
+    if (versions.size() > 1 || !is_over(versions.front(), at)) return false;
+    rights.drop(versions.front().record);
+    return true;
+  }
+  [[nodiscard]] bool is_over(const KeptRecord& version, std::int64_t at) const noexcept {
+    return lives.any() && lives.is_over({version.time}, at);
   }
 
   // Records that came from a replica whose watermark was behind wait for an advance, and for what was known at their time.
@@ -87,9 +112,16 @@ struct CrossJoin final : TimedState {
   // Gives a left record with each rule. False: stop.
   [[nodiscard]] bool match(const std::byte* record, std::int64_t at, OutputWriter& writer) {
     bool found = false;
-    for (auto& [key, versions] : rules) {
+    if (!is_timed()) at = lives.now;
+    for (auto rule = rules.begin(); rule != rules.end();) {
+      std::vector<KeptRecord>& versions = rule->second;
       forget_before(versions, at);
-      if (versions.front().time > at) continue;
+      if (lives.any() && has_ended(versions, at)) {
+        rule = rules.erase(rule);
+        continue;
+      }
+      ++rule;
+      if (versions.front().time > at || is_over(versions.front(), at)) continue;
       found = true;
       if (!give(record, versions.front().record, writer)) return false;
     }
@@ -103,13 +135,14 @@ struct CrossJoin final : TimedState {
     rules.clear();
   }
 
-  // --- TimedState: of no key how many right records (4), and them, key by key, in the order of their times
+  // --- TimedState: of no key how many right records (4), and them, key by key, in the order of their times; with a time to live by the clock
+  // each with its age
   [[nodiscard]] std::uint64_t form() const noexcept override {
     constexpr std::uint64_t kCross = 0x73736f7263;  // "cross"
     std::uint64_t digest = hash_of(rights.layout() ^ kCross);
     if (is_timed()) digest = hash_of(hash_of(digest ^ left_time->form()) ^ right_time->form());
     for (const Field* const key : right_keys.fields()) digest = hash_of(digest ^ key->offset);
-    return digest;
+    return lives.any() ? lives.form(digest) : digest;
   }
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return rights.bytes(); }
 
@@ -118,7 +151,10 @@ struct CrossJoin final : TimedState {
     for (const auto& [key, versions] : rules) count += static_cast<std::uint32_t>(versions.size());
     writer.number(count);
     for (const auto& [key, versions] : rules) {
-      for (const KeptRecord& each : versions) writer.record(each.record, rights.shape());
+      for (const KeptRecord& each : versions) {
+        writer.record(each.record, rights.shape());
+        if (lives.clock) lives.write({each.time}, writer);
+      }
     }
   }
 
@@ -130,9 +166,10 @@ struct CrossJoin final : TimedState {
     std::int64_t known_from = kEndOfTime;  // what is older was forgotten here, but may be needed by records of a replica that was behind
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::byte* const exported = reader.record(rights.shape());
+      const std::int64_t arrived = lives.clock ? lives.read(reader).touched : 0;
       if (!taken && !(restored && is_timed())) continue;
       std::byte* const record = rights.restore(exported);
-      const std::int64_t at = is_timed() ? right_time->of(record) : 0;
+      const std::int64_t at = is_timed() ? right_time->of(record) : arrived;
       if (std::string of = key_of(record); i == 0 || of != key) {
         key = std::move(of);
         const auto known = rules.find(key);

@@ -85,6 +85,7 @@ std::int64_t process_join(const void* in, std::int64_t n, void* out, std::int64_
   auto& join = *static_cast<Join*>(state);
   const std::int64_t watermark = join.reached = std::max(join.reached, context->watermark());
   OutputWriter writer(*join.output, out, capacity, context);
+  if (!join.begin_run(writer)) return REL_STOPPED;
   if (n == 0) return advance(join, watermark, writer, context);
   const bool from_left = context->port() == 0;
   const auto* record = static_cast<const std::byte*>(in);

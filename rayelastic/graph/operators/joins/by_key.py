@@ -15,7 +15,7 @@ from rayelastic.graph.operators.joins.equality import are_comparable, type_text
 from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds, TimeInfo
+from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeInfo, TimeToLive
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
@@ -84,6 +84,7 @@ class Join:
         symmetric: whether right tuples are joined with what is kept of the left, too; by arrival.
         offset: ticks from 1970 to where a window starts.
         zone: in whose days a window and its offset are counted; '': in none.
+        ttl: after how long without a tuple of a key, on either side, what is kept of it is dropped; None: never.
     """
 
     kind: JoinKind
@@ -97,14 +98,24 @@ class Join:
     symmetric: bool = False
     offset: int = 0
     zone: str = ""
+    ttl: TimeToLive | None = None
     lane: Lane = Lane.BUILT_IN
 
     @property
     def reason(self) -> str:
         """What the join means, in words."""
         order = "" if self.kind is JoinKind.PAIRS else "by arrival, " if self.left_time is None else "by event time, "
-        timing = ", which depends on timing" if order.startswith("by arrival") else ""
-        return f"{self.how.value} join {order}{self.matches}{timing}"
+        by_clock = self.ttl is not None and self.ttl.time is None
+        timing = ", which depends on timing" if order.startswith("by arrival") or by_clock else ""
+        return f"{self.how.value} join {order}{self.matches}{self._ends}{timing}"
+
+    @property
+    def _ends(self) -> str:
+        if self.ttl is None:
+            return ""
+        time, whose = self.ttl.time, "its tuples" if self.kind is not JoinKind.CROSS else "the right's tuples"
+        after = f"{self.ttl.ticks} {time.unit} of event time" if time else f"{self.ttl.ticks / 1e9:g} s by the clock"
+        return f", a key ends {after} after the {self.ttl.since} of {whose}"
 
     @property
     def matches(self) -> str:
@@ -150,6 +161,7 @@ class Matching:
         by: 'arrival'.
         symmetric: whether both sides are kept; by arrival.
         suffix: of fields of the right that the left has, too.
+        ttl: after how long without a tuple a key ends.
     """
 
     keep: str | None = None
@@ -159,6 +171,7 @@ class Matching:
     by: str | None = None
     symmetric: object = False
     suffix: str = SUFFIX
+    ttl: Lifetime | None = None
 
 
 def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> OperatorSpec:
@@ -194,28 +207,41 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
                 f"how='{asked.how}' with keep='{kind.value}': a tuple of the right may be matched for ever",
                 way_out="Give within= or window= with event times; without them how= alone, or symmetric=True",
             )
+        if asked.ttl is not None and kind.is_bounded:
+            what = "within" if kind is JoinKind.INTERVAL else "window"
+            raise GraphError(f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", way_out="Leave ttl= out")
         fields = tuple(f for f in right.schema.names if f not in right_keys)
         body = Join(
             kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
-            offset=windows.offset, zone=windows.zone,
+            offset=windows.offset, zone=windows.zone, ttl=_lives(left, asked.ttl, is_timed=is_timed),
         )  # fmt: skip
         return _operator(left, name, right, body, location, asked.suffix)
 
 
-def cross_join(left: Upstream, name: str, right: Upstream, how: str, by: str | None, suffix: str) -> OperatorSpec:
+def cross_join(left: Upstream, name: str, right: Upstream, asked: Matching) -> OperatorSpec:
     """See ``Stream.cross_join``; without fn."""
     with NewOperator(name, left.operators) as location:
-        outer = _how(how, (How.INNER, How.LEFT))
+        outer = _how(asked.how or How.INNER.value, (How.INNER, How.LEFT))
         times = _times(left, right)
         is_timed = times != (None, None)
-        _check_by(by, is_timed=is_timed)
-        if not is_timed and by is None:
+        _check_by(asked.by, is_timed=is_timed)
+        lives = _lives(left, asked.ttl, is_timed=is_timed)
+        if lives is not None and lives.since != "last":
+            raise GraphError("a key of the right lives since its latest tuple", way_out="Give ttl= in seconds")
+        if not is_timed and asked.by is None:
             raise GraphError(
                 f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
                 way_out="Write .event_time(field) before on both sides, or say by='arrival'",
             )
-        body = Join(JoinKind.CROSS, right.keys, right.schema.names, *times, how=outer)
-        return _operator(left, name, right, body, location, suffix)
+        body = Join(JoinKind.CROSS, right.keys, right.schema.names, *times, how=outer, ttl=lives)
+        return _operator(left, name, right, body, location, asked.suffix)
+
+
+def _lives(left: Upstream, ttl: Lifetime | None, *, is_timed: bool) -> TimeToLive | None:
+    lives = left.time_to_live(ttl, None, clock=not is_timed)
+    if lives is not None and lives.since == "change":
+        raise GraphError("a join has no function that changes a state", way_out="Use since='last', or 'first'")
+    return lives
 
 
 def _check_by(by: object, *, is_timed: bool) -> None:
@@ -264,6 +290,7 @@ def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: 
         (OutputPort(OUT, gives), *late),
         keys=left.keys,
         others=(InputPort(RIGHT, right.schema, right.inputs, by_key),),
+        ttl=body.ttl,
     )
 
 

@@ -8,6 +8,7 @@
 
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/days.hpp"
+#include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
 
@@ -36,19 +37,23 @@ struct JoinOptions {
   bool symmetric =
       false;  // by arrival: left ones are kept as right ones are, and each record is joined with what is kept of the other side
   WindowTimes times = {};  // of Window: where windows start
+  TimeToLive ttl = {};     // not of Interval and Window: after how long without a record of either side a key begins anew
 };
 
 // Input port 0 is the left, port 1 the right. A key with a null field matches nothing. Pairs keeps the records of a side as long as the other
 // one may have more, so it gives the same records whatever the order in which they come; those without a match once the other side has ended.
 // Joins by time give what they give when the watermark says that all matches are there, in the
 // order of the left records' times (those of equal times as they came), right ones in the order of theirs: however the job runs. Left
-// records that come too late leave by output port 1. Throws std::invalid_argument, naming the operator.
+// records that come too late leave by output port 1. With a time to live, what is kept of a key is dropped once neither side has had a record of
+// it for longer, after those of Pairs without a match were given: by the records' times, or else by the clock (then poke it now and then). A key
+// begins with a record that is kept. Throws std::invalid_argument, naming the operator.
 [[nodiscard]] OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
                                      std::shared_ptr<const Schema> output, const JoinOptions& options);
 
 // Each record of input port 0 with the latest record of every key of port 1, in the order of the keys' bytes: as of its time, or, without
 // times, that there is when it comes. `left_keys` alone say which of several replicas has it; what comes by port 1 is the same in all of
-// them, and belongs to no key. Otherwise as make_join. Of the options kind, before, after, right_outer and symmetric say nothing.
+// them, and belongs to no key. Otherwise as make_join. Of the options kind, before, after, right_outer and symmetric say nothing; with a
+// time to live a key of port 1 ends that long after its latest record.
 [[nodiscard]] OperatorSpec make_cross_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
                                            std::shared_ptr<const Schema> output, const JoinOptions& options);
 

@@ -1,0 +1,39 @@
+"""Faults that can be planted, so that one sees whether random topologies find them: `./dev topologies --plant NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["PLANTS", "plant"]
+
+
+def _nulls() -> None:
+    """B2: a null of the latest tuple is left out of `reduce` and `fold`."""
+    from rayelastic.graph.operators import folds
+    from rayelastic.graph.operators.aggregates import last
+
+    folds.last = lambda field, nulls=False: last(field)  # type: ignore[attr-defined]
+
+
+def _keys() -> None:
+    """B3: the parameters of a key's type don't count."""
+    from rayelastic.graph.operators.joins import by_key
+
+    by_key.are_comparable = lambda one, other: one.type is other.type  # type: ignore[attr-defined]
+
+
+def _corrected() -> None:
+    """B4: `corrected` means late. Windows are native, so it is the interpreter that is wrong."""
+    from tests.random_topologies.naive_windows import Sessions, Windows
+
+    Windows.was_given = lambda self, key, start: True  # type: ignore[method-assign]
+    Sessions.was_given = lambda self, session: session.is_given or session.is_late  # type: ignore[method-assign]
+
+
+PLANTS: dict[str, Callable[[], None]] = {"B2": _nulls, "B3": _keys, "B4": _corrected}
+
+
+def plant(name: str) -> None:
+    """Plant a fault in this process; empty: none."""
+    if name:
+        PLANTS[name]()
