@@ -226,7 +226,7 @@ def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) 
     """With a table: a source of its rows. Without: a sink that collects the stream into a pyarrow.Table.
 
     Args:
-        table: pyarrow.Table, pyarrow.RecordBatch or pandas DataFrame.
+        table: pyarrow.Table, pyarrow.RecordBatch, DataFrame of pandas or Polars, or what else has Arrow's C stream.
         schema: to cast the columns to; by default the table's own.
         columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
 

@@ -118,7 +118,7 @@ class ArrowSource:
 
 
 def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> ArrowSource:
-    """Describe a pyarrow.Table, RecordBatch, or pandas DataFrame as a source; see ``arrow``."""
+    """Describe a pyarrow.Table, RecordBatch, or DataFrame as a source; see ``arrow``."""
     import pyarrow as pa
 
     if isinstance(table, pa.RecordBatch):
