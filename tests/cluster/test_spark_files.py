@@ -61,7 +61,11 @@ def spark() -> Iterator[SparkSession]:
     import ray
 
     ensure_ray("local", num_cpus=4)
-    settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED"}
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # the default, INT96, has no zone
+    }
     with bridge.session("files", executor_cores=2, configs=settings) as session:
         yield session
     ray.shutdown()
