@@ -39,7 +39,7 @@ class DatasetSource:
     Args:
         dataset: the Dataset; it may be lazy, its blocks are pushed as they are made.
         schema: of the tuples.
-        time_ordered: whether each block goes on in event time where the one before ends.
+        time_ordered: Whether each block goes on in event time where the one before ends.
         cancelled: set when the push has to end.
     """
 
@@ -119,7 +119,7 @@ def dataset(dataset: Dataset, schema: object | None = None, *, time_ordered: boo
     Args:
         dataset: any Dataset with named columns.
         schema: what the tuples look like, as for `rel.Schema.of`; the Dataset's own columns if not given.
-        time_ordered: whether each block goes on in event time where the one before ends. Windows close as blocks are
+        time_ordered: Whether each block goes on in event time where the one before ends. Windows close as blocks are
             pushed then; by default each block may begin at any time, and they close at the end.
 
     Raises:

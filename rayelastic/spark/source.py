@@ -28,7 +28,7 @@ class SparkSource(PushedFrame):
     """A DataFrame that feeds a source; made by `rel.spark.source`.
 
     Args:
-        time_ordered: whether each partition goes on in event time where the one before ends.
+        time_ordered: Whether each partition goes on in event time where the one before ends.
         group: Spark's job group of the push, by which it is cancelled.
     """
 
@@ -86,7 +86,7 @@ def source(
         schema: what the tuples look like, as for `rel.Schema.of`; the DataFrame's own columns if not given. A field
             that isn't optional takes no null. Narrow numbers are widened, nothing else is converted.
         columns: the DataFrame's column of a field, where the names differ: `{"line": "value"}`.
-        time_ordered: whether each partition goes on in event time where the one before ends. Windows close as
+        time_ordered: Whether each partition goes on in event time where the one before ends. Windows close as
             partitions are pushed then; by default each may begin at any time, and they close at the end.
 
     Raises:

@@ -188,15 +188,13 @@ class _Run:
         return None
 
 
-_NO_JSON = {DataType.BINARY, DataType.DURATION, DataType.UUID, DataType.MAP}
+_NO_JSON: set[DataType] = set()
 _NO_CSV = {
     DataType.LIST,
     DataType.STRUCT,
     DataType.MAP,
-    DataType.UUID,
     DataType.BINARY,
     DataType.FLOAT16,
-    DataType.DURATION,
     DataType.JSON,
 }
 
@@ -240,6 +238,8 @@ def of_json(value: Any, form: Any) -> Any:
         return json.loads(value)
     if form.kind is DataType.LIST:
         return [of_json(item, form.parts[0][1]) for item in value]
+    if form.kind is DataType.MAP:
+        return [(of_json(key, form.parts[0][1]), of_json(item, form.parts[1][1])) for key, item in value]
     if form.kind is DataType.STRUCT:
         return {name: of_json(value[name], part) for name, part, _ in form.parts}
     return value

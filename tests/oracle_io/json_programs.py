@@ -23,6 +23,7 @@ JUNK = (
 )  # fmt: skip
 SPACES = ("", "", "", " ", "  ", "\t")
 DEEPEST = 60
+BYTES = (('""', b""), ('"/wA="', b"\xff\0"), ('"YWI="', b"ab"))
 
 
 def json_program(chance: random.Random) -> Program:
@@ -47,7 +48,7 @@ def _object(chance: random.Random, parts: list[tuple[str, str]]) -> str:
 
 def _value(chance: random.Random, name: str, has_bad: bool, depth: int = 0) -> tuple[Any, Any]:
     """(declared type, function that draws (text, value))."""
-    shape = chance.choice(["plain"] * 5 + ["list", "struct", "any"]) if depth < 2 else "plain"
+    shape = chance.choice(["plain"] * 5 + ["list", "struct", "any", "map", "bytes"]) if depth < 2 else "plain"
     if shape == "list":
         declared, draw = _value(chance, name, has_bad, depth + 1)
 
@@ -76,6 +77,24 @@ def _value(chance: random.Random, name: str, has_bad: bool, depth: int = 0) -> t
             }
 
         return Annotated[object, declared], struct
+    if shape == "bytes":
+        texts = [*BYTES, *((('"YQ"', BAD), ('"é"', BAD), ("1", BAD)) if has_bad else ())]
+        return bytes, lambda: chance.choice(texts)
+    if shape == "map":
+        declared, draw = _value(chance, name, has_bad, depth + 1)
+        by_number = chance.random() < 0.3
+
+        def mapped() -> tuple[str, Any]:
+            drawn = {key: draw() for key in chance.sample(range(5) if by_number else NAMES, chance.randint(0, 3))}
+            bad = any(value is BAD or (value is None and not _is_nullable(declared)) for _, value in drawn.values())
+            pairs = [(key, value) for key, (_, value) in drawn.items()]
+            if by_number:
+                text = f"[{','.join(f'[{key},{text}]' for key, (text, _) in drawn.items())}]"
+            else:
+                text = "{" + ",".join(f"{json.dumps(key)}:{text}" for key, (text, _) in drawn.items()) + "}"
+            return text, BAD if bad else pairs
+
+        return types.GenericAlias(dict, (int if by_number else str, declared)), mapped
     if shape == "any":
         return rel.Json, lambda: _any(chance, 0)
     choices = [(t, v) for t, v in _texts_of(name) if has_bad or v is not BAD]

@@ -94,6 +94,15 @@ DECIMALS = (
     ("0", Decimal(0)), ("1e2", Decimal(100)), ("100000000000000000000", BAD), ("0.1234567890123456789", BAD), ("1e300", BAD),
 )  # fmt: skip
 SHORT = (("1.25", Decimal("1.25")), ("-999.99", Decimal("-999.99")), ("1000", BAD), ("0.001", BAD), ("7", Decimal(7)))
+DURATIONS = (
+    ("P1DT2H3M4.5S", dt.timedelta(1, 7384, 500000)), ("-PT0.000001S", dt.timedelta(microseconds=-1)), ("PT0S", dt.timedelta(0)),
+    ("-3 days +00:00:00.000001", dt.timedelta(-3, 0, 1)), ("1 day, 2:03:04", dt.timedelta(1, 7384)), ("P100000D", dt.timedelta(100_000)),
+    ("P1Y", BAD), ("5", BAD), ("1.5", BAD), ("PT0.0000001S", BAD), ("P300000000D", BAD), ("an hour", BAD),
+)  # fmt: skip
+IDS = (
+    ("00000000-0000-0000-0000-000000000007", uuid.UUID(int=7)), ("ffffffff-FFFF-ffff-ffff-fffffffffffF", uuid.UUID(int=(1 << 128) - 1)),
+    ("7", BAD), ("00000000-0000-0000-0000-00000000000g", BAD), ("00000000000000000000000000000007", BAD),
+)  # fmt: skip
 TEXTS = tuple(
     (text, text)
     for text in ("", "x", " x ", "NA", "null", "nan", "true", "007", "1.50", "1e5", "é", "日本", "😀", "a,b", 'say "hi"', "a\nb", "a\r\nb", "'", ";",
@@ -123,6 +132,8 @@ KINDS: dict[str, Kind] = {
     "time": Kind(dt.time, CLOCK),
     "decimal": Kind(Decimal, DECIMALS, True, json=(('"1.5"', Decimal("1.5")), ('"x"', BAD), ("true", BAD))),
     "decimal_5_2": Kind(pa.decimal128(5, 2), SHORT, True),
+    "duration": Kind(dt.timedelta, DURATIONS, json=(("5", BAD), ("1.5", BAD), ("[]", BAD))),
+    "uuid": Kind(uuid.UUID, IDS, json=(("7", BAD), ("{}", BAD))),
     "enum": Kind(Side, (("buy", "buy"), ("s e,l\"l", "s e,l\"l"), ("hold", BAD), ("", BAD))),
 }  # fmt: skip
 
@@ -145,4 +156,3 @@ NAMES = (
     "a", "b", "n", "value", "é", "名", "@timestamp", "user-agent", "class", "order id", "_links", "1x", "", "a.b", "None", "line\nend", "quote\"d",
     "x" * 80, "count", "index", "A", "a b",
 )  # fmt: skip
-ID = uuid.UUID(int=7)

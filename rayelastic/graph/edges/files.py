@@ -129,7 +129,7 @@ def csv(
         on_bad_row: what happens to a row that has too few or too many fields, or a value that isn't of its type. 'fail'
             ends the job with the row's number, 'skip' leaves the row out, 'divert' sends it to the stream `.errors` of
             the source, with the fields file, row, text, error and operator; the files are read a second time for that.
-        time_ordered: whether each file goes on in event time where the one before ends; see ``text``.
+        time_ordered: Whether each file goes on in event time where the one before ends; see ``text``.
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as CSV, or not of the encoding.
@@ -174,7 +174,7 @@ def json(
             so.
         on_bad_row: what happens to a line that isn't one JSON object, is nested deeper than 60 levels, or has a value
             that isn't of its type; as of ``csv``.
-        time_ordered: whether each file goes on in event time where the one before ends; see ``text``.
+        time_ordered: Whether each file goes on in event time where the one before ends; see ``text``.
 
     Raises:
         SourceError: when the source is declared: no such file, or not readable as JSON.
@@ -212,7 +212,7 @@ def parquet(
             directory or in the glob are a column.
         schema: of a source; by default that of the files. Categories (dictionaries) are decoded.
         columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
-        time_ordered: whether each file goes on in event time where the one before ends; see ``text``.
+        time_ordered: Whether each file goes on in event time where the one before ends; see ``text``.
 
     Raises:
         SourceError: when the source is declared: no such file, not readable as Parquet.
@@ -226,7 +226,7 @@ def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) 
     """With a table: a source of its rows. Without: a sink that collects the stream into a pyarrow.Table.
 
     Args:
-        table: pyarrow.Table, pyarrow.RecordBatch or pandas DataFrame.
+        table: pyarrow.Table, pyarrow.RecordBatch, DataFrame of pandas or Polars, or what else has Arrow's C stream.
         schema: to cast the columns to; by default the table's own.
         columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
 

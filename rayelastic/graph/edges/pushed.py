@@ -21,7 +21,7 @@ class IngestSource:
         schema: of the rows.
         reason: who pushes, in words.
         streams: whether rows come for ever, and whoever pushes forgets them once a checkpoint has them.
-        time_ordered: whether each partition goes on in event time where the one before ends.
+        time_ordered: Whether each partition goes on in event time where the one before ends.
     """
 
     schema: Schema

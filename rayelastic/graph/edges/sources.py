@@ -90,7 +90,7 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
         encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
             become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics). Files that begin
             with a byte order mark of UTF-16 or UTF-32 are decoded.
-        time_ordered: whether each file goes on in event time where the one before ends, in the order of their names,
+        time_ordered: Whether each file goes on in event time where the one before ends, in the order of their names,
             as rotated logs do. They have one watermark then, and windows close as the files are read. By default each
             file may begin at any time and has a watermark of its own: windows close while the last file is read.
 
@@ -118,7 +118,7 @@ class ArrowSource:
 
 
 def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> ArrowSource:
-    """Describe a pyarrow.Table, RecordBatch, or pandas DataFrame as a source; see ``arrow``."""
+    """Describe a pyarrow.Table, RecordBatch, or DataFrame as a source; see ``arrow``."""
     import pyarrow as pa
 
     if isinstance(table, pa.RecordBatch):

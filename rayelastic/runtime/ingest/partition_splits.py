@@ -22,7 +22,7 @@ class PartitionSplits:
 
     Args:
         feeder: of the source.
-        time_ordered: whether a partition is later than those of lower numbers.
+        time_ordered: Whether a partition is later than those of lower numbers.
     """
 
     def __init__(self, feeder: Marked, *, time_ordered: bool) -> None:

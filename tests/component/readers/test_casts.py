@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,60 @@ def test_times_of_old_zones_keep_their_seconds(tmp_path: Path) -> None:
     for name in ("csv", "json"):
         (back,) = rows(getattr(rel, name)(str(tmp_path / f"out.{name}"), pa.schema([("at", old.type)])))
         assert back.at == dt.datetime(1700, 1, 1, tzinfo=dt.UTC)
+
+
+def test_frames_of_polars(tmp_path: Path) -> None:
+    """Their texts are large in lists, and views in categories."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {
+            "kind": polars.Series(["a", None], dtype=polars.Categorical),
+            "tags": [["x"], []],
+            "at": [dt.date(1, 1, 1), None],
+        }
+    )
+    topology = rel.Topology("frame")
+    read = topology.source("rows", rel.arrow(frame))
+    read.sink("out", rel.list())
+    read.sink("parquet", rel.parquet(str(tmp_path / "out.parquet")))
+    wanted = [("a", ["x"], dt.date(1, 1, 1)), (None, [], None)]
+    assert [tuple(t) for t in rel.run(topology)["out"]] == wanted
+    assert [tuple(t) for t in rows(rel.parquet(str(tmp_path / "out.parquet")))] == wanted
+
+
+def test_a_frame_with_numbers_that_arrow_cant_hold() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(rel.errors.SchemaError, match="the DataFrame has a column that Arrow can't hold"):
+        rel.arrow(pandas.DataFrame({"a": pandas.Series([2**64 - 1, None], dtype=object)}))
+
+
+def test_ids_and_durations_as_texts(tmp_path: Path) -> None:
+    table = pa.table({"id": pa.array([uuid.UUID(int=5)], pa.uuid()), "took": pa.array([dt.timedelta(-3, 0, 1)])})
+    texts = {"id": str(uuid.UUID(int=5)), "took": "-P2DT23H59M59.999999S"}
+    for source in both(table, tmp_path, {"id": str, "took": str}):
+        assert [t._asdict() for t in rows(source)] == [texts]
+    for source in both(pa.table({name: [text] for name, text in texts.items()}), tmp_path, table.schema):
+        assert [t._asdict() for t in rows(source)] == table.to_pylist()
+
+
+DURATIONS = {
+    "P1W2DT3H4M5,000006S": dt.timedelta(9, 11045, 6), "-P1DT1S": dt.timedelta(-1, -1), "P0D": dt.timedelta(0),
+    "PT-0.5S": dt.timedelta(seconds=-0.5), "P-3DT0H0M0.000001S": dt.timedelta(-3, 0, 1), "2 days": dt.timedelta(2),
+    "-3 days +00:00:00.000001": dt.timedelta(-3, 0, 1), "1 day, 2:03:04": dt.timedelta(1, 7384),
+    "-71:59:59.5": dt.timedelta(seconds=-259199.5),
+}  # fmt: skip
+NO_DURATIONS = (
+    "P", "PT", "P1Y", "P1M", "1", "1.5", "", " ", "12:30", "1 day 2", "1 hour", "12:30:00+02:00", "PT0.0000001S",
+    "P106751992D",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DURATIONS)
+def test_texts_of_durations(text: str) -> None:
+    assert rows(rel.arrow(pa.table({"took": [text]}), {"took": dt.timedelta}))[0].took == DURATIONS[text]
+
+
+@pytest.mark.parametrize("text", NO_DURATIONS)
+def test_texts_that_are_no_durations(text: str) -> None:
+    with pytest.raises(rel.errors.SchemaError, match="the table doesn't match"):
+        rel.arrow(pa.table({"took": [text]}), {"took": dt.timedelta})

@@ -83,6 +83,7 @@ RIGHT: dict[str, tuple[str | bytes, dict[str, Any], list[tuple[Any, ...]]]] = {
     "no rows": ("a,b\n", {}, []),
     "truths": ("t\ntrue\n0\n\nFalse\n1\n", {"types": {"t": bool}}, [(True,), (False,), (False,), (True,)]),
     "a duration": ("d\nPT0.000005S\n\"\"\n", {"types": {"d": dt.timedelta | None}}, [(dt.timedelta(microseconds=5),), (None,)]),
+    "a quoted text that stands for null": ('a,b\n"NA",1\nNA,2\n1.5,3\n', {"nulls": ["NA"]}, [("NA", 1), (None, 2), ("1.5", 3)]),
     "an id": ("u\n00000000-0000-0000-0000-00000000000A\n", {"types": {"u": uuid.UUID}}, [(uuid.UUID(int=10),)]),
 }  # fmt: skip
 

@@ -105,7 +105,9 @@ class DictRecords(ast.NodeTransformer):
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 raise NoRecordError("it returns a dict whose keys aren't constants", made.lineno)
             if not is_field_name(key.value):
-                raise SchemaError(f"field {key.value!r} can't be an attribute of a tuple", way_out="Use a Python name as key")
+                raise SchemaError(
+                    f"field {key.value!r} can't be an attribute of a tuple", way_out="Use a Python name as key"
+                )
             if key.value in given and not _is_free(given[key.value]):
                 raise NoRecordError(f"it returns a dict with the key {key.value!r} twice", made.lineno)
             given[key.value] = value
@@ -130,7 +132,9 @@ class DictRecords(ast.NodeTransformer):
             raise SchemaError(f"it returns a dict without the key {missing!r}, a field of {schema.name}",
                 way_out=f"Add {missing!r} to the dict, or declare the field as '<type> | None'")  # fmt: skip
         names = schema.names
-        if tuple(given) != names and any(isinstance(one, ast.NamedExpr) for value in given.values() for one in ast.walk(value)):
+        if tuple(given) != names and any(
+            isinstance(one, ast.NamedExpr) for value in given.values() for one in ast.walk(value)
+        ):
             raise NoRecordError("it returns a dict that assigns names, in another order than its fields", line)
         return names
 

@@ -66,7 +66,7 @@ def parquet_source(
         found: (location, folder that was given) of each file.
         declared: the user's schema.
         columns: those that the user chose; see chosen_columns.
-        time_ordered: whether each file goes on in event time where the one before ends.
+        time_ordered: Whether each file goes on in event time where the one before ends.
         operator: for messages.
 
     Raises:

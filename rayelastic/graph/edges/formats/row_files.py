@@ -23,8 +23,8 @@ class RowOptions:
         schema: that was declared; None: it is inferred.
         columns: those to read; see chosen_columns.
         types: of fields, instead of what would be inferred.
-        on_bad_row: what happens to a row that isn't of the schema.
-        time_ordered: whether each file goes on in event time where the one before ends.
+        on_bad_row: What happens to a row that isn't of the schema.
+        time_ordered: Whether each file goes on in event time where the one before ends.
     """
 
     schema: Schema | None = None
@@ -46,7 +46,7 @@ class RowOptions:
         Args:
             paths: of the files.
             named: {column of the file: field}.
-            type_of: infers the type of a column, given the names of the column and the field.
+            type_of: Infers the type of a column, given the names of the column and the field.
             operator: the name of the source.
         """
         common = {"paths": paths, "columns": tuple(named), "on_bad_row": self.policy, "name": operator}
@@ -69,9 +69,9 @@ class RowFiles:
         columns: of the file, one for each field.
         inferred: fields whose type was inferred.
         is_whole: whether a row may have no other columns: nobody has chosen some of them.
-        on_bad_row: what happens to a row that isn't of the schema.
+        on_bad_row: What happens to a row that isn't of the schema.
         name: of the operator.
-        time_ordered: whether each file goes on in event time where the one before ends.
+        time_ordered: Whether each file goes on in event time where the one before ends.
     """
 
     paths: tuple[str, ...]
