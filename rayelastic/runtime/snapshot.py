@@ -47,6 +47,7 @@ __all__ = ["FORMAT", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_fol
 FORMAT = 4  # of manifest and files
 READ = (2, 3, FORMAT)  # a reader takes no others; in 2 no file was packed, before 4 no sink kept a ledger of its parts
 MANIFEST = "manifest.json"
+SHORTEST_KEY = 16  # bytes
 CHUNK_BYTES = 4 << 20  # of one file of state
 CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder: no way out of it
@@ -106,9 +107,6 @@ class Snapshot:
             )
 
 
-SHORTEST_KEY = 16  # bytes
-
-
 class SnapshotFolder:
     """The files of a snapshot.
 
@@ -124,8 +122,7 @@ class SnapshotFolder:
         self._shown = shown_location(location)  # in messages
         self._files: FileSystem
         try:
-            local = local_path(location)
-            if local is not None:
+            if (local := local_path(location)) is not None:
                 self._files, self._folder = fs.LocalFileSystem(), str(Path(local).absolute())
             else:
                 self._files, self._folder = file_system(location)
@@ -208,7 +205,7 @@ class SnapshotFolder:
             else:
                 self._files.create_dir(self._folder, recursive=True)
         except OSError as error:
-            raise self._unwritable(error, "Give a folder that may be written") from None
+            raise self._unwritable(error) from None
 
     def write(self, name: str, data: bytes) -> str:
         """Writes a file and gives its SHA-256 in hex."""
@@ -220,7 +217,7 @@ class SnapshotFolder:
                 with self._files.open_output_stream(path) as stream:
                     stream.write(data)
         except OSError as error:
-            raise self._unwritable(error, "Give a folder that may be written, and has room") from None
+            raise self._unwritable(error) from None
         return hashlib.sha256(data).hexdigest()
 
     def write_state(self, name: str, data: bytes) -> tuple[str, int]:
@@ -273,8 +270,7 @@ class SnapshotFolder:
 
     def discard(self) -> None:
         """Makes it no snapshot again."""
-        with contextlib.suppress(OSError):
-            self._files.delete_file(f"{self._folder}/{MANIFEST}")
+        self.delete(MANIFEST)
 
     def write_manifest(
         self,
@@ -342,8 +338,7 @@ class SnapshotFolder:
         lost = () if held["format"] == FORMAT else held["outputs"].keys() - set(self._snapshot.drop)
         outputs = {name: Output.saved(name, one, name not in lost) for name, one in held["outputs"].items()}
         positions = {name: int(at) for name, at in held["positions"].items()}
-        signed = self._snapshot.key is not None
-        plan, alone = held.get("plan", {}), bool(held.get("alone"))
+        signed, plan, alone = self._snapshot.key is not None, held.get("plan", {}), bool(held.get("alone"))
         shapes, automatic = dict(held.get("shapes", {})), dict(held.get("automatic", {}))
         return Manifest(
             held["job"], dict(held["forms"]), positions, files, inputs, outputs, signed, plan, alone, shapes, automatic
@@ -379,9 +374,9 @@ class SnapshotFolder:
     def _unreadable(self, problem: str, way_out: str) -> StateError:
         return UnreadableError(f"snapshot {self._shown} {problem}", way_out=way_out)
 
-    def _unwritable(self, error: OSError, way_out: str) -> StateError:
-        kind = UnreadableError if may_return(error, self.location) else StateError
-        return kind(f"snapshot {self._shown} can't be written: {error}", way_out=way_out)
+    def _unwritable(self, error: OSError) -> StateError:
+        error_of = self._unreadable if may_return(error, self.location) else self._error
+        return error_of(f"can't be written: {error}", "Give a folder that may be written, and has room")
 
     def _damaged(self, name: str) -> StateError:
         problem = f"snapshot {self._shown} is damaged: {name} isn't what was written"
