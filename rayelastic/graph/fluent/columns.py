@@ -105,7 +105,7 @@ class ColumnMethods(StreamBase[StreamT]):
         return self._declare(with_columns(self._upstream, name or free_name(self, "with_columns"), columns))
 
     def inspect(self, fn: Callable[[Any], Any] = builtins.print, *, name: str = "") -> StreamT:
-        """Call a function with each tuple, and pass the tuple on as it is. It runs in Python: for a look, not for speed.
+        """Call a function with each tuple, and emit the tuple as it is. It runs in Python: to debug, not for speed.
 
         Args:
             fn: of one tuple; what it returns is dropped.
