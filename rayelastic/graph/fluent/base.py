@@ -54,7 +54,7 @@ class StreamBase(ABC, Generic[StreamT]):
 
     def __getitem__(self, item: object) -> NoReturn:
         raise TypeError(
-            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), tuples by .filter(fn). "
+            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), rows by .filter(fn). "
             "rel.run(topology) returns what sinks collect"
         )
 
