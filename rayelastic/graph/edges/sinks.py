@@ -253,8 +253,8 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     >>> import rayelastic as rel
     >>> seen = {}
     >>> topology = rel.Topology("once")
-    >>> letters = topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str}))
-    >>> letters.sink("seen", rel.call(lambda t, epoch, number: seen.setdefault(number, t.letter), numbered=True))
+    >>> letters = topology.source(rel.rows([("a",), ("b",)], schema={"letter": str}), name="letters")
+    >>> letters.sink(rel.call(lambda t, epoch, number: seen.setdefault(number, t.letter), numbered=True), name="seen")
     <sink seen>
     >>> rel.run(topology)["seen"], seen
     (2, {0: 'a', 1: 'b'})
@@ -272,7 +272,7 @@ def print() -> CallSink:  # noqa: A001  (the public name is rel.print)
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("letters")
-    >>> topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str})).sink("out", rel.print())
+    >>> topology.source(rel.rows([("a",), ("b",)], {"letter": str})).sink(rel.print(), name="out")
     <sink out>
     >>> rel.run(topology)["out"]
     Record(letter='a')

@@ -66,7 +66,8 @@ class StreamBase(ABC, Generic[StreamT]):
         public = "KeyedStream" if cls.__name__ in _OF_KEYED else "Stream"
         for method in vars(cls).values():
             if inspect.isfunction(method):
-                method.__qualname__ = f"{public}.{method.__name__}"
+                inner: Any = inspect.unwrap(method)
+                method.__qualname__ = inner.__qualname__ = f"{public}.{method.__name__}"
 
     def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema) -> None:
         self.topology = topology

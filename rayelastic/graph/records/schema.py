@@ -2,7 +2,8 @@
 
 The layout rule is that of native_sched/include/rayelastic/record/schema.hpp. Fields lie in declared order, each at its
 natural alignment (text at 8). One validity bit per nullable field follows, in field order, bit 0 first, 1 = present.
-The size is rounded up to 8, at least 8. Knows nothing of operators. pyarrow and numpy are imported only inside a conversion.
+The size is rounded up to 8, at least 8. Knows nothing of operators. pyarrow and numpy are imported only inside a
+conversion.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ Declare = Callable[[Any], Any]
 def run(declare: Declare) -> tuple[Lane, list[tuple[Any, ...]]]:
     """The mode of the operator 'op', and what comes out."""
     topology = rel.Topology("named")
-    source = topology.source("source", rel.rows(ROWS, {"user": str, "n": int}))
-    declare(source).sink("out", rel.list())
+    source = topology.source(rel.rows(ROWS, {"user": str, "n": int}), name="source")
+    declare(source).sink(rel.list(), name="out")
     return topology.operators["op"].lane, [tuple(t) for t in rel.run(topology)["out"]]
 
 
@@ -68,36 +68,36 @@ def fibers(t: Any) -> Iterator[dict[str, Any]]:
     ],
 )
 def test_literals_and_dataclasses_compile(fn: Any, out: list[Any]) -> None:
-    assert run(lambda s: s.map("op", fn)) == (Lane.COMPILED, out)
+    assert run(lambda s: s.map(fn, name="op")) == (Lane.COMPILED, out)
 
 
 def test_flat_map_yields_or_returns_dicts() -> None:
-    assert run(lambda s: s.flat_map("op", fibers)) == (Lane.COMPILED, [(0, "ada"), (0, "bob"), (1, "bob")])
-    listed = run(lambda s: s.flat_map("op", lambda t: [{"letter": letter} for letter in t.user]))
+    assert run(lambda s: s.flat_map(fibers, name="op")) == (Lane.COMPILED, [(0, "ada"), (0, "bob"), (1, "bob")])
+    listed = run(lambda s: s.flat_map(lambda t: [{"letter": letter} for letter in t.user], name="op"))
     assert listed == (Lane.COMPILED, [("a",), ("d",), ("a",), ("b",), ("o",), ("b",)])
 
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 @pytest.mark.parametrize("fn", [lambda t: {"user": t.user, "n": t.n}, lambda t: Swapped(t.n, t.user)])
 def test_the_declared_order_counts(fn: Any, lane: Any) -> None:
-    assert run(lambda s: s.map("op", fn, schema=Half, lane=lane))[1] == [(1.0, "ada"), (2.0, "bob")]
+    assert run(lambda s: s.map(fn, name="op", schema=Half, lane=lane))[1] == [(1.0, "ada"), (2.0, "bob")]
 
 
 @pytest.mark.parametrize("made", [lambda t: {"user": t.user}, lambda t: json.loads('{"user": "x"}')])
 def test_a_field_that_may_be_none_may_be_missing(made: Any) -> None:
-    assert {age for _, age in run(lambda s: s.map("op", made, schema=Maybe))[1]} == {None}
+    assert {age for _, age in run(lambda s: s.map(made, name="op", schema=Maybe))[1]} == {None}
 
 
 @pytest.mark.parametrize("lane", ["auto", "python"])
 def test_instances_of_a_class_with_annotations_alone(lane: Any) -> None:
-    out = run(lambda s: s.map("op", lambda t: Plain(t.user, t.n), schema=Plain, lane=lane))
+    out = run(lambda s: s.map(lambda t: Plain(t.user, t.n), name="op", schema=Plain, lane=lane))
     assert out == (Lane.PYTHON, ROWS)
 
 
 def test_what_one_field_holds_itself_is_its_value() -> None:
-    as_json = run(lambda s: s.map("op", lambda t: {"n": t.n}, schema=rel.Json))
+    as_json = run(lambda s: s.map(lambda t: {"n": t.n}, name="op", schema=rel.Json))
     assert as_json == (Lane.PYTHON, [({"n": 1},), ({"n": 2},)])
-    assert run(lambda s: s.map("op", lambda t: Half(t.n), schema={"half": Half}))[1][1] == (Half(2.0),)
+    assert run(lambda s: s.map(lambda t: Half(t.n), name="op", schema={"half": Half}))[1][1] == (Half(2.0),)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_one_field_holds_itself_is_its_value() -> None:
 )
 def test_a_literal_that_does_not_fit_is_no_declaration(fn: Any, said: tuple[str, ...]) -> None:
     with pytest.raises((SchemaError, JobFailedError)) as error:
-        run(lambda s: s.map("op", fn, schema=Swapped))
+        run(lambda s: s.map(fn, name="op", schema=Swapped))
     assert [word for word in said if word not in str(error.value)] == []
 
 
@@ -125,7 +125,7 @@ def test_a_literal_that_does_not_fit_is_no_declaration(fn: Any, said: tuple[str,
 )
 def test_a_dict_that_does_not_fit_fails_the_job(text: str, said: str) -> None:
     with pytest.raises(JobFailedError) as error:
-        run(lambda s: s.map("op", lambda t: json.loads(text), schema=Swapped))
+        run(lambda s: s.map(lambda t: json.loads(text), name="op", schema=Swapped))
     assert error.value.operator == "op"
     assert said in str(error.value)
 
@@ -135,21 +135,25 @@ def test_state_functions_and_aggregates_return_dicts() -> None:
         s.append(t.n)
         return {"user": t.user, "sum": sum(s)}
 
-    keyed = run(lambda s: s.key_by("user").map("op", add, state=list, schema={"user": str, "sum": int}))
+    keyed = run(lambda s: s.key_by("user").map(add, name="op", state=list, schema={"user": str, "sum": int}))
     assert keyed == (Lane.PYTHON, [("ada", 1), ("bob", 2)])
-    scanned = run(lambda s: s.key_by("user").scan("op", lambda a, t: {"n": a["n"] + t.n}, {"n": 10}, schema={"n": int}))
+    scanned = run(
+        lambda s: s.key_by("user").scan(lambda a, t: {"n": a["n"] + t.n}, {"n": 10}, name="op", schema={"n": int})
+    )
     assert scanned[1] == [("ada", 11), ("bob", 12)]
     with pytest.raises(JobFailedError, match="lacks the field 'n'"):
-        run(lambda s: s.key_by("user").scan("op", lambda _, __: {"m": 1}, {"n": 10}, schema={"n": int}))
+        run(lambda s: s.key_by("user").scan(lambda _, __: {"m": 1}, {"n": 10}, name="op", schema={"n": int}))
 
 
 def test_windows_fold_and_reduce_dicts() -> None:
     def windowed(s: Any) -> Any:
-        return s.event_time("time", "n").key_by("user").window(seconds=10)
+        return s.event_time("n", name="time").key_by("user").window(seconds=10)
 
-    reduced = run(lambda s: windowed(s.union(s.map("again", lambda t: t))).reduce("op", lambda a, t: t._asdict()))
+    reduced = run(
+        lambda s: windowed(s.union(s.map(lambda t: t, name="again"))).reduce(lambda a, t: t._asdict(), name="op")
+    )
     assert reduced[1] == [("ada", 0, 10, 1), ("bob", 0, 10, 2)]
-    folded = run(lambda s: windowed(s).fold("op", lambda a, t: {"n": t.n}, {"n": 0}, schema={"n": int}))
+    folded = run(lambda s: windowed(s).fold(lambda a, t: {"n": t.n}, {"n": 0}, name="op", schema={"n": int}))
     assert folded[1] == reduced[1]
 
 
@@ -157,4 +161,4 @@ def test_skipped_and_diverted_tuples_are_checked_by_name() -> None:
     def some(t: Any) -> Any:
         return json.loads('{"n": 2}' if t.n > 1 else '{"m": 1}')
 
-    assert run(lambda s: s.map("op", some, schema={"n": int}, on_error="skip"))[1] == [(2,)]
+    assert run(lambda s: s.map(some, name="op", schema={"n": int}, on_error="skip"))[1] == [(2,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def stream() -> Any:
-    return rel.Topology("words").source("in", rel.rows([(1,)], {"n": int}))
+    return rel.Topology("words").source(rel.rows([(1,)], {"n": int}), name="in")
 
 
 @pytest.mark.parametrize("word", ["keyBy", "merge", "sort", "withColumn", "stateful_map", "agg", "setParallelism"])
@@ -79,3 +80,43 @@ def test_a_stream_has_no_items() -> None:
 
 def test_the_page_of_the_guide_is_the_tables() -> None:
     assert (DOCS / "reference" / "words.md").read_text() == page()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda s: s.window(5), "may be tuples or seconds"),
+        (lambda s: s.window(dt.timedelta(seconds=5), seconds=3), "may be tuples or seconds"),
+        (lambda s: s.select(), "select needs a field"),
+        (lambda s: s.select("m"), "Did you mean|Its fields are n"),
+        (lambda s: s.drop("n"), "drop leaves no field"),
+        (lambda s: s.rename({"n": "a-b"}), "can't be an attribute"),
+        (lambda s: s.take(-1), "is no number of tuples"),
+        (lambda s: s.take(True), "is no number of tuples"),
+        (lambda s: s.with_columns(), "needs a column"),
+        (lambda s: s.with_columns(m=3), "needs a function"),
+        (lambda s: s.inspect(len_of_two), "function of one tuple"),
+    ],
+)
+def test_bad_arguments_of_the_verbs(call: Any, said: str) -> None:
+    with pytest.raises(rel.errors.DeclarationError, match=said):
+        call(stream())
+
+
+def len_of_two(_a: object, _b: object) -> int:
+    return 2
+
+
+def test_positions_that_can_mean_one_thing_only() -> None:
+    timed = stream().event_time("n")
+    assert str(timed.window(dt.timedelta(seconds=5))) == str(timed.window(seconds=5))
+    assert str(timed.session(dt.timedelta(seconds=5))) == str(timed.session(gap=5))
+    assert rel.concurrent(8) == rel.concurrent(capacity=8)
+    assert stream().throttle(100).topology.operators["throttle"].body.reason
+
+
+def test_verbs_name_themselves() -> None:
+    s = stream()
+    s.select("n").select("n").take(1).rename({"n": "m"}).with_columns(k=lambda t: t.m + 1).drop("m").print()
+    assert list(s.topology.operators)[1:] == ["select", "select_2", "take", "rename", "with_columns", "drop", "print"]
+    assert all(spec.automatic for spec in list(s.topology.operators.values())[1:])
