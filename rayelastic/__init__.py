@@ -134,7 +134,7 @@ def __getattr__(name: str) -> Any:
     elif name.startswith("_"):
         raise AttributeError(f"module 'rayelastic' has no attribute {name!r}")
     else:
-        words = importlib.import_module("rayelastic.graph.spec.words")
+        words = importlib.import_module("rayelastic.graph.words")
         raise AttributeError(words.missing("the module rayelastic", name, __all__, words.MODULE))
     globals()[name] = value
     return value

@@ -28,7 +28,7 @@ from tools.imports import modules
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "coverage"
 PACKAGE = "rayelastic"
-TESTS = ("tests/unit", "tests/component", PACKAGE, "bench/plant")
+TESTS = ("tests/unit", "tests/component", "tests/guesses", PACKAGE, "bench/plant")
 CHOSEN = "not nightly and not bench and not alone and not untraced"
 REPORT = "REL_COVERED_SECONDS"  # a variable: where the plugin writes
 DATA, SECONDS, DIGESTS = "data", "seconds.json", "digests.json"  # files in the folder

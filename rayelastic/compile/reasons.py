@@ -45,7 +45,6 @@ _WORDS = {  # what Numba says: what it means
     r"Unknown attribute '(\w+)' of type Function\(<class '(\w+)'>": r"\2.\1 isn't compiled",
     r"Unknown attribute '(\w+)' of type Function": r"'\1' of a class or a function isn't compiled",
     r"Unknown attribute '(\w+)' of type (\S+)": r"\2.\1 isn't compiled",
-    r"Untyped global name 'inner'": "what it returns isn't known to be tuples: yield them, or return a list",
     r"Cannot cast ([^:]*?) to ([^:]*?): %[^\n]*": r"a value is once \1 and once \2",
     r"Untyped global name '(\w+)'[^<]*<class '([\w.]+)'>": r"'\1' outside the function is a \2, which isn't compiled",
     r"Untyped global name '(\w+)'": r"'\1' outside the function isn't compiled",
@@ -105,6 +104,9 @@ _SIGNS = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and_": "&", "or_": "|", "xor": "^",
 }  # fmt: skip
 _PYTHON_TYPES: dict[str, str | Callable[[re.Match[str]], str]] = {
+    r"'inner' outside the function is a numba[\w.]+, which isn't compiled": (
+        "what it returns isn't known to be tuples: yield them, or return a list"
+    ),
     r"<iv=(?:None|\{[^}]*\})>": "",
     r"\b(\w+)(?:\.state)?#\d+": r"\1",
     r"\bLiteral\[\w+\]\(([^()]*)\)": r"\1",

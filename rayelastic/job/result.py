@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayelastic.graph.edges.sinks import ListSink
 from rayelastic.graph.records.from_arrow import tuples_of
-from rayelastic.graph.spec.words import RESULT, missing
+from rayelastic.graph.words import RESULT, missing
 from rayelastic.runtime.ingest.external_source import DriverSink
 from rayelastic.watching import result_html
 

@@ -20,7 +20,7 @@ def with_column(t: Any, folder: Path) -> None:
 
 @guess("spark", gives=[("ada", 210.0), ("bob", 80.0), ("eve", 50.0)])
 def average_by_key(t: Any, folder: Path) -> None:
-    clicks(t).select("user", "ms").group_by("user").aggregate("mean", ms=rel.avg("ms")).sink("out", rel.list())
+    clicks(t).select("user", "ms").group_by("user").aggregate(ms=rel.avg("ms")).sink(rel.list(), name="out")
 
 
 @guess("spark", says=("show", "print"))
@@ -30,6 +30,6 @@ def show(t: Any, folder: Path) -> None:
 
 @guess("spark", gives=[("ada", 36), ("bob", None), ("ada", 36), ("eve", None)])
 def left_join(t: Any, folder: Path) -> None:
-    ages = t.source("ages", rel.rows([("ada", 36)], {"user": str, "age": int}))
-    joined = clicks(t).key_by("user").join("join", ages.key_by("user"), how="left")
-    joined.select("user", "age").sink("out", rel.list())
+    ages = t.source(rel.rows([("ada", 36)], {"user": str, "age": int}))
+    joined = clicks(t).key_by("user").join(ages.key_by("user"), how="left")
+    joined.select("user", "age").sink(rel.list(), name="out")

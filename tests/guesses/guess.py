@@ -58,9 +58,9 @@ def guess(origin: str, *, gives: Any = None, says: str | tuple[str, ...] = ()) -
 
 def clicks(t: Any) -> Any:
     """A stream of clicks."""
-    return t.source("clicks", rel.rows(CLICKS, CLICKS_SCHEMA))
+    return t.source(rel.rows(CLICKS, CLICKS_SCHEMA), name="clicks")
 
 
 def lines(t: Any, *texts: str) -> Any:
     """A stream of lines."""
-    return t.source("lines", rel.rows([(text,) for text in texts], {"line": str}))
+    return t.source(rel.rows([(text,) for text in texts], {"line": str}), name="lines")

@@ -32,18 +32,18 @@ def parse(line: Any) -> Parsed:
 
 @guess("json", gives=[("ada", 120)])
 def parse_to_a_typed_dict(t: Any, folder: Path) -> None:
-    lines(t, '{"user": "ada", "ms": 120}').map("parse", parse).sink("out", rel.list())
+    lines(t, '{"user": "ada", "ms": 120}').map(parse, name="parse").sink(rel.list(), name="out")
 
 
 @guess("json", gives=[(3,)])
 def read_a_path_of_json(t: Any, folder: Path) -> None:
-    events = t.source("in", rel.rows([({"user": {"id": 3}},)], {"event": rel.Json}))
-    events.map("id", lambda e: e.event["user"]["id"], schema=int).sink("out", rel.list())
+    events = t.source(rel.rows([({"user": {"id": 3}},)], {"event": rel.Json}), name="in")
+    events.map(lambda e: e.event["user"]["id"], name="id", schema=int).sink(rel.list(), name="out")
 
 
 @guess("json", gives=['{"u": "ada"}', '{"u": "bob"}', '{"u": "ada"}', '{"u": "eve"}'])
 def dump_to_text(t: Any, folder: Path) -> Any:
-    clicks(t).map("dump", lambda c: json.dumps({"u": c.user}), schema=str).sink("out", rel.list())
+    clicks(t).map(lambda c: json.dumps({"u": c.user}), name="dump", schema=str).sink(rel.list(), name="out")
     return [c.value for c in rel.run(t)["out"]]
 
 
@@ -55,56 +55,56 @@ def items_of_a_parsed_list(t: Any, folder: Path) -> None:
             yield {"user": order["user"], "item": item}
 
     orders = lines(t, '{"user": "ada", "items": ["tea", "milk"]}')
-    orders.flat_map("items", items, schema={"user": str, "item": str}).sink("out", rel.list())
+    orders.flat_map(items, name="items", schema={"user": str, "item": str}).sink(rel.list(), name="out")
 
 
 @guess("results", says=("out", 'result["out"]'))
 def an_output_as_an_attribute(t: Any, folder: Path) -> Any:
-    clicks(t).sink("out", rel.list())
+    clicks(t).sink(rel.list(), name="out")
     return rel.run(t).out
 
 
 @guess("results", says=("to_pandas", "rel.arrow"))
 def a_result_as_a_frame(t: Any, folder: Path) -> Any:
-    clicks(t).sink("out", rel.list())
+    clicks(t).sink(rel.list(), name="out")
     return rel.run(t).to_pandas()
 
 
 @guess("results", gives={"user": "ada", "page": "home", "ms": 120})
 def a_tuple_as_a_dict(t: Any, folder: Path) -> Any:
-    clicks(t).sink("out", rel.list())
+    clicks(t).sink(rel.list(), name="out")
     return rel.run(t)["out"][0]._asdict()
 
 
 @guess("results", gives=[{"user": "ada", "ms": 120}, {"user": "ada", "ms": 300}])
 def a_table_as_dicts(t: Any, folder: Path) -> Any:
-    clicks(t).filter("ada", lambda c: c.user == "ada").select("user", "ms").sink("out", rel.arrow())
+    clicks(t).filter(lambda c: c.user == "ada", name="ada").select("user", "ms").sink(rel.arrow(), name="out")
     return rel.run(t)["out"].to_pylist()
 
 
 @guess("results", gives={"slow": 2, "all": 4})
 def two_outputs(t: Any, folder: Path) -> Any:
     stream = clicks(t)
-    stream.filter("is_slow", lambda c: c.ms > 100).sink("slow", rel.count())
-    stream.sink("all", rel.count())
+    stream.filter(lambda c: c.ms > 100, name="is_slow").sink(rel.count(), name="slow")
+    stream.sink(rel.count(), name="all")
     return dict(rel.run(t))
 
 
 @guess("config", says=("run", "rel.run"))
 def run_as_a_method(t: Any, folder: Path) -> Any:
-    clicks(t).sink("out", rel.list())
+    clicks(t).sink(rel.list(), name="out")
     return t.run()
 
 
 @guess("config", gives=4)
 def a_config_with_its_elasticity_off(t: Any, folder: Path) -> Any:
-    clicks(t).sink("out", rel.count())
+    clicks(t).sink(rel.count(), name="out")
     return rel.run(t, rel.JobConfig(elasticity="off"))["out"]
 
 
 @guess("config", gives=4)
 def throttle_by_position(t: Any, folder: Path) -> None:
-    clicks(t).throttle("slow", 10_000).sink("out", rel.count())
+    clicks(t).throttle(10_000, name="slow").sink(rel.count(), name="out")
 
 
 @guess("config", says=("Dataflow", "rel.Topology"))
@@ -114,7 +114,7 @@ def a_dataflow(t: Any, folder: Path) -> Any:
 
 @guess("config", gives="finished")
 def start_and_wait(t: Any, folder: Path) -> Any:
-    clicks(t).sink("out", rel.count())
+    clicks(t).sink(rel.count(), name="out")
     job = rel.start(t)
     job.wait()
     return job.status.state.value
@@ -125,7 +125,7 @@ def an_async_function(t: Any, folder: Path) -> None:
     async def twice(c: Any) -> int:
         return await doubled(c.ms)
 
-    clicks(t).map("twice", twice, concurrent=rel.concurrent(8)).sink("out", rel.list())
+    clicks(t).map(twice, name="twice", concurrent=rel.concurrent(8)).sink(rel.list(), name="out")
 
 
 @guess("async", gives=[("ada", 240), ("bob", 160), ("ada", 600), ("eve", 100)])
@@ -133,7 +133,7 @@ def an_async_function_that_returns_a_dict(t: Any, folder: Path) -> None:
     async def twice(c: Any) -> dict[str, Any]:
         return {"user": c.user, "ms": await doubled(c.ms)}
 
-    clicks(t).map("twice", twice, schema={"user": str, "ms": int}).sink("out", rel.list())
+    clicks(t).map(twice, name="twice", schema={"user": str, "ms": int}).sink(rel.list(), name="out")
 
 
 @guess("async", gives=[("ada", 240), ("bob", 160), ("ada", 600), ("eve", 100)])
@@ -141,22 +141,26 @@ def an_async_function_that_returns_a_dataclass(t: Any, folder: Path) -> None:
     async def twice(c: Any) -> Twice:
         return Twice(c.user, await doubled(c.ms))
 
-    clicks(t).map("twice", twice).sink("out", rel.list())
+    clicks(t).map(twice, name="twice").sink(rel.list(), name="out")
 
 
 @guess("functions", says=("wrong", ".ms"))
 def a_field_by_subscript(t: Any, folder: Path) -> None:
-    clicks(t).map("wrong", lambda c: c["ms"] * 2)
+    clicks(t).map(lambda c: c["ms"] * 2, name="wrong")
 
 
 @guess("functions", gives=[(1,), (3,)])
 def skip_what_fails(t: Any, folder: Path) -> None:
-    lines(t, "1", "two", "3").map("int", lambda t: int(t.line), schema=int, on_error="skip").sink("out", rel.list())
+    lines(t, "1", "two", "3").map(lambda t: int(t.line), name="int", schema=int, on_error="skip").sink(
+        rel.list(), name="out"
+    )
 
 
 @guess("functions", gives=[(50, 137.5, 300)])
 def least_mean_and_greatest(t: Any, folder: Path) -> None:
-    clicks(t).aggregate("all", low=rel.min("ms"), mean=rel.mean("ms"), high=rel.max("ms")).sink("out", rel.list())
+    clicks(t).aggregate(name="all", low=rel.min("ms"), mean=rel.mean("ms"), high=rel.max("ms")).sink(
+        rel.list(), name="out"
+    )
 
 
 class Running(NamedTuple):
@@ -169,9 +173,9 @@ def a_running_sum_in_state(t: Any, folder: Path) -> None:
         s.total += c.ms
         return (c.user, s.total)
 
-    clicks(t).key_by("user").map("sum", add, state=Running).sink("out", rel.list())
+    clicks(t).key_by("user").map(add, name="sum", state=Running).sink(rel.list(), name="out")
 
 
 @guess("functions", gives=[(user, len(page)) for user, page, _ in CLICKS])
 def a_tuple_of_two_values(t: Any, folder: Path) -> None:
-    clicks(t).map("pair", lambda c: (c.user, len(c.page))).sink("out", rel.list())
+    clicks(t).map(lambda c: (c.user, len(c.page)), name="pair").sink(rel.list(), name="out")

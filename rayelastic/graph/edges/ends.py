@@ -92,7 +92,7 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
             f"{shown(sink)} is no sink",
-            way_out="Use rel.parquet, csv or json of a path, rel.call(fn), rel.list(), rel.count(), rel.arrow(), rel.print()",
+            way_out="Use rel.call(fn), rel.list(), count(), arrow(), print(), or rel.parquet, csv, json of a path",
         )
     described: SinkDescription = sink
     return described

@@ -126,8 +126,8 @@ def _check_seconds(period: object, operator: str) -> None:
 class Committing(Protocol):
     """An object for `rel.call` that takes part in the checkpoints of the job.
 
-    It is called with each tuple, and hides what it gets from readers until a checkpoint is complete; so readers see
-    each tuple once, whatever is lost when. An epoch is the part of the stream between two checkpoints. A job that takes
+    It is called with each tuple, and hides it from readers until a checkpoint is complete. So readers see each tuple
+    once, whatever is lost when. An epoch is the part of the stream between two checkpoints. A job that takes
     checkpoints ends with one; a job without checkpoints has one epoch, which is prepared and committed at its end.
     `rel.testing.check_sink` drives such an object through its calls, with a crash between each two.
     """
@@ -235,9 +235,9 @@ class ArrowSink:
 def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     """Call a Python function with each tuple, in order, never from two threads at once.
 
-    A job that goes on from a checkpoint calls it again with the tuples behind that: at least once. Whoever needs
-    exactly once drops what it has seen by the number of the tuple, or gives an object that also has the methods
-    `prepare`, `commit` and `abort`, and keeps what it gets to itself until a checkpoint is complete (`Committing`).
+    A job that restores a checkpoint calls it again with the tuples after it: at least once. For exactly once it drops
+    what it has seen, by the number of the tuple. Or pass an object that also has the methods `prepare`, `commit` and
+    `abort`, and hides its tuples until a checkpoint is complete (`Committing`).
 
     An object may have `initialize()`, called before the first tuple, `flush()`, called at each checkpoint and at the
     end, and `shutdown()`, called at the end. With checkpoints each start gets a copy of the object.
@@ -253,8 +253,8 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     >>> import rayelastic as rel
     >>> seen = {}
     >>> topology = rel.Topology("once")
-    >>> letters = topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str}))
-    >>> letters.sink("seen", rel.call(lambda t, epoch, number: seen.setdefault(number, t.letter), numbered=True))
+    >>> letters = topology.source(rel.rows([("a",), ("b",)], schema={"letter": str}), name="letters")
+    >>> letters.sink(rel.call(lambda t, epoch, number: seen.setdefault(number, t.letter), numbered=True), name="seen")
     <sink seen>
     >>> rel.run(topology)["seen"], seen
     (2, {0: 'a', 1: 'b'})
@@ -272,7 +272,7 @@ def print() -> CallSink:  # noqa: A001  (the public name is rel.print)
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("letters")
-    >>> topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str})).sink("out", rel.print())
+    >>> topology.source(rel.rows([("a",), ("b",)], {"letter": str})).sink(rel.print(), name="out")
     <sink out>
     >>> rel.run(topology)["out"]
     Record(letter='a')

@@ -87,7 +87,7 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
 
     Args:
         paths: a file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
-        encoding: of the files; what isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
+        encoding: of the files. What isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
             become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics). Files that begin
             with a byte order mark of UTF-16 or UTF-32 are decoded.
         time_ordered: Whether each file goes on in event time where the one before ends, in the order of their names,

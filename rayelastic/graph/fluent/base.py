@@ -20,7 +20,7 @@ from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import operator_of, side_source, stream_name
 from rayelastic.graph.spec.upstream import Upstream
-from rayelastic.graph.spec.words import STREAM, missing
+from rayelastic.graph.words import STREAM, missing
 
 __all__ = ["StreamBase", "StreamT", "streams_of", "taken"]
 
@@ -54,8 +54,8 @@ class StreamBase(ABC, Generic[StreamT]):
 
     def __getitem__(self, item: object) -> NoReturn:
         raise TypeError(
-            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), tuples by .filter(fn); "
-            "rel.run(topology) returns what the sinks collected"
+            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), rows by .filter(fn). "
+            "rel.run(topology) returns what sinks collect"
         )
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -66,7 +66,8 @@ class StreamBase(ABC, Generic[StreamT]):
         public = "KeyedStream" if cls.__name__ in _OF_KEYED else "Stream"
         for method in vars(cls).values():
             if inspect.isfunction(method):
-                method.__qualname__ = f"{public}.{method.__name__}"
+                inner: Any = inspect.unwrap(method)
+                method.__qualname__ = inner.__qualname__ = f"{public}.{method.__name__}"
 
     def __init__(self, topology: Declarations, inputs: tuple[str, ...], schema: Schema) -> None:
         self.topology = topology

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import Any
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
+from rayelastic.graph.fluent.naming import declared_as, named
 from rayelastic.graph.operators.columns import drop, inspect, rename, select, with_columns
 
-__all__ = ["ColumnMethods", "free_name"]
+__all__ = ["ColumnMethods"]
 
 
 class ColumnMethods(StreamBase[StreamT]):
@@ -31,13 +31,13 @@ class ColumnMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
-        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "page": "home", "ms": 120}]))
-        >>> clicks.select("ms", "user").sink("out", rel.list())
+        >>> clicks = topology.source(rel.rows([{"user": "ada", "page": "home", "ms": 120}]), name="clicks")
+        >>> clicks.select("ms", "user").sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         [Record(ms=120, user='ada')]
         """
-        return self._declare(select(self._upstream, name or free_name(self, "select"), fields))
+        return declared_as(self.topology, name, "select", lambda it: self._declare(select(self._upstream, it, fields)))
 
     def drop(self, *fields: str, name: str = "") -> StreamT:
         """Leave these fields out.
@@ -52,14 +52,15 @@ class ColumnMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
-        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "page": "home", "ms": 120}]))
-        >>> clicks.drop("page").sink("out", rel.list())
+        >>> clicks = topology.source(rel.rows([{"user": "ada", "page": "home", "ms": 120}]), name="clicks")
+        >>> clicks.drop("page").sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         [Record(user='ada', ms=120)]
         """
-        return self._declare(drop(self._upstream, name or free_name(self, "drop"), fields))
+        return declared_as(self.topology, name, "drop", lambda it: self._declare(drop(self._upstream, it, fields)))
 
+    @named
     def rename(self, names: Mapping[str, str], *, name: str = "") -> StreamT:
         """Rename fields.
 
@@ -73,13 +74,13 @@ class ColumnMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
-        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "ms": 120}]))
-        >>> clicks.rename({"ms": "millis"}).sink("out", rel.list())
+        >>> clicks = topology.source(rel.rows([{"user": "ada", "ms": 120}]), name="clicks")
+        >>> clicks.rename({"ms": "millis"}).sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         [Record(user='ada', millis=120)]
         """
-        return self._declare(rename(self._upstream, name or free_name(self, "rename"), names))
+        return self._declare(rename(self._upstream, name, names))
 
     def with_columns(self, *, name: str | Callable[[Any], Any] = "", **columns: Callable[[Any], Any]) -> StreamT:
         """Add fields, or replace those of the same name, by functions of a tuple.
@@ -94,40 +95,37 @@ class ColumnMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
-        >>> clicks = topology.source("clicks", rel.rows([{"user": "ada", "ms": 120}]))
-        >>> clicks.with_columns(user=lambda t: t.user.upper(), seconds=lambda t: t.ms / 1000).sink("out", rel.list())
+        >>> clicks = topology.source(rel.rows([{"user": "ada", "ms": 120}]), name="clicks")
+        >>> clicks.with_columns(user=lambda t: t.user.upper(), s=lambda t: t.ms / 1000).sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
-        [Record(user='ADA', ms=120, seconds=0.12)]
+        [Record(user='ADA', ms=120, s=0.12)]
         """
         if callable(name):
             columns, name = {"name": name, **columns}, ""
-        return self._declare(with_columns(self._upstream, name or free_name(self, "with_columns"), columns))
+        return declared_as(
+            self.topology, name, "with_columns", lambda it: self._declare(with_columns(self._upstream, it, columns))
+        )
 
+    @named
     def inspect(self, fn: Callable[[Any], Any] = builtins.print, *, name: str = "") -> StreamT:
-        """Call a function with each tuple, and pass the tuple on as it is. It runs in Python: for a look, not for speed.
+        """Call a function with each tuple, and emit the tuple as it is. It runs in Python: to debug, not for speed.
 
         Args:
             fn: of one tuple; what it returns is dropped.
-            name: of the operator; by default 'inspect'.
+            name: of the operator; by default the function's, or 'inspect'.
 
         Raises:
             GraphError: fn is no function of one tuple.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("letters")
-        >>> letters = topology.source("letters", rel.rows([("a",), ("b",)], schema={"letter": str}))
-        >>> letters.inspect(lambda t: print("passes:", t.letter)).sink("out", rel.count())
+        >>> letters = topology.source(rel.rows([("a",), ("b",)], schema={"letter": str}), name="letters")
+        >>> letters.inspect(lambda t: print("passes:", t.letter)).sink(rel.count(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         passes: a
         passes: b
         2
         """
-        return self._declare(inspect(self._upstream, name or free_name(self, "inspect"), fn))
-
-
-def free_name(stream: StreamBase[Any], base: str) -> str:
-    """Return the first of `base`, `base_2`, .. that no operator has."""
-    names = (base if number == 1 else f"{base}_{number}" for number in count(1))
-    return next(name for name in names if name not in stream.topology.operators)
+        return self._declare(inspect(self._upstream, name, fn))

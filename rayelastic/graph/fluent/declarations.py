@@ -16,7 +16,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.order import topological_order
 from rayelastic.graph.spec.upstream import FunctionCompiler
 from rayelastic.graph.spec.validation import check_shippable, check_taken
-from rayelastic.graph.spec.words import TOPOLOGY, missing
+from rayelastic.graph.words import TOPOLOGY, missing
 
 __all__ = ["Declarations", "close_feedback", "declare", "drafted", "is_free", "mark_automatic", "open_feedback"]
 

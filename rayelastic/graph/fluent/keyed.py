@@ -9,9 +9,9 @@ from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.functions import ErrorChoice
 from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aggregates import Emit
-from rayelastic.graph.operators.gathering.folds import fold, reduce, scan
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
 from rayelastic.graph.operators.gathering.combined import combine
+from rayelastic.graph.operators.gathering.folds import fold, reduce, scan
 from rayelastic.graph.operators.patterns import Pattern, match
 from rayelastic.graph.operators.processes import process
 from rayelastic.graph.records.time_info import Lifetime

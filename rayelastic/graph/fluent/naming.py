@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from rayelastic.graph.fluent.declarations import Declarations, is_free, mark_automatic
 
-__all__ = ["named"]
+__all__ = ["declared_as", "named"]
 
 R = TypeVar("R")
 
@@ -38,15 +38,29 @@ def named(method: Callable[..., R]) -> Callable[..., R]:
                 given["emit"], args = args[0], ()
         if "name" in given:
             return method(self, *args, **given)
-        function = args[positions.index(first)] if args and first is not None else given.get(first or "")
+        place = positions.index(first) if first in positions else len(args)
+        function = args[place] if place < len(args) else given.get(first or "")
         base = (function is not None and own_name(function)) or method.__name__
-        name = next(one for one in _numbered(base) if is_free(topology, one))
-        before = len(topology.operators)
-        made = method(self, *args, name=name, **given)
-        mark_automatic(topology, list(islice(topology.operators, before, None)))
-        return made
+        return declared_as(topology, "", base, lambda name: method(self, *args, name=name, **given))
 
     return declaring
+
+
+def declared_as(topology: Declarations, name: str, base: str, declare: Callable[[str], R]) -> R:
+    """Declare operators under a name, or under the first one that is free.
+
+    Args:
+        topology: that gets them.
+        name: that the program chose; empty: none.
+        base: what the automatic name begins with.
+        declare: called with the name.
+    """
+    if name:
+        return declare(name)
+    before = len(topology.operators)
+    made = declare(next(one for one in _numbered(base) if is_free(topology, one)))
+    mark_automatic(topology, list(islice(topology.operators, before, None)))
+    return made
 
 
 def _is_name_first(args: tuple[Any, ...], given: dict[str, Any], positions: list[str]) -> bool:

@@ -14,7 +14,7 @@ from rayelastic.errors import GraphError
 from rayelastic.graph.edges.ends import sink_operator
 from rayelastic.graph.edges.sinks import print as printing
 from rayelastic.graph.fluent.base import streams_of, taken
-from rayelastic.graph.fluent.columns import ColumnMethods, free_name
+from rayelastic.graph.fluent.columns import ColumnMethods
 from rayelastic.graph.fluent.declarations import Declarations, declare
 from rayelastic.graph.fluent.functions import ErrorChoice, FunctionMethods
 from rayelastic.graph.fluent.joining import CrossMethods, JoinMethods
@@ -73,6 +73,7 @@ class Stream(
         """Say by which fields the next operator keeps its state: ``key_by`` by the name that tables have for it."""
         return self.key_by(*fields)
 
+    @named
     def take(self, count: int, *, name: str = "") -> Stream:
         """Keep the first tuples only; behind key_by the first of each key. `limit` and `head` are other names of it.
 
@@ -87,28 +88,28 @@ class Stream(
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("first")
-        >>> topology.source("numbers", rel.sequence(1000)).take(2).sink("out", rel.list())
+        >>> topology.source(rel.sequence(1000), name="numbers").take(2).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [0, 1]
         """
-        name = name or free_name(self, "take")
         with NewOperator(name, self.topology.operators):
             check_count(count)
         if self.keys:
             return self._declare(first_of_each(self._upstream, name, count))
-        stream: Stream = Stream(self.topology, self.inputs, self.schema).apply(name, First(count))
+        stream: Stream = Stream(self.topology, self.inputs, self.schema).apply(First(count), name=name)
         return stream
 
     limit = head = take
 
+    @named
     def print(self, *, name: str = "") -> SunkStream:
         """Print each tuple on standard output: ``sink`` with ``rel.print()``. ``inspect`` prints what passes.
 
         Args:
             name: of the operator; by default 'print'.
         """
-        return self.sink(name or free_name(self, "print"), printing())
+        return self.sink(printing(), name=name)
 
     def union(self, *others: Stream) -> Stream:
         """Unite streams of one schema; each keeps its own order, between them there is none.
@@ -231,9 +232,9 @@ class Stream(
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("moving")
-        >>> numbers = topology.source("numbers", rel.sequence(6))
-        >>> moving = numbers.window(count=3, slide=1).aggregate("moving", mean=rel.mean("value"))
-        >>> moving.sink("out", rel.list())
+        >>> numbers = topology.source(rel.sequence(6), name="numbers")
+        >>> moving = numbers.window(count=3, slide=1).aggregate(name="moving", mean=rel.mean("value"))
+        >>> moving.sink(rel.list(), name="out")
         <sink out>
         >>> [t.mean for t in rel.run(topology)["out"]]
         [1.0, 2.0, 3.0, 4.0]
@@ -288,8 +289,8 @@ class Stream(
         >>> import rayelastic as rel
         >>> topology = rel.Topology("sorted")
         >>> odd = topology.source(rel.rows([(1,), (5,), (9,)], schema={"at": int})).event_time("at")
-        >>> even = topology.source("even", rel.rows([(2,), (4,)], schema={"at": int})).event_time("t2", "at")
-        >>> odd.merge_by_time("all", even).sink("out", rel.list())
+        >>> even = topology.source(rel.rows([(2,), (4,)], schema={"at": int}), name="even").event_time("at", name="t2")
+        >>> odd.merge_by_time(even, name="all").sink(rel.list(), name="out")
         <sink out>
         >>> [t.at for t in rel.run(topology)["out"]]
         [1, 2, 4, 5, 9]

@@ -22,7 +22,7 @@ from rayelastic.graph.operators.windows import Window, windowed
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorSpec
-from rayelastic.graph.spec.words import STREAM, missing
+from rayelastic.graph.words import STREAM, missing
 
 __all__ = ["WindowedStream"]
 

@@ -56,15 +56,15 @@ def field_hints(cls: type) -> dict[str, Any]:
     hints = typing.get_type_hints(cls, include_extras=True)
     names = field_names(cls) or ()
     may_lack: frozenset[str] = getattr(cls, "__optional_keys__", frozenset())
-    found = {name: _without_marks(hints[name]) for name in names}
-    return {name: hint | None if name in may_lack else hint for name, hint in found.items()}
+    return {name: _plain(hints[name], may_lack=name in may_lack) for name in names}
 
 
-def _without_marks(hint: Any) -> Any:
-    """A type without `Required`, `NotRequired` and `ReadOnly` around it."""
-    while typing.get_origin(hint) in (typing.Required, typing.NotRequired):
-        hint = typing.get_args(hint)[0]
-    return hint
+def _plain(hint: Any, *, may_lack: bool) -> Any:
+    """A type without `Required` or `NotRequired` around it, which count more than the TypedDict's `total`."""
+    mark = typing.get_origin(hint)
+    if mark in (typing.Required, typing.NotRequired):
+        hint, may_lack = typing.get_args(hint)[0], mark is typing.NotRequired
+    return hint | None if may_lack else hint
 
 
 def values_by_name(record: object) -> dict[Any, Any] | None:

@@ -1,8 +1,9 @@
 """Schemas: what the records of a stream look like, field by field and byte by byte.
 
-Layout rule, the same as native_sched/include/rayelastic/record/schema.hpp: fields in declared order, each at its
-natural alignment (text at 8); then one validity bit per nullable field, in field order, bit 0 first, 1 = present; size
-rounded up to 8, at least 8. Knows nothing of operators. pyarrow and numpy are imported only inside a conversion.
+The layout rule is that of native_sched/include/rayelastic/record/schema.hpp. Fields lie in declared order, each at its
+natural alignment (text at 8). One validity bit per nullable field follows, in field order, bit 0 first, 1 = present.
+The size is rounded up to 8, at least 8. Knows nothing of operators. pyarrow and numpy are imported only inside a
+conversion.
 """
 
 from __future__ import annotations

@@ -45,7 +45,6 @@ class Wiring {
   [[nodiscard]] Members upstream_of(OperatorId id, std::size_t port) const;
 
  private:
-
   void check_fed() const;
   void find_order();
   void find_queues();

@@ -1,7 +1,7 @@
 """What Numba would convert without a word, and CPython wouldn't: refused, or done exactly.
 
-Numba cuts the fraction off a float that is put into a list of ints, turns an int beyond 2**53 into the float next to
-it, makes a number of a bool that meets one, and gives the items of a set in an order of its own. It compares with `is`
+Numba cuts the fraction off a float that is put into a list of ints, and turns an int beyond 2**53 into the float next
+to it. It makes a number of a bool that meets one, and has its own order for the items of a set. It compares with `is`
 what has no identity in compiled code. Looked at after types are known, in the functions of the user.
 """
 
@@ -272,7 +272,7 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
 def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
     """Refuses a method that would write items of another size than the list has.
 
-    Numba keeps what a method was typed for while its list was one of `str`, though an `append` further down has made it
+    Numba keeps what a method was typed for while its list was one of `str`. An `append` further down may have made it
     one of `str | None` since.
     """
     if isinstance(owner, types.List | types.Set) and types.unliteral(taken.dtype) != types.unliteral(owner.dtype):

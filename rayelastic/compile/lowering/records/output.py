@@ -1,7 +1,7 @@
 """The output schema of a compiled function: the declared one checked against what is delivered, or the inferred one.
 
-NamedTuple class or dataclass -> its annotations; dict -> its keys; tuple of scalars -> f0, f1, ..; scalar -> one field
-`value`; the input tuple itself -> the input schema (findings section 4).
+A NamedTuple class or dataclass has its annotations. A dict has its keys, a tuple of scalars f0, f1, .., a scalar the
+one field `value`, and the input tuple the input schema (findings section 4).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-__all__ = ["is_changed", "own_nodes"]
+__all__ = ["SCOPES", "is_changed", "own_nodes"]
 
-_SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """What is in a function, but not in functions inside it."""
     for child in ast.iter_child_nodes(node):
         yield child
-        if not isinstance(child, _SCOPES):
+        if not isinstance(child, SCOPES):
             yield from own_nodes(child)
 
 

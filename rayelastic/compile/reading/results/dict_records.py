@@ -8,8 +8,9 @@ parameter. Knows no Numba.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
-from rayelastic.compile.reading.results.bindings import is_changed, own_nodes
+from rayelastic.compile.reading.results.bindings import SCOPES, is_changed, own_nodes
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.schema import Schema
@@ -68,17 +69,18 @@ class DictRecords(ast.NodeTransformer):
             raise NoRecordError(f"it returns {what}", node.lineno)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node
-
-    visit_Lambda = visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]
+    def visit(self, node: ast.AST) -> Any:
+        """Leave functions and classes inside the function as they are."""
+        return node if isinstance(node, SCOPES) else super().visit(node)
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
+        """Rewrite what a function returns, if it doesn't yield."""
         if not self._lets_yield and node.value is not None:
             node.value = self._record_of(node.value)
         return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.AST:
+        """Rewrite what it yields."""
         if node.value is not None:
             node.value = self._record_of(node.value)
         return node

@@ -1,6 +1,6 @@
 """Words of other systems, and the word for each here: what an AttributeError says of a name that isn't there.
 
-The tables stand in docs/words.md too, which `python -m rayelastic.graph.spec.words` prints.
+The tables stand in docs/reference/words.md too, which `python -m rayelastic.graph.words` prints.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str
     Args:
         owner: what hasn't got it, such as 'a Stream'.
         word: the name.
-        known: names that are there.
-        words: of other systems, with what to write here.
+        known: Names that are there.
+        words: Words of other systems.
 
     >>> missing("a Stream", "merge", ["map", "union"], STREAM)
     "a Stream has no 'merge'. Here it is .union(other)"

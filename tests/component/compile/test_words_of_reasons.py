@@ -1,0 +1,81 @@
+"""Why a function isn't compiled is said with Python's types; a mistake is told with the operator, the field and the fix."""
+
+from __future__ import annotations
+
+import collections
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rayelastic as rel
+from rayelastic.errors import SchemaError
+
+NUMBAS = re.compile(
+    r"(?i)numba|nopython|dispatcher|DictType|ListType|UniTuple|Literal|Poison|unicode_type|<iv=|\w#\d|\$\w|getiter|"
+    r"[gs]etitem\(|i64\*|TypingError|reflected|Function\(<|range_state"
+)
+
+
+def setting(t: Any) -> Any:
+    made = {"user": t.user}
+    made["n"] = t.n
+    return made
+
+
+FUNCTIONS: list[Callable[[Any], Any]] = [
+    setting,
+    lambda t: t if t.n > 1 else None,
+    lambda t: {"n": None},
+    lambda t: {"n": t.n, "l": [1, 2]},
+    lambda t: t.user + 1,
+    lambda t: [t.n, t.user],
+    lambda t: t.user[1.5],
+    lambda t: list(t),
+    lambda t: [t.n][t.user],
+    lambda t: {"a": 1}[t.n],
+    lambda t: 1 if t.n else "a",
+    lambda t: [x for x in t.n],
+    lambda t: t.user or t.n,
+    lambda t: range(t.n),
+    lambda t: collections.Counter(t.user),
+    lambda t: t.n @ 2,
+]
+
+
+def stream() -> Any:
+    return rel.Topology("words").source(rel.rows([("ada", 1)], {"user": str, "n": int}))
+
+
+@pytest.mark.parametrize("fn", FUNCTIONS, ids=range(len(FUNCTIONS)))
+def test_no_word_of_the_compilers(fn: Any) -> None:
+    with pytest.raises(SchemaError) as error:
+        stream().map(fn, name="op")
+    assert error.value.operator == "op"
+    assert NUMBAS.search(str(error.value)) is None, str(error.value)
+
+
+def test_nor_for_flat_map_that_returns_nothing() -> None:
+    with pytest.raises(SchemaError, match="yield them, or return a list") as error:
+        stream().flat_map(lambda t: None, name="op")
+    assert NUMBAS.search(str(error.value)) is None
+
+
+@pytest.mark.parametrize(
+    ("fn", "said"),
+    [
+        (lambda t: t["n"], r"it reads t\['n'\].*Write t.n. Its fields are user, n"),
+        (lambda t: t if t.n else None, "returns None for some tuples.*filter or flat_map"),
+        (lambda t: None, "returns None and nothing else.*filter or flat_map"),
+        (setting, r"dict\[str, str\]\[str\] = int64 isn't compiled.*Pass schema="),
+    ],
+)
+def test_a_mistake_says_what_to_write(fn: Any, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        stream().map(fn, name="op")
+
+
+def test_a_class_may_have_keys_of_its_own() -> None:
+    with pytest.raises(SchemaError, match="isn't known"):  # the parameter is another value here
+        stream().map(lambda t: (t := {"n": 1})["n"] and setting(t), name="op")
