@@ -75,7 +75,7 @@ def _help(command: str) -> str:
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = WIDTH
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
             cli.main([command, "--help"])
     finally:
         os.environ.pop("COLUMNS")

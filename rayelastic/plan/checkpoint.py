@@ -20,21 +20,22 @@ WINDOW = 600.0  # seconds in which so many restarts are too many
 class Checkpoint:
     """Periodic checkpoints of a running job.
 
-    When a processing element is lost, with its process, its node or its links, all of them go back to the last complete
-    checkpoint and on from there: each row counts once in every state, in files and in results. A job on Ray takes
-    them by default, onto the local disk of each node: that survives processes, and nodes that come back.
+    When a processing element is lost, with its process, its node or its links, the job restores the last complete
+    checkpoint. Each row counts once in every state, in files and in results. A job on Ray takes checkpoints by default,
+    on the local disk of each node: they survive lost processes, and nodes that return.
 
     Args:
-        location: a folder that every node sees, or a URI that pyarrow.fs knows; None: a folder of the job's own on the
-            local disk of each node, removed when the job has ended.
-        every: seconds between two checkpoints, 0.2 or more. They come less often where sources stand still for one,
-            which they do for at most a twentieth of the time.
-        keep: how many complete checkpoints are kept, 1 or more; the newest one that is whole is used.
-        restarts: how many times within ten minutes the job may go back to one, before it fails; a third of that in a
-            row with no complete checkpoint between, as where a tuple crashes its process. Outages don't count.
-        outage_timeout: seconds for which the job waits for a server or store outside of it that doesn't answer, before
-            it fails; 0: it doesn't wait.
-        key: secret bytes (16 or more) that sign what is saved; None: the job's own secret, which another job hasn't.
+        location: A folder that every node sees, or a URI that pyarrow.fs knows. None: a folder on the local disk of
+            each node, removed when the job has ended.
+        every: Seconds between two checkpoints, 0.2 or more. Jobs whose sources pause for a checkpoint take them less
+            often: sources pause for at most a twentieth of the time.
+        keep: How many complete checkpoints are kept, 1 or more. A recovery restores the newest whole one.
+        restarts: How many recoveries within ten minutes are allowed before the job fails. In a row, with no complete
+            checkpoint between, a third of that. Outages don't count.
+        outage_timeout: Seconds for which the job waits for a server or store outside that doesn't answer, before it
+            fails. 0: it doesn't wait.
+        key: Secret bytes (16 or more) that sign what is saved. None: a secret of the job's own, which another job
+            doesn't have.
 
     Raises:
         ConfigError: a value is out of range.

@@ -65,61 +65,58 @@ class ThreadingModel(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JobConfig:
-    """Settings of a job; everything that isn't set is found while it runs.
+    """Pin or bound settings of a job. Everything that isn't set is found while it runs.
 
     Args:
-        pes: number of processing elements; cuts the topology at region borders, evenly by operators.
-        pins: {operator: number or name of a processing element}: the operator and what follows it go there, up to the
-            next pin; the rest goes to number 0. Instead of `pes`.
-        threads: scheduler threads of each processing element; None: elastic.
-        threading: a threading model for all operators, or {operator: model}; None: elastic.
-        max_threads: the most scheduler threads of each processing element; None: as many as it has cores.
-        pin_threads: bind each scheduler thread to a CPU of its own, NUMA node by NUMA node, so that neighbours in a
-            pipeline share a cache; for machines that run nothing else.
-        queue_records: capacity of a queue, in tuples.
-        queue_bytes: capacity of a queue, in bytes of records and payloads.
-        run_records: most tuples of one operator call.
-        run_bytes: most bytes of records of one operator call.
-        deep_copy: copy payloads at each hop, as the engine of the papers did; for benchmarks.
-        elasticity: 'multi-level', 'paper' or 'off': who finds what isn't set above.
-        paper: parameters of elasticity='paper'; None: those of the papers.
-        adaptation_period: seconds between two decisions; in the first seconds they come sooner, from 0.1 s on,
-            and while something is sought, down to 0.4 of a period.
-        remember: whether elasticity begins with what was best when the same operators ran on this machine before (and
-            with the replicas that paid in a job of the same name, once there are too few), and keeps what it finds
-            ($XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic).
-        journal: a file to which each decision is appended as a line of JSON, with what was seen; {pe} in it stands for
-            the processing element, and for 'regions' where these are decided on. None: the last ones are kept in memory
-            alone.
-        log_level: 'debug', 'info', 'warning' or 'error': the lowest that the actors of a job on Ray log.
-        regions: 'fixed'; 'manual': data-parallel and stateless regions can get other numbers of replicas, each in a
-            processing element of its own (`Job.rescale`); 'advise': the same, and `job.adaptations()` tells what
-            'elastic' would do; 'elastic': they get as many as the load needs by themselves, too; 'paper': the same by
-            Joker's Algorithms 1 to 7, one replica at a time, never fewer. None: 'elastic' on Ray, 'fixed' in this
-            process.
-        max_processes: the most processing elements that an elastic job may grow to; None: as many as the cluster has
-            CPUs.
-        max_replicas: the most replicas that a region may grow to by itself; None: as many as `max_processes` has room
-            for, up to 271, one for each partition of keys; with regions='paper' 16, as in Joker.
-        replicas: {operator: the fewest and the most replicas} of its region, or one number for both, in place of 1 and
-            `max_replicas`; the job starts with the fewest. By the time of day: rel.Schedule.
-        goal: what replicas are to reach, such as rel.Latency(p99=0.2), by sizing for less than `region_target` if need
-            be; None: `region_target` alone.
-        cool_down: seconds for which less has to be enough before replicas and processes are given back, in place of 8
-            times `region_period`; twice as long, and so on, for those that are needed again soon.
-        region_period: seconds between two decisions on regions.
-        region_target: share of a CPU that a replica is to use, above 0 and below 1; less leaves more room for bursts.
-        patience: seconds for which another processing element may say nothing, as behind a cut cable or on a machine
-            that stands still, until it counts as lost; one whose process ends is missed at once. 2 or more.
-        secure: whether what goes from host to host is encrypted (TLS 1.3): links, state that moves, rows from Spark and
-            Ray Datasets; about half as fast where a link is the bottleneck. What stays on a host never is. Certificates
-            besides: `tls=rel.TLS(cert, key, ca, links=True)`.
-        checkpoint: how the running job saves itself and goes on after a loss, see Checkpoint; None: on Ray the defaults
-            of Checkpoint, in this process not at all; False: not at all.
-        web_port: port of the job's web UI at 127.0.0.1, which this process serves until the job is closed. 0: a free
-            port; None: no web UI. `Job.web_url` and a line on standard error show the address, with its token.
-        tls: certificates for the web UI and for the port of Prometheus, see rel.TLS; None: both speak plain HTTP.
-        cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
+        pes: Number of processing elements (PEs) at the start. Cuts the topology at borders of regions, evenly by
+            operators.
+        pins: {operator: number or name of a PE}. The operator and what follows it run there, up to the next pin; the
+            rest runs in number 0. Instead of `pes`.
+        threads: Scheduler threads of each PE. None: elastic.
+        threading: 'manual', 'dynamic' or 'dedicated' for all operators, or {operator: model}. None: elastic.
+        max_threads: The most scheduler threads of each PE. None: the cores of its machine.
+        pin_threads: Bind each scheduler thread to a CPU, NUMA node by NUMA node, so that neighbours in a pipeline share
+            a cache. For machines that run nothing else.
+        queue_records: Capacity of a queue, in tuples.
+        queue_bytes: Capacity of a queue, in bytes of records and payloads.
+        run_records: The most tuples of one call of an operator.
+        run_bytes: The most bytes of records of one call of an operator.
+        deep_copy: Copy payloads at each hop, as the engine of the papers did. For benchmarks.
+        elasticity: Which algorithm finds threads and queues: 'multi-level', 'paper' (Middleware'19 as published) or
+            'off'.
+        paper: Parameters of elasticity='paper'. None: those of the paper.
+        adaptation_period: Seconds between two decisions on threads and queues, 0.1 or more. In the first seconds, and
+            during a search, they come sooner.
+        remember: Start from the best configuration of an earlier run of the same operators on this machine, and save
+            what this run finds. The files are in $XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic.
+        journal: A file that records each decision as a line of JSON, with what was measured. {pe} stands for the PE,
+            and for 'regions' in decisions on replicas. None: the last ones stay in memory.
+        log_level: The lowest level that the actors of a job on Ray log: 'debug', 'info', 'warning' or 'error'.
+        regions: Who changes the number of replicas. 'fixed': nobody. 'manual': `Job.rescale`. 'advise': the same, and
+            `job.adaptations()` reports what 'elastic' would do. 'elastic': the job itself. 'paper': Joker's Algorithms
+            1 to 7. None: 'elastic' on Ray, 'fixed' in this process.
+        max_processes: The most PEs of an elastic job. None: the CPUs of the cluster.
+        max_replicas: The most replicas of a region that the job scales, at most 271, the partitions of keys. None: what
+            `max_processes` allows; with regions='paper' 16.
+        replicas: {operator: (fewest, most)} replicas of its region, or one number for both. The job starts with the
+            fewest. `rel.Schedule` sets them by the time of day.
+        goal: A latency target such as rel.Latency(p99=0.2). The job adds replicas below `region_target` to reach it.
+            None: `region_target` alone.
+        cool_down: Seconds for which fewer replicas have to be enough before the job scales in. None: 8 times
+            `region_period`. It doubles for replicas that are needed again soon.
+        region_period: Seconds between two decisions on replicas, 0.1 or more.
+        region_target: Share of a CPU that a replica should use, above 0 and below 1. A smaller share leaves room for
+            bursts.
+        patience: Seconds after which a silent PE counts as lost, 2 or more. A PE whose process ends is missed at once.
+        secure: Encrypt traffic between hosts by TLS 1.3: links, state that moves, rows from Spark and Ray Datasets.
+            About half as fast where a link is the bottleneck. Certificates besides: `tls=rel.TLS(cert, key, ca,
+            links=True)`.
+        checkpoint: A `rel.Checkpoint`: how often and where the job saves its state, to recover from failures. None: its
+            defaults on Ray, no checkpoints in this process. False: no checkpoints.
+        web_port: Port of the job's web UI at 127.0.0.1, which this process serves until the job is closed. 0: a free
+            port. None: no web UI. `Job.web_url` and a line on standard error show the address, with its token.
+        tls: Certificates for the web UI and for the port of Prometheus, see `rel.TLS`. None: plain HTTP.
+        cpus_per_pe: CPUs that Ray counts for each PE. It is a share, as threads come and go.
 
     Raises:
         ConfigError: a value is out of range.

@@ -13,20 +13,20 @@ __all__ = ["TLS"]
 class TLS:
     """TLS with certificates for the web UI of a job (`JobConfig(web_port=)`) and its metrics (`metrics_port=`).
 
-    What goes from host to host is encrypted without any by `JobConfig(secure=True)`; with `links=True` both ends of it
-    show these certificates, too.
+    `JobConfig(secure=True)` encrypts traffic between hosts without certificates. With `links=True` both ends show these
+    certificates as well.
 
     Args:
-        cert: file with the certificate that the ports show, and those between it and its authority, as PEM.
-        key: file with its private key, as PEM, without a password.
-        ca: file with certificates of authorities, as PEM: who connects has to show a certificate of one of them (mutual
-            TLS); None: nobody has to.
-        host: the address at which the ports listen, one that the certificate names; other than a loopback address only
-            with `ca`, as the port of Prometheus asks for no token.
-        links: whether both ends of each link, of state that moves and of rows from Spark and Ray Datasets have to show
-            a certificate of `ca` (mutual TLS), beside the proof that they know the job's secret; with
-            `JobConfig(secure=True)` only. The files are then at the same paths on every node and for the driver; they
-            are read anew for each connection. A certificate that says what it is for says server and client.
+        cert: File with the certificate that the ports show, and those between it and its authority, as PEM.
+        key: File with its private key, as PEM, without a password.
+        ca: File with certificates of authorities, as PEM. Clients have to show a certificate of one of them (mutual
+            TLS). None: clients need none.
+        host: The address at which the ports listen, one that the certificate names. An address that isn't loopback
+            needs `ca`, as the port of Prometheus asks for no token.
+        links: Both ends of each link, of state that moves, and of rows from Spark and Ray Datasets show a certificate
+            of `ca`, beside the proof that they know the job's secret. Needs `JobConfig(secure=True)`. The files are at
+            the same paths on every node and for the driver. Each connection reads them anew. A certificate with
+            `extendedKeyUsage` has both `serverAuth` and `clientAuth`.
 
     Raises:
         ConfigError: no file is named, others could read the metrics, or links without an authority.

@@ -40,10 +40,10 @@ def test_a_model_in_an_actor_answers_batches(ray_cluster: str) -> None:
     actor: Any = ray.remote(Model)
     model = actor.options(name="model", namespace="models").remote()
     topology = rel.Topology("predicted")
-    rows = topology.source("rows", rel.rows([Row(n) for n in range(200)]))
+    rows = topology.source(rel.rows([Row(n) for n in range(200)]), name="rows")
     how = rel.concurrent(capacity=4, max_batch=32)
-    predicted = rows.map("predict", Predict(), schema={"n": int, "value": float}, concurrent=how)
-    predicted.sink("out", rel.list())
+    predicted = rows.map(Predict(), name="predict", schema={"n": int, "value": float}, concurrent=how)
+    predicted.sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.submit(topology).wait(TIMEOUT)["out"]] == [(n, 2.0 * n) for n in range(200)]
     del model
 
@@ -53,9 +53,9 @@ def test_a_dataset_becomes_a_table_and_a_dataset_again(ray_cluster: str) -> None
     import ray
 
     topology = rel.Topology("sums")
-    rows = topology.source("rows", rel.dataset(ray.data.range(1000)))
-    rows.map("digit", lambda t: (t.id % 10, t.id), schema={"digit": int, "id": int}).key_by("digit").aggregate(
-        "total", total=rel.sum("id")
-    ).sink("out", rel.arrow())
+    rows = topology.source(rel.dataset(ray.data.range(1000)), name="rows")
+    rows.map(lambda t: (t.id % 10, t.id), name="digit", schema={"digit": int, "id": int}).key_by("digit").aggregate(
+        name="total", total=rel.sum("id")
+    ).sink(rel.arrow(), name="out")
     table = rel.submit(topology).wait(TIMEOUT)["out"]
     assert ray.data.from_arrow(table).sum("total") == sum(range(1000))

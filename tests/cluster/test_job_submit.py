@@ -126,8 +126,8 @@ def test_own_modules_variables_and_prints_reach_and_leave_the_processes(head: He
         "import rayelastic as rel\n"
         "from mylib import enrich\n"
         "topology = rel.Topology('enriched')\n"
-        "rows = topology.source('rows', rel.rows([(7,)], {'n': int}))\n"
-        "rows.map('enrich', enrich, schema={'n': int, 'key': str}, lane='python').sink('out', rel.list())\n"
+        "rows = topology.source(rel.rows([(7,)], {'n': int}), name='rows')\n"
+        "rows.map(enrich, name='enrich', schema={'n': int, 'key': str}, lane='python').sink(rel.list(), name='out')\n"
         "print([tuple(t) for t in rel.submit(topology).wait()['out']])\n"
     )
     variables = '{"env_vars": {"API_KEY": "k1"}}'
@@ -147,8 +147,8 @@ def test_a_job_that_is_stopped_drains_and_leaves_nothing(head: Head, tmp_path: P
         "import rayelastic as rel\n"
         "from rayelastic.errors import JobCancelledError\n"
         "topology = rel.Topology('endless')\n"
-        "numbers = topology.source('numbers', rel.generate(lambda n: n, None, schema={'n': int}))\n"
-        "numbers.map('same', lambda t: t.n, schema={'n': int}).sink('out', rel.count())\n"
+        "numbers = topology.source(rel.generate(lambda n: n, None, schema={'n': int}), name='numbers')\n"
+        "numbers.map(lambda t: t.n, name='same', schema={'n': int}).sink(rel.count(), name='out')\n"
         "job = rel.submit(topology)\n"
         "job.drain_on_stop()\n"
         "print('it runs', flush=True)\n"

@@ -13,14 +13,14 @@ SHORTEST = 0.001  # seconds: what a profiler, marks and a plan can be about
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long tuples may be under way from a source to a sink, which an elastic job gets more replicas for.
+    """Set a latency target from source to sink, for which an elastic job adds replicas.
 
-    Marks that sources put into their streams tell it (`OperatorSample.latency_quantile`). Where they take longer,
-    replicas are made for a lower utilisation than `JobConfig(region_target=)`, step by step, and for a higher one again
-    once they take less than half of it for long.
+    Markers that sources put into their streams measure it (`OperatorSample.latency_quantile`). If they take longer, the
+    job sizes replicas for a lower utilisation than `JobConfig(region_target=)`, step by step. If they take less than
+    half of the target for long, it sizes them for a higher one again.
 
     Args:
-        p99: seconds that 99 of 100 marks stay below, 0.001 or more.
+        p99: Seconds that 99 of 100 latency markers stay below, 0.001 or more.
 
     Raises:
         ConfigError: no such time.

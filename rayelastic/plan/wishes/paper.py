@@ -16,14 +16,14 @@ def is_number(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PaperElasticity:
-    """What elasticity='paper' can be run with: parameters of Middleware'19, and of PLDI'17 for the threads inside.
+    """Set the parameters of elasticity='paper': of Middleware'19, and of PLDI'17 for its threads.
 
     Args:
-        satisfaction_factor: sf, 0..1 (Middleware'19 section 3.3): the share of the growth of threads that throughput
-            has to grow by for queues to be left as they are; 0 always leaves them.
-        history: whether the thread counts for which a placement of queues held are remembered (Fig. 6(b)).
+        satisfaction_factor: Sf, 0 to 1 (Middleware'19 section 3.3). Throughput has to grow by this share of the growth
+            of threads for queues to stay as they are. 0: they always stay.
+        history: Remember the thread counts for which a placement of queues held (Fig. 6(b)).
         sensitivity: SENS, above 0 and below 1: the relative difference of throughput that makes a trend.
-        host_cpu: share of the host's CPUs, above 0 and at most 1, above which no thread is added (PLDI'17 4.2.3).
+        host_cpu: Share of the host's CPUs, above 0 and at most 1, above which no thread is added (PLDI'17 4.2.3).
 
     Raises:
         ConfigError: a value is out of range.

@@ -17,12 +17,12 @@ __all__ = ["Schedule"]
 class Schedule:
     """Bounds of the replicas of a region that change at times of the day, every day.
 
-    `JobConfig(replicas={"ask": rel.Schedule({"08:00": (4, 16), "20:00": (1, 4)})})` has four replicas wait when the
-    load comes at eight, and gives them back at eight in the evening.
+    `JobConfig(replicas={"ask": rel.Schedule({"08:00": (4, 16), "20:00": (1, 4)})})` has four replicas ready
+    when the load comes at eight, and scales in at eight in the evening.
 
     Args:
-        bounds: {time of day, as HH:MM: the fewest and the most replicas from then on, or one number for both}.
-        zone: of these times, such as 'Europe/Berlin'.
+        bounds: {time of day, as HH:MM: (fewest, most) replicas from then on, or one number for both}.
+        zone: Time zone of these times, such as 'Europe/Berlin'.
 
     Raises:
         ConfigError: no time of day, no such zone, or nothing that there can be.
