@@ -186,9 +186,7 @@ def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
 
 def _of_pe(before: PESample | None, now: PESample) -> dict[str, Any]:
     seconds = now.seconds - before.seconds if before is not None else 0.0
-    gil = (
-        (now.token_wait_seconds - before.token_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
-    )
+    gil = (now.token_wait_seconds - before.token_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
     return {
         "pe": now.pe,
         "threads": now.threads,

@@ -143,7 +143,9 @@ def _verdict(found: Bottleneck) -> dict[str, Any]:
         "rule": found.rule,
     }
     busiest = {"busiest": found.busiest, "share": round(found.share, 3), "blocked": round(found.blocked, 3)}
-    return {"code": "bottleneck", **values, **busiest} if found.limits_sources else {"code": "keeps_up", **busiest}
+    if found.limits_sources:
+        return {"code": "bottleneck", **values, **busiest}
+    return {"code": "keeps_up" if found.keeps_up else "no_bottleneck", **busiest}
 
 
 def _told(status: JobStatus) -> dict[str, Any]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["caller_location"]
+__all__ = ["caller_location", "is_users"]
 
 _PACKAGE = str(Path(__file__).parents[2]) + "/"
 _PROGRAMS = f"{_PACKAGE}topologies/"  # they are in the package, but use it as any program does
 
 
+def is_users(file: str) -> bool:
+    """Whether a file is the user's, not one of this package."""
+    return not file.startswith(_PACKAGE) or file.startswith(_PROGRAMS)
+
+
 def caller_location() -> str:
     """Tell 'file.py:12' of the innermost frame outside the package; '' if there is none."""
     frame = sys._getframe(1)
-    while (file := frame.f_code.co_filename).startswith(_PACKAGE) and not file.startswith(_PROGRAMS):
+    while not is_users(file := frame.f_code.co_filename):
         if frame.f_back is None:
             return ""
         frame = frame.f_back

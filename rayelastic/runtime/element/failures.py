@@ -16,6 +16,7 @@ from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, is_outage
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
+from rayelastic.graph.spec.location import is_users
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.values.failure import Cause, Failure
 
@@ -42,7 +43,7 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
     if exception is not None:
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
-        text, outage = "".join(traceback.format_exception(exception)), is_outage(exception)
+        text, outage = _traceback(exception), is_outage(exception)
         return Failure(reason, name, shown, text, outside=outage, outage=outage, cause=Cause(exception))
     code = spec.body if native.message else _function_of(spec.body)
     if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
@@ -50,6 +51,14 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         cause = Cause(explanation.exception) if explanation.exception is not None else None
         return Failure(explanation.message, name, shown, explanation.traceback, cause=cause)
     return Failure(native.message or "it failed without saying why", name, shown)
+
+
+def _traceback(exception: BaseException) -> str:
+    """Return the traceback from the first frame of the user's code on; all of it if there is none."""
+    frames = exception.__traceback__
+    while frames is not None and not is_users(frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(exception), exception, frames or exception.__traceback__))
 
 
 def sink_failure(error: SinkError) -> Failure:

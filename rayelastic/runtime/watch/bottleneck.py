@@ -33,6 +33,7 @@ __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
 
 TOLD = 0.3  # of a region's tuples: from which share on its most frequent key is a reason to be told
 ALWAYS = 0.9  # share of the time inside its function from which an operator is full
+IDLE = 0.1  # share of the time that a source sleeps from which it has less input than the job can take
 FELT = 0.05  # share of the time blocked on output from which an operator upstream is slower for it
 AT = {name: column for column, name in enumerate(COUNTERS)}
 
@@ -77,6 +78,7 @@ class Bottleneck:
         share: of the time that the busiest operator is inside its function, 0..1.
         blocked: share of the time that an operator upstream, or a link, is blocked on output.
         busiest: the busiest operator that is no source; empty if there is none.
+        idle: share of the time that the busiest source sleeps, for it has no input.
     """
 
     operator: str
@@ -87,6 +89,7 @@ class Bottleneck:
     share: float = 0.0
     blocked: float = 0.0
     busiest: str = ""
+    idle: float = 0.0
 
     @property
     def limits_sources(self) -> bool:
@@ -94,6 +97,11 @@ class Bottleneck:
         if self.cause in (Cause.WAITING, Cause.DEAR):
             return self.share >= ALWAYS or self.blocked >= FELT
         return self.cause is not Cause.INPUT
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether the sources have less input than the job can take."""
+        return not self.limits_sources and self.idle >= IDLE
 
     def __str__(self) -> str:
         return f"{self.operator} on {self.pe} ({self.cause.value}): {self.reason}; {self.rule}"
@@ -108,6 +116,7 @@ class _Use:
     inside: float
     cpu: float
     blocked: float
+    asleep: float
     taken: int
 
     @property
@@ -139,9 +148,10 @@ def find_bottleneck(
     hot = hot_keys_of(pe.hot_keys for pe in after.pes)
     found = _found(uses, inner, blocked, _token(before, after), limits, plan, adaptations, hot)
     busiest = max(inner, key=lambda use: use.inside, default=None)
+    idle = max((use.asleep for use in uses if use not in inner), default=0.0)
     if busiest is None:
-        return replace(found, blocked=blocked)
-    return replace(found, share=busiest.inside, blocked=blocked, busiest=busiest.sample.name)
+        return replace(found, blocked=blocked, idle=idle)
+    return replace(found, share=busiest.inside, blocked=blocked, busiest=busiest.sample.name, idle=idle)
 
 
 def _found(
@@ -178,7 +188,9 @@ def _found(
     source = max(sources, key=lambda use: use.inside, default=uses[0] if uses else None)
     name, pe = (source.sample.name, source.pe) if source is not None else ("", "")
     what = f"the busiest operator is {busiest.inside:.0%} busy" if busiest is not None else "no operator runs"
-    return Bottleneck(name, pe, Cause.INPUT, what, "the job keeps up with its sources")
+    keeps_up = source is not None and source.asleep >= IDLE
+    rule = "the job keeps up with its sources" if keeps_up else "the sources emit as fast as they can"
+    return Bottleneck(name, pe, Cause.INPUT, what, rule)
 
 
 def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
@@ -196,8 +208,8 @@ def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limi
     seconds = np.array(
         [max(pe.seconds - (earlier[pe.pe].seconds if pe.pe in earlier else 0.0), 1e-9) for pe, _ in where]
     )
-    inside, cpu, blocked = (
-        gone[:, AT[name]] / seconds for name in ("inside_seconds", "cpu_seconds", "blocked_seconds")
+    inside, cpu, blocked, asleep = (
+        gone[:, AT[name]] / seconds for name in ("inside_seconds", "cpu_seconds", "blocked_seconds", "waited_seconds")
     )
     room = now[:, AT["queue_capacity"]]
     busy = (inside >= limits.full) | ((room > 0) & (now[:, AT["queued"]] >= limits.full * room))
@@ -212,6 +224,7 @@ def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limi
             inside=float(inside[row]),
             cpu=float(cpu[row]),
             blocked=float(blocked[row]),
+            asleep=float(asleep[row]),
             taken=int(gone[row, AT["tuples_in"]]),
         )
 

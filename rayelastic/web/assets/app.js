@@ -31,9 +31,9 @@ function problem(text, code = "") {
 
 // Nobody answers any more: what is shown is from then.
 function gone() {
-  const seen = [page.last ? clock(page.last.seconds) : "", page.heard ? page.heard.toLocaleTimeString("en-GB") : ""].filter(Boolean);
-  problem(`The web UI's process has ended or can't be reached${seen.length ? `; last seen ${seen.join(", ")}` : ""}.`, "gone");
-  $("state").classList.add("stale");
+  const seen = page.last && page.heard ? `; last seen at ${clock(page.last.seconds)} (${page.heard.toLocaleTimeString("en-GB")})` : "";
+  problem(`The web UI's process has ended or can't be reached${seen}.`, "gone");
+  if (!page.last?.over) $("state").classList.add("stale");
   $("actions").hidden = true;
 }
 

@@ -8,7 +8,8 @@ const LANES = new Set(["built-in", "compiled", "vectorised", "python"]);
 const BAR = 150, HOT = 0.3; // pixels of a bar; share of time blocked from which an edge is red
 const MOST = 1.15, LEAST = 0.08; // scales that fit
 const READABLE = 0.62, NARROW = 600; // the least scale on screens narrower than so many pixels, where users scroll
-const LETTERS = 0.4; // below this scale boxes have colours alone
+const LETTERS = 0.5, NAMES = 0.22; // below these scales boxes have short names alone, and no names
+const LONG_NAME = 23, SHORT_NAME = 9; // letters
 
 function svg(name, attributes, ...children) {
   const made = document.createElementNS(NS, name);
@@ -40,6 +41,7 @@ export class Graph {
     this.place.replaceChildren(root);
     const first = this.drawn === null;
     this.drawn = root;
+    this.tiny = false;
     this.fit(this.zoom);
     if ((first || home) && graph.boxes.length) {
       const [x, y, , height] = graph.boxes[0].at;
@@ -57,7 +59,7 @@ export class Graph {
     group.append(svg("rect", { class: "body", width, height, rx: 4 }));
     group.append(svg("rect", { y: 3, width: 4, height: height - 6, fill: REGIONS[box.region % REGIONS.length] }));
     const name = svg("text", { class: "name", x: 10, y: 16 }), said = svg("text", { class: "small", x: 10, y: 30 }), told = svg("text", { x: 10, y: 43 });
-    name.textContent = middle(box.title, 23);
+    name.textContent = middle(box.title, LONG_NAME);
     const bars = ["rail", "busy", "waited", "blocked"].map((kind) => svg("rect", { class: kind, x: 10, y: height - 9, height: 4, width: kind === "rail" ? BAR : 0 }));
     const queue = svg("rect", { class: "queue", x: width - 32, y: 35, width: 24, height: 9, visibility: "hidden" }), full = svg("rect", { class: "full", x: width - 32, y: 35, width: 0, height: 9 });
     const title = svg("title", {});
@@ -67,7 +69,7 @@ export class Graph {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); this.choose(box); }
     });
     root.append(group);
-    return { box, group, said, told, bars, queue, full, title, last: "" };
+    return { box, group, name, said, told, bars, queue, full, title, last: "" };
   }
 
   // What the operators of a box did: sums of rates, the highest of each share.
@@ -124,7 +126,11 @@ export class Graph {
     if (!this.drawn) return;
     const room = this.place.clientWidth - 2, least = room < NARROW ? READABLE : LEAST;
     const scale = zoom ?? Math.max(least, Math.min(MOST, room / this.graph.width));
-    this.drawn.classList.toggle("tiny", scale < LETTERS);
+    if (this.drawn.classList.toggle("tiny", scale < LETTERS) !== this.tiny) {
+      this.tiny = !this.tiny;
+      for (const { box, name } of this.boxes) name.textContent = middle(box.title, this.tiny ? SHORT_NAME : LONG_NAME);
+    }
+    this.drawn.classList.toggle("nameless", scale < NAMES);
     this.drawn.setAttribute("width", Math.round(this.graph.width * scale));
     this.drawn.setAttribute("height", Math.round(this.graph.height * scale));
     this.scale = scale;

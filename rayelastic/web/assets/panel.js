@@ -70,7 +70,7 @@ export class Panel {
     this.operator = box;
     this.info = null;
     this.pairs = new Pairs(this.values());
-    const plots = element("div", { class: "plots", id: "operator-plots" });
+    const plots = element("div", { class: "plots small", id: "operator-plots" });
     this.happened = element("div", {});
     this.show(box.title, this.pairs.list, plots, this.happened);
     $("detail-panel").dataset.operator = box.title;
@@ -99,10 +99,8 @@ export class Panel {
   values() {
     const row = this.operator.rows[0], table = this.view.table(), at = this.view.at();
     const value = (name) => (table ? table[row * at.width + at[name]] : 0);
-    const lane = this.info?.lane ?? this.operator.lane;
     return {
-      "execution mode": lane ? `${lane}${this.info?.reason ? `: ${this.info.reason}` : ""}` : "unknown",
-      "declared at": this.info?.location || "unknown", "threading model": MODELS[value("model")],
+      "execution mode": (this.info?.lane ?? this.operator.lane) || "unknown", reason: this.info?.reason || "–", "declared at": this.info?.location || "–", "threading model": MODELS[value("model")],
       "receives, emits": `${rate(value("rate_in"))}, ${rate(value("rate_out"))}`, busy: percent(value("busy")), "waits for something outside": percent(value("waited")),
       "blocked on output": percent(value("blocked")), "share of the CPU cost": percent(value("cost")), queue: `${percent(value("fill"))} full, ${counted(value("queued"), "tuple")}`,
       "tuples received, emitted": `${short(value("tuples_in"))}, ${short(value("tuples_out"))}`, "errors, dropped tuples": `${short(value("errors"))}, ${short(value("dropped"))}`,

@@ -71,8 +71,10 @@ export function verdict(found) {
   $("verdict").hidden = !found;
   $("verdict").dataset.code = found?.code ?? "";
   $("verdict").dataset.operator = found?.operator ?? found?.busiest ?? "";
-  $("verdict").classList.toggle("good", found?.code === "keeps_up");
+  $("verdict").classList.toggle("good", Boolean(found) && found.code !== "bottleneck");
+  const busiest = found?.busiest ? `; the busiest operator, ${found.busiest}, is ${percent(Math.min(1, found.share))} busy` : "";
   if (!found) $("verdict").replaceChildren();
-  else if (found.code === "keeps_up") $("verdict").replaceChildren(`Keeps up with its sources${found.busiest ? `; the busiest operator, ${found.busiest}, is ${percent(found.share)} busy` : ""}.`);
+  else if (found.code === "keeps_up") $("verdict").replaceChildren(`Keeps up with its sources${busiest}.`);
+  else if (found.code === "no_bottleneck") $("verdict").replaceChildren(`No operator is a bottleneck${busiest}. The sources emit as fast as they can.`);
   else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason}; ${found.rule}.`);
 }

@@ -234,6 +234,81 @@ def test_keys_in_flight_are_shown_while_they_wait(opened: Open) -> None:
         job.close()
 
 
+def test_an_open_operator_follows_the_job_and_the_slider(opened: Open) -> None:
+    job = start(running(), rel.JobConfig(web_port=0))
+    try:
+        page = opened(job.web_url or "")
+        expect(page.locator('[data-number="throughput"]')).to_be_visible()
+        page.locator('g.box[data-name="key"]').click()
+        panel = page.locator("#detail-panel")
+        expect(panel).to_have_attribute("data-operator", "key")
+        info = job.describe()["key"]
+        assert re.search(r"in_browser\.py:\d+$", info.location)
+        for text in (info.location, info.lane, info.reason):
+            expect(panel).to_contain_text(text)
+        expect(panel.locator(".plot")).to_have_count(3)
+        total = panel.locator("dt", has_text="tuples received, emitted").locator("+ dd")
+        then = total.inner_text()
+        expect(total).not_to_have_text(then)
+        page.locator("#scrub").fill("500")
+        expect(page.locator("#state")).to_contain_text("as of")
+        back = total.inner_text()
+        box, rate = page.locator('g.box[data-name="key"] text').nth(2), panel.locator("dt", has_text="receives")
+        shown = str(box.text_content()).removesuffix(" out").partition(" in")[0]
+        assert rate.locator("+ dd").inner_text().partition(", ")[0] == shown
+        page.locator("#live").click()
+        expect(total).not_to_have_text(back)
+        page.locator("#panel-close").click()
+        expect(panel).to_be_hidden()
+    finally:
+        job.close()
+
+
+def test_the_verdict_names_a_bottleneck_a_job_that_keeps_up_and_nothing_at_the_end(opened: Open) -> None:
+    go_on, slow = threading.Event(), threading.Event()
+
+    def numbers() -> Iterator[tuple[int]]:
+        for n in range(1_000_000_000):
+            if slow.is_set():
+                go_on.wait(0.01)  # input comes slowly
+            yield (n,)
+
+    made = rel.Topology("verdicts")
+    stream = made.source("numbers", rel.callable(numbers, schema={"value": int}))
+    waits = stream.map("waits", lambda t: slow.wait(0.001) or t.value, lane="python", schema={"value": int})
+    waits.sink("out", rel.count())
+    job = start(made, rel.JobConfig(web_port=0, elasticity="off"))
+    try:
+        page = opened(job.web_url or "")
+        verdict = page.locator("#verdict")
+        expect(verdict).to_have_attribute("data-code", "bottleneck")
+        expect(verdict).to_have_attribute("data-operator", "waits")
+        slow.set()
+        expect(verdict).to_have_attribute("data-code", "keeps_up")
+        job.cancel(drain=False)
+        expect(page.locator("#state")).to_have_attribute("data-state", "cancelled")
+        expect(verdict).to_be_hidden()
+        expect(page.locator('[data-number="emitted"]')).to_be_visible()
+        expect(page.locator('[data-number="throughput"]')).to_have_count(0)
+        page.close()
+    finally:
+        slow.set()
+        go_on.set()
+        job.close()
+
+
+def test_a_web_ui_whose_process_has_ended_says_when_it_was_seen(opened: Open) -> None:
+    job = start(running(), rel.JobConfig(web_port=0))
+    try:
+        page = opened(job.web_url or "")
+        expect(page.locator('[data-number="throughput"]')).to_be_visible()
+    finally:
+        job.close()
+    expect(page.locator("#problem")).to_have_attribute("data-code", "gone")
+    expect(page.locator("#problem")).to_contain_text(re.compile(r"last seen at .*\d\d:\d\d"))
+    expect(page.locator("#actions")).to_be_hidden()
+
+
 def test_a_failure_shows_tuple_and_traceback(opened: Open) -> None:
     go_on = threading.Event()
     made = rel.Topology("fails")
@@ -249,7 +324,9 @@ def test_a_failure_shows_tuple_and_traceback(opened: Open) -> None:
         page = opened(job.web_url or "")
         go_on.set()
         expect(page.locator("#failure")).to_contain_text("ZeroDivisionError", timeout=30_000)
-        expect(page.locator("#failure")).to_contain_text("inverse")
+        expect(page.locator("#failure")).to_have_attribute("data-operator", "inverse")
+        assert "python_lane.py" not in page.locator("#failure").inner_text()
+        expect(page.locator("#verdict")).to_be_hidden()
         expect(page.locator(".mark.failure").first).to_be_visible()
     finally:
         go_on.set()
@@ -276,9 +353,14 @@ def test_387_operators_collapse_and_open(opened: Open) -> None:
         assert page.evaluate(OVERLAPPING) == 0
         page.locator("#close-all").click()
         expect(page.locator("g.box")).to_have_count(9)
+        page.locator("#zoom-in").click()
         page.locator("#detail").select_option("operators")
+        expect(page.locator("#graph")).to_have_attribute("aria-busy", "true")
         expect(page.locator("g.box")).to_have_count(387)
+        expect(page.locator("#graph")).to_have_attribute("aria-busy", "false")
         assert page.evaluate(OVERLAPPING) == 0
+        assert page.locator("#graph").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        expect(page.locator('g.box[data-name="source"]')).to_be_in_viewport()
         page.close()  # it would complain of a server that has left
     finally:
         served.close()

@@ -105,7 +105,9 @@ def test_an_operator_has_series_of_a_bounded_number_of_points() -> None:
 
 
 def test_replicas_are_those_of_a_region_and_not_their_sum() -> None:
-    both = ExecPlan("both", (PLAN.regions[1], replace(PLAN.regions[1], region=replace(PLAN.regions[1].region, name="r2"))))
+    both = ExecPlan(
+        "both", (PLAN.regions[1], replace(PLAN.regions[1], region=replace(PLAN.regions[1].region, name="r2")))
+    )
     assert replica_series(both) == {"replicas": 2.0, "replicas_all": 4.0}
     assert replica_series(ExecPlan("none", (PLAN.regions[0],))) == {"replicas": None, "replicas_all": None}
 
