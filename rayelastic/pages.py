@@ -1,4 +1,4 @@
-"""`rayelastic web`: the page of the jobs on a Ray cluster, of one that this process runs, or of one that is over."""
+"""The web UI of the jobs on a Ray cluster, of one that this process runs, or of one that is over."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ClusterJobs:
 
 
 def cluster_page(name: str | None, address: str | None, port: int, host: str = HOST) -> Page:
-    """Serves the page of a cluster's jobs.
+    """Serve the web UI of a cluster's jobs.
 
     Args:
         name: the job that is opened first; None: any.
@@ -69,7 +69,7 @@ def cluster_page(name: str | None, address: str | None, port: int, host: str = H
 
 
 def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
-    """Serves the page of a job that is over, of what its loops wrote; needs no cluster.
+    """Serve the web UI of a job that is over, from its event logs; needs no cluster.
 
     Args:
         paths: as `JobConfig(journal=...)` said.
@@ -85,7 +85,7 @@ def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
 
 @contextmanager
 def page_of(job: Job, port: int | None) -> Iterator[None]:
-    """Serves the page of a job that this process runs; when the job is over, until Ctrl-C.
+    """Serve the web UI of a job that this process runs, after its end until Ctrl-C.
 
     Args:
         job: which.
@@ -96,9 +96,9 @@ def page_of(job: Job, port: int | None) -> Iterator[None]:
         return
     page = Page({job.name: job}, port=port)
     try:
-        print(f"the page of job {job.name}: {page.url}", file=sys.stderr, flush=True)
+        print(f"web UI of job {job.name}: {page.url}", file=sys.stderr, flush=True)
         yield
-        print("the job is over; its page stays until Ctrl-C", file=sys.stderr, flush=True)
+        print("the job has ended; Ctrl-C ends its web UI", file=sys.stderr, flush=True)
         page.wait()
     finally:
         page.close()

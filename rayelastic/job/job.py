@@ -89,7 +89,7 @@ class Job(Changing):
         return self._plan
 
     def describe(self) -> dict[str, OperatorInfo]:
-        """Return what `topology.explain()` knows of each operator, as values: kind, execution mode, reason, location."""
+        """Return what `topology.explain()` shows of each operator: kind, execution mode, reason, location."""
         return self._control.within(CONTROL_TIMEOUT).describe()
 
     def state(self, operator: str) -> OperatorState:
@@ -183,7 +183,7 @@ class Job(Changing):
 
     @property
     def web_url(self) -> str | None:
-        """Where the page of the job is served, with its token, as JobConfig(web_port=) asked; `None`: it didn't."""
+        """The address of the web UI with its token, if JobConfig(web_port=) asked for one; else `None`."""
         return self._page.url if self._page is not None else None
 
     def cancel(self, drain: bool = True) -> None:
@@ -367,7 +367,7 @@ class Job(Changing):
     def _show_page(self, config: JobConfig) -> None:
         if config.web_port is not None:
             self._page = Page({self.name: self}, port=config.web_port, tls=config.tls)
-            sys.stderr.write(f"the page of job {self.name}: {self._page.url}\n")
+            sys.stderr.write(f"web UI of job {self.name}: {self._page.url}\n")
 
     def _wait_until_final(self, timeout: float | None) -> JobStatus:
         deadline = None if timeout is None else time.monotonic() + timeout

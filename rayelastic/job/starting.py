@@ -149,6 +149,6 @@ def attach(name: str, *, address: str | None = None) -> Job:
 
 
 def _check_page(config: JobConfig) -> None:
-    """Serves the page for a moment: what it lacks is told while nothing has started, a port in use above all."""
+    """Serve the web UI for a moment, so that a port in use is an error before anything starts."""
     if config.web_port is not None:
         Page(port=config.web_port, tls=config.tls).close()

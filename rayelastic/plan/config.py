@@ -116,9 +116,9 @@ class JobConfig:
             besides: `tls=rel.TLS(cert, key, ca, links=True)`.
         checkpoint: how the running job saves itself and goes on after a loss, see Checkpoint; None: on Ray the defaults
             of Checkpoint, in this process not at all; False: not at all.
-        web_port: where this process serves the page of the job, at 127.0.0.1, until the job is closed; 0: a free port;
-            None: nowhere. `Job.web_url` and a line on standard error tell the address, with its token.
-        tls: certificates for the page and for the port of Prometheus, see rel.TLS; None: both speak plain HTTP.
+        web_port: port of the job's web UI at 127.0.0.1, which this process serves until the job is closed. 0: a free
+            port; None: no web UI. `Job.web_url` and a line on standard error show the address, with its token.
+        tls: certificates for the web UI and for the port of Prometheus, see rel.TLS; None: both speak plain HTTP.
         cpus_per_pe: CPUs that Ray counts for each processing element; a share, as their threads come and go.
 
     Raises:

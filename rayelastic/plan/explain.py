@@ -31,10 +31,10 @@ class OperatorInfo:
     """What the declaration of an operator says about it.
 
     Args:
-        kind: what it does, such as 'map' or 'sink'.
-        lane: its execution mode.
-        reason: why it runs in that mode; why it has one replica, if its code remembers something.
-        location: 'file.py:12' of the declaration; empty if unknown.
+        kind: such as 'map' or 'sink'.
+        lane: the execution mode. It is a value of Lane.
+        reason: of that mode. If its code remembers something, also why it has one replica.
+        location: 'file.py:12' of the declaration. It is empty if unknown.
     """
 
     kind: str

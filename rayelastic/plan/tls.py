@@ -11,7 +11,7 @@ __all__ = ["TLS"]
 
 @dataclass(frozen=True, slots=True)
 class TLS:
-    """TLS with certificates for the page of a job (`JobConfig(web_port=)`) and its metrics (`metrics_port=`).
+    """TLS with certificates for the web UI of a job (`JobConfig(web_port=)`) and its metrics (`metrics_port=`).
 
     What goes from host to host is encrypted without any by `JobConfig(secure=True)`; with `links=True` both ends of it
     show these certificates, too.

@@ -1,7 +1,7 @@
-"""Who may look: those who know the token. What browsers are told to load: only what this server serves.
+"""Who may look: those who know the token. What browsers load: only what this server serves.
 
 The token comes once in the address, then in a cookie that scripts can't read and other sites can't send. A browser
-sends a cookie to all ports of a host. So this one belongs to a path of the page's own, which other servers don't know.
+sends a cookie to all ports of a host. So this one belongs to a path of this web UI, which other servers don't know.
 
 Few connections show no token, each for a while: a half request costs a descriptor of the process that runs the job. So
 whoever connects once more than may be without a token ends the oldest such connection. A browser shows its token within
@@ -85,7 +85,7 @@ class _Rarely(logging.Filter):
         if record.exc_info and record.exc_info[1] is not None:
             text = f"{text}: {record.exc_info[1]!r}"
         more = f" ({self._left_out} more since the last line)" if self._left_out else ""
-        record.msg, record.args, record.exc_info = f"the page: {text}{more}", (), None
+        record.msg, record.args, record.exc_info = f"web UI: {text}{more}", (), None
         self._last, self._left_out = now, 0
         return True
 

@@ -1,7 +1,7 @@
-"""What can be done to a job from the page: each is asked twice, and told in the audit log.
+"""Actions on a job in the web UI: each is confirmed, and logged in the audit log.
 
-The first question gives a code and says what would happen; only who sends the code back, in time and while the plan is
-still the one that was looked at, has it done. So of two viewers who rescale at once the second is refused.
+The first request returns a code and what would happen. The action happens when the code comes back in time, and only
+if the plan is still the same. So if two viewers rescale at once, the second is rejected.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ MOST_ASKED = 100  # codes that are kept
 
 
 class StaleError(ConfigError):
-    """The code is unknown or too old, or the plan has changed since it was given."""
+    """The code is unknown or too old, or the plan has changed since then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Something that somebody has asked for once.
+    """An action that waits for its confirmation.
 
     Args:
         name: 'rescale', 'snapshot', 'savepoint', 'leave', 'drain', 'cancel', 'pause' or 'resume'.
         text: what would happen.
-        epoch: of the plan that was looked at.
-        until: seconds, monotonic, up to which it may be confirmed.
-        do: does it; blocks.
+        epoch: of the plan in force at the request.
+        until: the last moment to confirm it, in seconds, monotonic.
+        do: carries it out; blocks.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Actions:
     """The actions on one job.
 
     Args:
-        job: what they are done to.
-        history: tells the plan in force.
+        job: the job.
+        history: has the plan in force.
         clock: seconds, monotonic.
     """
 
@@ -62,21 +62,20 @@ class Actions:
         self._asked: dict[str, Asked] = {}
 
     def ask(self, wanted: Mapping[str, Any]) -> tuple[str, Asked]:
-        """Checks what somebody wants, and gives the code that confirms it.
+        """Check a request, and return the code that confirms it.
 
         Args:
-            wanted: 'action', and for 'rescale' 'region' and 'replicas', for 'snapshot' and 'savepoint' 'folder', for
-                'leave' 'node'.
+            wanted: 'action' and its arguments: 'region' and 'replicas', 'folder', or 'node'.
 
         Raises:
-            ConfigError: it can't be done; says why.
+            ConfigError: it is impossible; the message says why.
         """
         name, job = str(wanted.get("action")), self._job
         simple = {
-            "drain": (f"Stop the sources of job {job.name}; what they sent arrives", lambda: job.cancel(drain=True)),
-            "cancel": (f"End job {job.name} at once; what is on its way is lost", lambda: job.cancel(drain=False)),
-            "pause": (f"Have job {job.name} stay as it is, whatever its load", job.pause_elasticity),
-            "resume": (f"Have job {job.name} adapt to its load again", job.resume_elasticity),
+            "drain": (f"Stop the sources of job {job.name}; tuples in flight arrive", lambda: job.cancel(drain=True)),
+            "cancel": (f"End job {job.name} at once; tuples in flight are lost", lambda: job.cancel(drain=False)),
+            "pause": (f"Pause elasticity of job {job.name}", job.pause_elasticity),
+            "resume": (f"Resume elasticity of job {job.name}", job.resume_elasticity),
         }
         if name == "rescale":
             asked = self._rescale(str(wanted.get("region", "")), wanted.get("replicas"))
@@ -96,25 +95,25 @@ class Actions:
         return code, asked
 
     def confirm(self, code: object) -> Asked:
-        """Gives what the code was given for, once.
+        """Return what a code confirms, once.
 
         Raises:
-            StaleError: it is unknown, too old, or the plan has changed meanwhile.
+            StaleError: the code is unknown or too old, or the plan has changed.
         """
         asked = self._asked.pop(code, None) if isinstance(code, str) else None
         if asked is None or self._clock() > asked.until:
-            raise StaleError("nobody has asked for this, or too long ago", way_out="Ask again")
+            raise StaleError("this confirmation is unknown, or too old", way_out="Ask again")
         if asked.epoch != self._history.plan.epoch:
-            raise StaleError("the plan has changed since you looked at it", way_out="Look at it, and ask again")
+            raise StaleError("the plan has changed since you asked", way_out="Look at the new plan, and ask again")
         return asked
 
     def _rescale(self, region: str, replicas: object) -> Asked:
         if not isinstance(replicas, int) or isinstance(replicas, bool):
             raise ConfigError(f"{replicas!r} replicas", way_out="Give a whole number, 1 or more")
         planned = self._history.plan.region(region)
-        self._history.plan.with_replicas(region, replicas)  # refuses what can't be
+        self._history.plan.with_replicas(region, replicas)  # raises if that is impossible
         wanted = counted(replicas, "replica")
-        text = f"Give region {region} of job {self._job.name} {wanted}, instead of {planned.replicas}"
+        text = f"Rescale region {region} of job {self._job.name} to {wanted}, instead of {planned.replicas}"
         return self._made("rescale", text, lambda: self._job.rescale(region, replicas))
 
     def _save(self, folder: object, *, stops: bool) -> Asked:
@@ -125,13 +124,13 @@ class Actions:
             return self._made(
                 "savepoint", f"Stop job {job.name} and save its state in {folder}", lambda: job.stop(folder)
             )
-        text = f"Save the state of job {job.name} in {folder}; the job goes on"
+        text = f"Save the state of job {job.name} in {folder}; the job continues"
         return self._made("snapshot", text, lambda: job.snapshot(folder))
 
     def _leave(self, node: str) -> Asked:
         if not node:
             raise ConfigError("no node to leave", way_out="Give its name, as the table of elements has it")
-        text = f"Have job {self._job.name} leave node {node} for good: it goes on elsewhere, from a checkpoint"
+        text = f"Move job {self._job.name} off node {node} for good: it restores from a checkpoint elsewhere"
         return self._made("leave", text, lambda: self._job.leave(node))
 
     def _made(self, name: str, text: str, do: Callable[[], object]) -> Asked:

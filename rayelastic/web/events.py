@@ -57,13 +57,13 @@ class Event:
 
     Args:
         seconds: since the start of the job.
-        kind: what sort.
+        kind: each has its own marker.
         where: a processing element, 'regions', or 'job'.
-        title: what, in a few words.
-        reason: why, as the loop that decided says it.
-        rule: where the rule is written.
-        seen: {what was seen: its value as text}.
-        operators: names that it is about.
+        title: what, in a few words. The sentence is for people, kind and seen are for programs.
+        reason: why. It comes from the loop that decided.
+        rule: the place of the rule in a paper.
+        seen: {name: value as text} of what was measured.
+        operators: names of those concerned. Their panels list the event.
         detail: more text, such as a traceback.
     """
 

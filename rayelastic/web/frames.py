@@ -44,11 +44,11 @@ class Frame:
     Args:
         seconds: since its start.
         operators: a row for each operator of the plan, with COLUMNS; float32.
-        series: {name of SERIES: value}; None: not known, as the latency of a job whose sinks got no marks.
-        pes: a dict for each processing element: threads, memory in bytes, seconds a second that it waits for the GIL.
-        links: a dict for each link: bytes/s, share of the time that its sender was blocked on output.
-        regions: a dict for each region whose replicas have changed or are changing: what moved, and what moves now.
-        verdict: whether the job keeps up with its sources, or what limits it; None: unknown.
+        series: {name of SERIES: value}. None: unknown, as the latency of a job whose sinks got no marks.
+        pes: a dict for each processing element. It has threads, memory in bytes, seconds a second waiting for the GIL.
+        links: a dict for each link. It has bytes/s, and the share of time that its sender was blocked on output.
+        regions: a dict for each region whose replicas have changed or are changing. It has what moved, and what moves.
+        verdict: whether the job keeps up with its sources, or what limits it. None: unknown.
     """
 
     seconds: float
@@ -121,7 +121,7 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
 
 
 def replica_series(plan: ExecPlan) -> dict[str, float | None]:
-    """Replicas of the most replicated region, and of all regions that can have several; None: there is no such region."""
+    """Return the replicas of the most replicated region, and of all replicable regions; None: there is none."""
     replicas = [one.replicas for one in plan.regions if one.region.kind.is_replicable]
     most, together = (float(max(replicas)), float(sum(replicas))) if replicas else (None, None)
     return {"replicas": most, "replicas_all": together}

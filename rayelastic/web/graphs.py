@@ -1,4 +1,4 @@
-"""The graph of a job as the page draws it: boxes and lines with their places, in JSON values."""
+"""The graph of a job as the web UI draws it: boxes and lines with their places, in JSON values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def graph(
     """Place the boxes of a plan.
 
     Args:
-        plan: in force at the time that is looked at.
+        plan: in force at the time that is shown.
         places: {operator: its row in the tables of frames}.
-        lanes: {operator: how it runs}, as far as known.
-        detail: a value of Detail; empty: whatever suits the size.
-        opened: boxes that are opened.
+        lanes: {operator: its execution mode}, where it is known.
+        detail: a value of Detail; empty: what suits the size.
+        opened: boxes that are open.
 
     Raises:
         ConfigError: there is no such detail.

@@ -1,4 +1,4 @@
-"""The page of a job, or of several, served from a thread of this process until it is closed."""
+"""The web UI of a job, or of several, served from a thread of this process until it is closed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ END = 10.0  # seconds for it to close
 
 
 class Page:
-    """A page that is being served.
+    """A web UI that is being served.
 
     Args:
-        jobs: that run, by name.
+        jobs: running jobs by name.
         histories: of jobs that are over, by name.
         catalogue: finds more jobs.
         port: to listen at; 0: a free one.
-        host: the address to listen at; whoever reaches it needs the token.
-        tls: the certificates that it shows, and the address to listen at; None: it speaks plain HTTP.
+        host: the address to listen at. Whoever reaches it needs the token.
+        tls: its certificates, and the address to listen at; None: plain HTTP.
 
     Raises:
         ConfigError: the port can't be opened.
@@ -63,7 +63,7 @@ class Page:
         self._ready.wait(START)
         if self._problem is not None:
             raise ConfigError(
-                f"the page can't be served at {host}:{port}: {self._problem}",
+                f"the web UI can't be served at {host}:{port}: {self._problem}",
                 way_out="Give another port, or 0 for a free one",
             ) from self._problem
 
@@ -75,12 +75,12 @@ class Page:
         return f"{scheme}://{host}:{self.port}/?token={self.access.token}"
 
     def wait(self) -> None:
-        """Returns when the page is closed, or with Ctrl-C."""
+        """Return when it is closed, or with Ctrl-C."""
         while self._thread.is_alive():
             self._thread.join(1.0)
 
     def close(self) -> None:
-        """Ends it; safe to repeat."""
+        """End it; safe to repeat."""
         loop, ended = self._loop, self._ended
         if loop is not None and ended is not None and not loop.is_closed():
             loop.call_soon_threadsafe(ended.set)
@@ -89,7 +89,7 @@ class Page:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as error:  # told by whoever made the page; later there is nobody
+        except Exception as error:  # raised by the constructor; later nobody reads it
             self._problem = error
         finally:
             self._ready.set()

@@ -1,4 +1,4 @@
-"""Ray's own dashboard as a tab of the page: passed on from where Ray serves it, behind the page's token, to be read.
+"""Ray's own dashboard as a tab of the web UI: relayed from where Ray serves it, behind the same token, read only.
 
 Ray's dashboard has no place for pages of others, so it comes into ours: one address and one token for both. Only GET is
 passed on, and nothing that ends an actor. Must not know Ray: a catalogue says where its dashboard is.

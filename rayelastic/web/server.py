@@ -1,7 +1,7 @@
 """The HTTP server of the web UI: one snapshot and one stream of events for all viewers, on the loopback address.
 
-All addresses in the web UI are relative, so that it works behind a proxy that puts a path in front. aiohttp, which comes
-with Ray's dashboard, is loaded with the first server.
+All addresses in the web UI are relative, so that it works behind a proxy that adds a path. The first server loads
+aiohttp, which comes with Ray's dashboard.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class PageApp:
         except (RayelasticError, TimeoutError) as error:
             return _json({"error": str(error)}, HTTPStatus.BAD_GATEWAY)
 
-    # --- the page -----------------------------------------------------------------------------------------------------
+    # --- the files ----------------------------------------------------------------------------------------------------
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
@@ -163,7 +163,7 @@ class PageApp:
         response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": "./"})
         response.set_cookie(
             self._access.cookie, self._access.token, httponly=True, samesite="Strict", secure=request.secure, path=""
-        )  # no path: the browser takes that of the page, which may have more in front, by a proxy
+        )  # no path: the browser takes that of the web UI, which a proxy may prefix
         return response
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
@@ -286,7 +286,7 @@ class PageApp:
     async def _act(self, request: web.Request) -> web.StreamResponse:
         story = await self._asked(request)
         if ASKED_BY_PAGE not in request.headers:
-            raise ConfigError(f"no header {ASKED_BY_PAGE}", way_out="Ask from the page")
+            raise ConfigError(f"no header {ASKED_BY_PAGE}", way_out="Use the web UI")
         try:
             wanted = await request.json()
         except ValueError:

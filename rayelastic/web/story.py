@@ -28,7 +28,7 @@ PERIOD = 0.8  # seconds between two readings of a job: nobody sees what is older
 
 
 class Story:
-    """What the page tells of one job. All methods belong to the server's loop.
+    """What the web UI shows of one job. All methods belong to the server's loop.
 
     Args:
         name: of the job.
@@ -41,7 +41,7 @@ class Story:
         self._sampler = Sampler(job) if job is not None else None
         found = self._sampler.history if self._sampler is not None else history
         if found is None:
-            raise ConfigError(f"nothing is known of {name!r}", way_out="Give a job or its history")
+            raise ConfigError(f"nothing is known of {name!r}", way_out="Pass a job or its history")
         self.history: History = found
         self._actions = Actions(job, self.history) if job is not None else None
         self._waiting: set[asyncio.Future[None]] = set()
@@ -67,7 +67,7 @@ class Story:
             await asyncio.sleep(max(0.05, PERIOD - (time.monotonic() - started)))
 
     async def newer(self, number: int | None, seconds: float) -> bool:
-        """Waits until the updates are behind a number, or it ends, at most so many seconds; tells whether they are."""
+        """Waits until the updates are behind a number, or it ends, at most so many seconds; returns which."""
         if number == self.updates.number and not self._closed:
             waits = asyncio.get_running_loop().create_future()
             self._waiting.add(waits)
@@ -90,7 +90,7 @@ class Story:
         return self._closed
 
     def told(self) -> dict[str, Any]:
-        """What a page needs before its first frame."""
+        """Return what a viewer needs before the first frame."""
         return {
             "name": self.name,
             "live": self.live,

@@ -1,4 +1,4 @@
-"""What those who look at a job are sent: all that the page shows of it, or what has changed since the number before.
+"""What viewers of a job receive: all that the web UI shows of it, or what has changed since the number before.
 
 Each is written once, however many look. Whoever misses a number is sent all again. Must not know who looks.
 """

@@ -30,7 +30,7 @@ def test_three_clicks_from_a_demo_to_why_it_added_a_queue(tmp_path: Path) -> Non
         ) as demo,
     ):
         assert demo.stdout is not None
-        printed = next(line for line in demo.stdout if "the page of job" in line)
+        printed = next(line for line in demo.stdout if "web UI of job" in line)
         threading.Thread(target=demo.stdout.read, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         complaints: list[str] = []

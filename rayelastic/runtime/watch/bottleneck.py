@@ -53,8 +53,8 @@ class Thresholds:
     """From where on something counts; shares of the time between two readings.
 
     Args:
-        full: of an operator that is inside its function: what is left is noise of the 100 looks a second.
-        waiting: of the time inside that no CPU was used: above it, an operator waits rather than computes.
+        full: an operator that is inside its function for longer is full. The rest is noise of 100 samples a second.
+        waiting: share of the time inside without CPU, above which an operator waits rather than computes.
         skew: tuples of the busiest replica over the mean.
         token: time that threads waited for the GIL.
     """
@@ -71,14 +71,14 @@ class Bottleneck:
 
     Args:
         operator: its name.
-        pe: where.
-        cause: why, as a word.
-        reason: what was seen.
-        rule: what keeps it from being helped, or what is about to help.
+        pe: the processing element.
+        cause: why, as a code.
+        reason: why, as a sentence.
+        rule: why the runtime doesn't scale it, or what it is about to do.
         share: of the time that the busiest operator is inside its function, 0..1.
-        blocked: share of the time that an operator upstream, or a link, is blocked on output.
-        busiest: the busiest operator that is no source; empty if there is none.
-        idle: share of the time that the busiest source sleeps, for it has no input.
+        blocked: share of the time that an operator upstream, or a link, is blocked on output. It is the highest one.
+        busiest: the busiest operator that is no source. It is empty if there is none.
+        idle: share of the time that the busiest source sleeps without input.
     """
 
     operator: str
@@ -135,10 +135,10 @@ def find_bottleneck(
 
     Args:
         before: the counters at the first reading.
-        after: at the second.
+        after: those at the second.
         plan: the plan in force.
         adaptations: the latest passes of the adaptation loops, oldest first.
-        thresholds: `Thresholds()` if not given.
+        thresholds: the defaults of `Thresholds` if None.
     """
     limits = thresholds or Thresholds()
     targets = {operator_of(target) for _, target in plan.edges}

@@ -181,9 +181,9 @@ def test_bad_requests_are_one_line_a_minute(monkeypatch: pytest.MonkeyPatch, cap
         except ValueError:
             access.QUIET.exception("Error handling request")
     assert [record.getMessage() for record in caplog.records] == [
-        "the page: Error handling request: ValueError('request 0')"
+        "web UI: Error handling request: ValueError('request 0')"
     ]
     assert caplog.records[0].exc_info is None
     monkeypatch.setattr(access.QUIET.filters[0], "_last", -access.LOG_PERIOD)
     access.QUIET.log(logging.WARNING, "again")
-    assert caplog.records[-1].getMessage() == "the page: again (999 more since the last line)"
+    assert caplog.records[-1].getMessage() == "web UI: again (999 more since the last line)"
