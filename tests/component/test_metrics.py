@@ -170,6 +170,28 @@ def test_who_has_the_token_while_threads_wait_for_it_is_named() -> None:
     assert (found.operator, found.cause) == ("named", Cause.DEAR)
 
 
+@pytest.mark.parametrize(
+    ("asleep", "busy", "limits", "keeps_up"),
+    [(0.9, 0.65, False, True), (0.0, 0.65, False, False), (0.9, 0.95, True, False)],
+)
+def test_only_a_job_whose_source_sleeps_keeps_up_with_it(
+    asleep: float, busy: float, limits: bool, keeps_up: bool
+) -> None:
+    topology = rel.Topology("paced")
+    numbers = topology.source("numbers", rel.sequence(10))
+    numbers.map("step", lambda t: t.value, schema={"value": int}).sink("out", rel.count())
+
+    def reading(seconds: float) -> JobMetrics:
+        source = OperatorSample(
+            "numbers", "dedicated", 0, 1, 0, inside_seconds=seconds, waited_seconds=asleep * seconds
+        )
+        step = OperatorSample("step", "manual", 1, 1, 0, inside_seconds=busy * seconds, cpu_seconds=busy * seconds)
+        return JobMetrics("paced", seconds, (PESample("pe0", seconds, 1, 0.0, (source, step)),))
+
+    found = find_bottleneck(reading(1.0), reading(2.0), topology.plan())
+    assert (found.busiest, found.limits_sources, found.keeps_up) == ("step", limits, keeps_up)
+
+
 def test_a_skewed_key_is_named() -> None:
     topology = rel.Topology("skew")
     words = topology.source("words", rel.rows([("a",)], schema={"word": str}))
@@ -196,19 +218,21 @@ def test_among_thousands_the_one_that_waits_is_named() -> None:
     region = Region("r0", RegionKind.PIPELINE, ("numbers", *names))
     plan = ExecPlan("large", (RegionPlan(region, (Pipeline(region.operators, ("pe0",)),)),), edges)
 
-    def reading(seconds: float, waits: str, share: float = 0.9) -> JobMetrics:
-        samples = tuple(
-            OperatorSample(name, "manual", 1, 1, 0, inside_seconds=seconds * (share if name == waits else 0.001))
-            for name in region.operators
-        )
-        return JobMetrics("large", seconds, (PESample("pe0", seconds, 1, 0.0, samples),))
+    def reading(seconds: float, waits: str, share: float = 0.9, asleep: float = 0.9) -> JobMetrics:
+        def sample(name: str) -> OperatorSample:
+            inside = seconds * (share if name == waits else 0.001)
+            return OperatorSample(name, "manual", 1, 1, 0, inside_seconds=inside, waited_seconds=asleep * inside)
+
+        return JobMetrics("large", seconds, (PESample("pe0", seconds, 1, 0.0, tuple(map(sample, region.operators))),))
 
     for waits in ("step0", "step1234", "step1999"):
         found = find_bottleneck(reading(1.0, waits), reading(2.0, waits), plan)
-        assert (found.operator, found.cause) == (waits, Cause.WAITING)
+        assert (found.operator, found.cause, found.limits_sources) == (waits, Cause.WAITING, True)
+        starved = find_bottleneck(reading(1.0, waits, asleep=0.0), reading(2.0, waits, asleep=0.0), plan)
+        assert (starved.operator, starved.cause) == (waits, Cause.DEAR)  # ready, but without a CPU
     found = find_bottleneck(reading(1.0, "step7", 0.3), reading(2.0, "step7", 0.3), plan)
     assert (found.operator, found.cause) == ("numbers", Cause.INPUT)
-    assert found.reason == "the busiest other operator runs 30% of the time"
+    assert (found.busiest, round(found.share, 2), found.limits_sources) == ("step7", 0.3, False)
 
 
 class Event(NamedTuple):

@@ -54,7 +54,7 @@ class Thresholds:
 
     Args:
         full: an operator that is inside its function for longer is full. The rest is noise of 100 samples a second.
-        waiting: share of the time inside without CPU, above which an operator waits rather than computes.
+        waiting: share of the time inside that it is asleep, above which an operator waits rather than computes.
         skew: tuples of the busiest replica over the mean.
         token: time that threads waited for the GIL.
     """
@@ -116,12 +116,8 @@ class _Use:
     inside: float
     cpu: float
     blocked: float
-    asleep: float
+    asleep: float  # it waits for something outside; a thread that is ready and has no CPU isn't asleep
     taken: int
-
-    @property
-    def waiting(self) -> float:
-        return max(0.0, self.inside - self.cpu)
 
 
 def find_bottleneck(
@@ -168,7 +164,7 @@ def _found(
     upstream = f"operators upstream are blocked on output {blocked:.0%} of the time"
     if (skewed := _skewed(inner, limits, plan, hot)) is not None:
         return skewed
-    stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.waiting, default=None)
+    stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.asleep, default=None)
     if stalled is not None and stalled.sample.lane != "python":
         return _stall(stalled, upstream, plan, adaptations, hot)
     python = max((use for use in inner if use.sample.lane == "python"), key=lambda use: use.inside, default=None)
@@ -265,7 +261,7 @@ def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mappi
 
 
 def _stalls(use: _Use, limits: Thresholds) -> bool:
-    return use.inside >= limits.full and use.waiting >= limits.waiting * use.inside
+    return use.inside >= limits.full and use.asleep >= limits.waiting * use.inside
 
 
 def _stall(
@@ -275,7 +271,7 @@ def _stall(
     adaptations: Sequence[Adaptation | RegionAdaptation],
     hot: Mapping[str, HotKey],
 ) -> Bottleneck:
-    reason = f"its function waits {use.waiting:.0%} of the time and computes {use.cpu:.0%}"
+    reason = f"its function waits {use.asleep:.0%} of the time and computes {use.cpu:.0%}"
     planned = plan.region_of(use.sample.name)
     held = f"; {_held(planned, adaptations, hot)}" if planned.region.kind.is_replicable else ""
     return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reason, f"back-pressure: {upstream}{held}")

@@ -85,7 +85,7 @@ def acted_on(page: Page, prefix: str) -> None:
     page.locator("#rescale button").click()
     page.locator("#confirm-yes").click()
     expect(page.locator("#answer")).to_contain_text("Done")
-    expect(page.locator("#journal")).to_contain_text("1 → 2 replicas")  # the stream of updates tells it
+    expect(page.locator("#events")).to_contain_text("1 → 2 replicas")  # the stream of updates tells it
     asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
     assert asked
     assert all(one.startswith(prefix) for one in asked)
