@@ -220,7 +220,8 @@ class Job(Changing):
         ...     return numbers.key_by("odd").aggregate("totals", total=rel.sum("n"))
         >>> rows, gate = [(n % 2, n) for n in range(100)], testing.Gate()
         >>> topology = rel.Topology("odd_and_even")
-        >>> numbers = topology.source(testing.script([*rows[:50], gate, *rows[50:]], {"odd": int, "n": int}))
+        >>> script = testing.script([*rows[:50], gate, *rows[50:]], {"odd": int, "n": int})
+        >>> numbers = topology.source(script, name="rows")
         >>> totals(numbers).sink("out", rel.list())
         <sink out>
         >>> job = rel.start(topology)

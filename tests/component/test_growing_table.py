@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as dataset
@@ -67,7 +68,7 @@ def test_a_full_part_is_written_at_once_and_an_empty_table_has_its_columns(tmp_p
 
 
 @pytest.mark.parametrize(("path", "seconds"), [("table.parquet", 5.0), ("table", 0), ("table", "soon")])
-def test_what_cant_grow_is_refused(tmp_path: Path, path: str, seconds: object) -> None:
+def test_what_cant_grow_is_refused(tmp_path: Path, path: str, seconds: Any) -> None:
     topology = rel.Topology("bad")
     with pytest.raises(SinkError, match="'out'"):
-        topology.source("numbers", rel.sequence(1)).sink("out", sink_stream(str(tmp_path / path), seconds=seconds))  # type: ignore[arg-type]
+        topology.source(rel.sequence(1)).sink(sink_stream(str(tmp_path / path), seconds=seconds), name="out")

@@ -141,7 +141,7 @@ def test_no_stage_has_it_in_several_channels(stage: str) -> None:
     by = "k" if stage == "parallel by key" else None
     declare = stream.elastic if stage == "elastic" else functools.partial(stream.parallel, width=2, by=by)
     with pytest.raises(GraphError, match=r"'op'.*remembers `SEEN` outside its state"):
-        declare("stage", body=body)
+        declare(name="stage", body=body)
 
 
 def fresh_number(t: Any) -> bool:

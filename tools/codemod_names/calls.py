@@ -45,6 +45,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "collect": (),
 }
 OTHER_STREAMS = {"key_by", "union", "window", "session", "late", "side", "errors"}  # of a stream, without a name
+DISTINCT = {"cross_join", "elastic", "enrich", "event_time", "flat_map", "parallel", "sink"}  # of no others
 TOPOLOGIES = {"topology", "topo"}
 STREAMS = {"s", "stream", "streams", "keyed", "up"}  # what parameters are called
 
@@ -203,7 +204,8 @@ class Known:
         behind = len(call.args) - 1
         if method != "merge_by_time" and behind > max(len(NEEDED[method]), method in ("aggregate", "split")):
             return False
-        called_so = isinstance(first, ast.Name) and first.id == "name" and 0 < len(NEEDED[method]) <= behind
+        called_so = isinstance(first, ast.Name) and (first.id == "name" or method in DISTINCT)
+        called_so = called_so and 0 < len(NEEDED[method]) <= behind
         if not (is_text(first) or stands_for_one or called_so or (stream and not self.is_value(first))):
             return False
         if method == "split" and not stream:
