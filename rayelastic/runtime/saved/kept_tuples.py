@@ -39,6 +39,7 @@ LEFT, RIGHT = "left", "right"
 SIDE = "side"
 _REACHED = struct.calcsize("<qB")  # the watermark, and whether all keys are there
 _NULL = 1  # whether a key is null
+_TOUCHED = 8  # bytes: when, or how long ago
 _MATCHED = 1  # whether a right tuple has had a match
 _PORT = struct.Struct("<I")  # of a tuple that waits: by which input it came
 _MARK = 8  # of a tuple that waits for a pattern: which steps it is good for
@@ -63,7 +64,7 @@ def join_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     left, right = laid_out("Left", shape.takes), shape.value_schema
     nothing: dict[str, list[Cell]] = {LEFT: [None] * len(left.names), RIGHT: [None] * len(right.names)}
     sides, rows = [], []
-    kept = _crossed(chunks, left, right) if CROSS in shape.flags else _joined(chunks, shape, left, right)
+    kept = _crossed(chunks, shape, left, right) if CROSS in shape.flags else _joined(chunks, shape, left, right)
     for side, cells in kept:
         sides.append(side)
         rows.append([*cells, *nothing[RIGHT]] if side == LEFT else [*nothing[LEFT], *cells])
@@ -83,16 +84,22 @@ def _joined(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema) 
                 for _ in range(reader.number()):
                     yield side, record_cells(exported_record(reader, schema), schema)
                     reader.take(_MATCHED if "right" in shape.flags else 0)
+            reader.take(_TOUCHED if shape.ttl[0] else 0)
         yield from ((LEFT, cells) for cells in _waiting(reader, left))
 
 
-def _crossed(chunks: Iterable[bytes], left: Schema, right: Schema) -> Iterator[tuple[str, list[Cell]]]:
+def _crossed(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema) -> Iterator[tuple[str, list[Cell]]]:
     """Of joins that aren't by key: each chunk has all right tuples."""
+    ticks, time, *_ = shape.ttl
+    age = _TOUCHED if ticks and not time else 0
     known = False
     for chunk in chunks:
         reader, _ = opened(chunk, b"RELTIME2")
         reader.take(_REACHED)
-        rights = [record_cells(exported_record(reader, right), right) for _ in range(reader.number())]
+        rights = []
+        for _ in range(reader.number()):
+            rights.append(record_cells(exported_record(reader, right), right))
+            reader.take(age)
         if not known:
             yield from ((RIGHT, cells) for cells in rights)
         known = known or bool(rights)

@@ -188,7 +188,7 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
             of_pairs = body.kind is JoinKind.PAIRS
             is_so = {
                 "symmetric": body.symmetric or of_pairs,
-                "right": body.how.of_right or of_pairs,
+                "right": body.how.of_right or of_pairs or (ttl != NO_TTL and body.left_time is not None),
                 CROSS: body.kind is JoinKind.CROSS,
             }
             flags = tuple(flag for flag, holds in is_so.items() if holds)

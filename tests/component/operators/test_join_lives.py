@@ -264,6 +264,33 @@ def test_a_restored_join_by_the_clock_knows_how_old_its_keys_are(tmp_path: Path)
         assert [tuple(t) for t in result["out"]] == wanted
 
 
+@pytest.mark.parametrize("way", [*WAYS, "cross, clock", "event time", "cross, event time"])
+def test_a_snapshot_is_read_as_a_table(way: str, tmp_path: Path) -> None:
+    gate, ttl = testing.Gate(), 3600
+    if way.endswith("event time"):
+        rights = testing.script([Right("a", 0, "x"), Right("b", 1, "y"), gate], Right)
+        topology = timed(rel.rows([], Left), rights, cross=way.startswith("cross"), ttl=ttl)
+    else:
+        rows, other = testing.script([("a", 0), ("b", 1), gate], PAIR), testing.script([gate], PAIR)
+        topology = rel.Topology("read")
+        left, right = topology.source("left", other).key_by("k"), topology.source("right", rows).key_by("k")
+        join = left.cross_join if way.startswith("cross") else left.join
+        join("joined", right, ttl=ttl, **WAYS.get(way, {"by": "arrival"})).sink("out", rel.list())
+    job = rel.start(topology, CONFIGS["manual"])
+    try:
+        assert gate.wait_reached(PATIENCE)
+        while job.metrics().operator("joined").tuples_in < 2:
+            assert not job.status.state.is_final
+        job.stop(tmp_path / "snapshot")
+    finally:
+        gate.open()
+        job.close()
+    table = rel.read_snapshot(tmp_path / "snapshot")["joined"]
+    assert table["side"].to_pylist() == ["right", "right"]
+    name = "right_key" if "right_key" in table.column_names else "right_k"
+    assert sorted(table[name].to_pylist()) == ["a", "b"]
+
+
 def test_what_explain_says() -> None:
     def explained(way: str, **more: Any) -> str:
         endless = rel.callable(lambda: iter(()), PAIR)

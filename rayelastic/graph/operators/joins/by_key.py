@@ -209,7 +209,9 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
             )
         if asked.ttl is not None and kind.is_bounded:
             what = "within" if kind is JoinKind.INTERVAL else "window"
-            raise GraphError(f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", way_out="Leave ttl= out")
+            raise GraphError(
+                f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", way_out="Leave ttl= out"
+            )
         fields = tuple(f for f in right.schema.names if f not in right_keys)
         body = Join(
             kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
