@@ -117,7 +117,7 @@ def test_times_of_old_zones_keep_their_seconds(tmp_path: Path) -> None:
 
 
 def test_frames_of_polars(tmp_path: Path) -> None:
-    """Their texts are large in lists, and views in categories."""
+    """Their texts are views, in categories, too."""
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(
         {
@@ -171,3 +171,11 @@ def test_texts_of_durations(text: str) -> None:
 def test_texts_that_are_no_durations(text: str) -> None:
     with pytest.raises(rel.errors.SchemaError, match="the table doesn't match"):
         rel.arrow(pa.table({"took": [text]}), {"took": dt.timedelta})
+
+
+def test_large_texts_in_lists_can_be_written(tmp_path: Path) -> None:
+    large = pa.table({"tags": pa.array([["x"], []], pa.list_(pa.large_string()))})
+    topology = rel.Topology("large")
+    topology.source("rows", rel.arrow(large)).sink("parquet", rel.parquet(str(tmp_path / "out.parquet")))
+    rel.run(topology)
+    assert [t.tags for t in rows(rel.parquet(str(tmp_path / "out.parquet")))] == [["x"], []]
