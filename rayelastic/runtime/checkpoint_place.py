@@ -118,8 +118,8 @@ class Claim:
     Args:
         location: of the checkpoints.
         job: that asks.
-        run: its id; a coordinator that takes the place of one that hangs has the same.
-        resumes: whether a coordinator of this run had it: taken with the next checkpoint, as the store may be away.
+        run: its id, the same for its next coordinator.
+        resumes: this is one, which claims later.
 
     Raises:
         StateError: another job has it.
@@ -132,7 +132,7 @@ class Claim:
         self._file: int | None = None
         self._owner: OutputOwner | None = None
         self._has_lock = self._locks()
-        if not resumes:
+        if not resumes:  # the store may be away, and elements run on: the next checkpoint claims
             self.check()
 
     def check(self) -> None:
