@@ -89,7 +89,7 @@ def test_rows_may_be_mappings_and_dataclasses() -> None:
     assert given([{"b": "x", "a": 1}, {"a": 2, "b": "y"}], {"a": int, "b": str}) == [(1, "x"), (2, "y")]
     assert given([Point(1), Point(2, "b")]) == [(1, None), (2, "b")]
     assert given([{"a": 1, "b": None}, {"a": 2, "b": "y"}]) == [(1, None), (2, "y")]
-    assert given([{"a": 1}], Point) == [(1, None)]
+    assert given([{"x": 1}], Point) == [(1, None)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_rows_may_be_mappings_and_dataclasses() -> None:
         ([{"a": None}], None, "can't infer the type of field 'a': its values are NoneType"),
         ([{"a": 1}, {"b": 1}], {"a": int}, "row 1 has no field 'a'"),
         ([{"a": 1}, {"a": 1, "b": 1}], None, "row 1 has the field 'b'"),
-        ([Point(1), {"x": 1}], None, "row 1 has no field 'a'"),
+        ([Point(1), {"y": 1}], None, "row 1 has no field 'x'"),
     ],
 )
 def test_rows_that_do_not_fit(rows: list[Any], schema: object, said: str) -> None:

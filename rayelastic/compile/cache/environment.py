@@ -22,7 +22,8 @@ def environment() -> str:
     folder = Path(__file__).parents[1]
     sources = hashlib.sha256()
     parts = ("reading", "lowering", "effects")
-    for path in sorted([folder / "originals.py", *(p for part in parts for p in (folder / part).rglob("*.py"))]):
+    files = [folder / "originals.py", folder / "reasons.py"]
+    for path in sorted([*files, *(p for part in parts for p in (folder / part).rglob("*.py"))]):
         sources.update(path.read_bytes())
     versions = [_version(name) for name in ("numba", "llvmlite", "numpy")]
     return repr((_ABI_VERSION, sys.version_info[:3], versions, sources.hexdigest(), host_target()))

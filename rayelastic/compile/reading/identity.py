@@ -16,6 +16,7 @@ import hashlib
 import inspect
 import re
 import types
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -149,8 +150,10 @@ class Identity:
             self._add(value._fields, [str(a) for a in getattr(value, "__annotations__", {}).values()])
             for default in getattr(value, "_field_defaults", {}).values():
                 self._value(default)
-        for name, field in getattr(value, "__dataclass_fields__", {}).items():
-            self._add("field", name, str(field.type), field.kw_only, field.init, field.compare)
+        fields = getattr(value, "__dataclass_fields__", {})
+        hints = _hints(value) if fields else {}
+        for name, field in fields.items():
+            self._add("field", name, str(hints.get(name, field.type)), field.kw_only, field.init, field.compare)
             self._value(getattr(value, name, None))
         if is_of_python(value):
             self._owner(value)
@@ -263,6 +266,14 @@ class Identity:
         self._add(code.co_argcount, code.co_kwonlyargcount, code.co_flags & ~inspect.CO_NESTED, code.co_exceptiontable)
         for constant in code.co_consts:
             self._value(constant)
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's fields, in place of the names that they have in its source; none if one isn't known."""
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        return {}
 
 
 def frozen_digest(function: Callable[..., Any]) -> str | None:

@@ -92,7 +92,7 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
             f"{shown(sink)} is no sink",
-            way_out="Use rel.call(fn), rel.list(), count(), arrow(), print(), or rel.parquet, csv, json of a path",
+            way_out="Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()",
         )
     described: SinkDescription = sink
     return described

@@ -102,7 +102,7 @@ NOT_COMPILED = [
     ("format of an int", lambda t: f"{t.volume:%}", "the format spec '%' of int64 isn't compiled"),
     ("negative power", lambda t: t.volume**-1, "an int to a negative power isn't compiled"),
     ("two types", late, "'x' is once"),
-    ("str plus int", lambda t: t.symbol + 1, "str + int64 isn't compiled"),
+    ("str plus int", lambda t: t.symbol + 1, "str + int isn't compiled"),
     ("exception class", catching, "it looks at the exception 'error'"),
     ("print", lambda t: print(t.symbol), "print"),
     ("repr", lambda t: len(repr(t.price)), "repr isn't compiled: str of a number is the same"),

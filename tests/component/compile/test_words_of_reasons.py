@@ -1,4 +1,4 @@
-"""Why a function isn't compiled is said with Python's types; a mistake is told with the operator, the field and the fix."""
+"""Why a function is not compiled is said in Python's types; a mistake names operator, field and fix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
     lambda t: [t.n][t.user],
     lambda t: {"a": 1}[t.n],
     lambda t: 1 if t.n else "a",
-    lambda t: [x for x in t.n],
+    lambda t: sum(x for x in t.n),
     lambda t: t.user or t.n,
     lambda t: range(t.n),
     lambda t: collections.Counter(t.user),
