@@ -70,6 +70,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def head() -> Iterator[str]:
+    yield from ("---", "nosearch: true", "---")  # searches are for tasks, not for measurements
     yield "# Benchmarks"
     yield ""
     yield "Written by `./dev bench page` of what these commands leave in `bench/results`; run them first, for yours:"

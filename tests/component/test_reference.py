@@ -1,4 +1,4 @@
-"""Every public name has a docstring, every setting, command and metric a row; `./dev docs` misses none in the reference."""
+"""Public names have docstrings; settings, commands and metrics have rows; `./dev docs` finds what the reference lacks."""
 
 from __future__ import annotations
 
