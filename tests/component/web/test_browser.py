@@ -290,11 +290,11 @@ def test_the_verdict_names_a_bottleneck_a_job_that_keeps_up_and_nothing_at_the_e
         expect(verdict).to_be_hidden()
         expect(page.locator('[data-number="emitted"]')).to_be_visible()
         expect(page.locator('[data-number="throughput"]')).to_have_count(0)
-        page.close()
     finally:
         slow.set()
         go_on.set()
         job.close()
+    expect(page.locator("#problem")).to_have_attribute("data-code", "gone")  # by the list of jobs: the stream is over
 
 
 def test_a_web_ui_whose_process_has_ended_says_when_it_was_seen(opened: Open) -> None:
