@@ -9,8 +9,8 @@ __all__ = ["PLANTS", "plant"]
 
 def _nulls() -> None:
     """B2: a null of the latest tuple is left out of `reduce` and `fold`."""
-    from rayelastic.graph.operators import folds
     from rayelastic.graph.operators.aggregates import last
+    from rayelastic.graph.operators.gathering import folds
 
     folds.last = lambda field, nulls=False: last(field)  # type: ignore[attr-defined]
 
