@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 __all__ = ["PLANTS", "plant"]
 
@@ -12,7 +13,10 @@ def _nulls() -> None:
     from rayelastic.graph.operators.aggregates import last
     from rayelastic.graph.operators.gathering import folds
 
-    folds.last = lambda field, nulls=False: last(field)  # type: ignore[attr-defined]
+    def without_nulls(field: str, *, nulls: bool = False) -> Any:
+        return last(field)
+
+    folds.last = without_nulls  # type: ignore[attr-defined, assignment]
 
 
 def _keys() -> None:

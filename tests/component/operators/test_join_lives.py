@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +55,11 @@ def timed(left: Any, right: Any, *, cross: bool = False, **how: Any) -> rel.Topo
     return topology
 
 
+def seconds_of(ttl: rel.Ttl) -> float:
+    assert not isinstance(ttl.seconds, dt.timedelta)
+    return ttl.seconds
+
+
 def expected(lefts: list[Left], rights: list[Right], keep: str, how: str, ttl: rel.Ttl) -> list[Any]:
     """All tuples in the order of their times, those of the right before those of the left; a key's life by hand."""
     kept: dict[str, list[Right]] = {}
@@ -61,7 +67,7 @@ def expected(lefts: list[Left], rights: list[Right], keep: str, how: str, ttl: r
     found: list[Any] = []
     both: list[Left | Right] = [*rights, *lefts]
     for t in sorted(both, key=lambda t: t.at):
-        if touched.get(t.key, t.at) < t.at - ttl.seconds:
+        if touched.get(t.key, t.at) < t.at - seconds_of(ttl):
             del touched[t.key], kept[t.key]
         if isinstance(t, Right):
             touched.setdefault(t.key, t.at)
