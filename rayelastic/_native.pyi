@@ -643,9 +643,9 @@ class Operator:
         """
 
     @staticmethod
-    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool, times: tuple[int, Sequence[tuple[int, int]], int]) -> Operator:
+    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool, times: tuple[int, Sequence[tuple[int, int]], int], ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
         """
-        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times: as of window.
+        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times, ttl: as of window. With a ttl by the clock it is to be poked now and then.
         """
 
     @staticmethod
@@ -1024,7 +1024,7 @@ class Scheduler:
 
     def begin_after(self, source: int, operator: int, port: int, patience: float) -> None:
         """
-        Before the start: a source that begins once an input port of another operator has ended.
+        Before the start: a source that begins once an input port of another operator has ended, or nothing upstream of it has moved for patience seconds.
         """
 
     def stop_at_epochs(self, operators: Sequence[int]) -> None:

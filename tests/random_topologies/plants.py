@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 __all__ = ["PLANTS", "plant"]
 
 
 def _nulls() -> None:
     """B2: a null of the latest tuple is left out of `reduce` and `fold`."""
-    from rayelastic.graph.operators import folds
     from rayelastic.graph.operators.aggregates import last
+    from rayelastic.graph.operators.gathering import folds
 
-    folds.last = lambda field, nulls=False: last(field)  # type: ignore[attr-defined]
+    def without_nulls(field: str, *, nulls: bool = False) -> Any:
+        return last(field)
+
+    folds.last = without_nulls  # type: ignore[attr-defined, assignment]
 
 
 def _keys() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,13 +55,19 @@ def timed(left: Any, right: Any, *, cross: bool = False, **how: Any) -> rel.Topo
     return topology
 
 
+def seconds_of(ttl: rel.Ttl) -> float:
+    assert not isinstance(ttl.seconds, dt.timedelta)
+    return ttl.seconds
+
+
 def expected(lefts: list[Left], rights: list[Right], keep: str, how: str, ttl: rel.Ttl) -> list[Any]:
     """All tuples in the order of their times, those of the right before those of the left; a key's life by hand."""
     kept: dict[str, list[Right]] = {}
     touched: dict[str, int] = {}
-    found = []
-    for t in sorted([*rights, *lefts], key=lambda t: t.at):
-        if touched.get(t.key, t.at) < t.at - ttl.seconds:
+    found: list[Any] = []
+    both: list[Left | Right] = [*rights, *lefts]
+    for t in sorted(both, key=lambda t: t.at):
+        if touched.get(t.key, t.at) < t.at - seconds_of(ttl):
             del touched[t.key], kept[t.key]
         if isinstance(t, Right):
             touched.setdefault(t.key, t.at)
@@ -111,7 +118,7 @@ def test_rules_that_ended_are_freed(way: str) -> None:
             lefts, rights = lefts.event_time("lt", "at"), rights.event_time("rt", "at")
         by: Any = None if way == "event time" else "arrival"
         lefts.cross_join("joined", rights.key_by("key"), by=by, ttl=ttl).sink("out", rel.count())
-        job = rel.start(topology, CONFIGS["manual"])
+        job = rel.start(topology, rel.JobConfig(threading="manual", run_records=64))
         try:
             assert gate.wait_reached(PATIENCE)
             while job.metrics().operator("joined").tuples_in < 20_000:
@@ -131,9 +138,9 @@ def test_restored_anywhere(
 ) -> None:
     """Stopped behind any number of tuples of each side, and restored."""
     folder = tmp_path_factory.mktemp("lives")
-    lefts, rights = (sorted(side, key=lambda t: t.at) for side in (lefts, rights))
+    lefts, rights = sorted(lefts, key=lambda t: t.at), sorted(rights, key=lambda t: t.at)
     gates = testing.Gate(), testing.Gate()
-    cut = [[*side] for side in (lefts, rights)]
+    cut: list[list[Any]] = [[*lefts], [*rights]]
     for side, gate in zip(cut, gates, strict=True):
         side.insert(data.draw(st.integers(0, len(side))), gate)
     how: dict[str, Any] = {"keep": keep, "how": "left", "ttl": ttl}

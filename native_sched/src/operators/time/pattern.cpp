@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "operator/output_writer.hpp"
-#include "operators/time/joined_fields.hpp"
+#include "operators/time/join/joined_fields.hpp"
 #include "operators/time/window_core.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"

@@ -1,4 +1,4 @@
-#include "operators/time/join_state.hpp"
+#include "operators/time/join/join_state.hpp"
 
 namespace rayelastic {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "operators/time/join_state.hpp"
+#include "operators/time/join/join_state.hpp"
 
 namespace rayelastic {
 

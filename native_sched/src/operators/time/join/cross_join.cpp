@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "operator/output_writer.hpp"
-#include "operators/time/join_lives.hpp"
-#include "operators/time/joined_fields.hpp"
+#include "operators/time/join/join_lives.hpp"
+#include "operators/time/join/joined_fields.hpp"
 #include "rayelastic/operators/time/join.hpp"
 #include "record/time_field.hpp"
 #include "state/record_pool.hpp"

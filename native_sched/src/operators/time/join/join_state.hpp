@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "operator/output_writer.hpp"
-#include "operators/time/join_lives.hpp"
-#include "operators/time/joined_fields.hpp"
+#include "operators/time/join/join_lives.hpp"
+#include "operators/time/join/joined_fields.hpp"
 #include "operators/time/window_kinds.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"
