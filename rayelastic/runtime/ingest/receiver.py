@@ -136,7 +136,8 @@ class IngestServer:
         """
         self._accepted.end(Epoch(), rows)
         if self._splits is not None:
-            self._splits.finish()
+            with self._order:
+                self._splits.finish()
         self._feeder.finish()
 
     def end_epoch(self, epoch: Epoch, rows: Mapping[int, int], given: int) -> int:
