@@ -1,4 +1,4 @@
-"""Public names have docstrings; settings, commands and metrics have rows; `./dev docs` finds what the reference lacks."""
+"""Public names have docstrings; settings, commands and metrics have rows; `./dev docs` finds what has no entry."""
 
 from __future__ import annotations
 
