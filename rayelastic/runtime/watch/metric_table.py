@@ -99,7 +99,7 @@ _ALL = (
     _gauge("operator_queue_fill", "Share of its queue that is full, 0 to 1; 0 without a queue.", _OPERATOR),
     _counter(
         "latency_marks",
-        "Latency markers that took at most `le` seconds from a source to this sink; ten a second, one branch at each fork.",
+        "Latency markers that took at most `le` seconds from a source to this sink. Each source sends ten a second.",
         _LATENCY,
     ),
     _gauge("operator_state_keys", "Keys with state.", _OPERATOR),
