@@ -1,4 +1,4 @@
-"""Pictures of the page, to be looked at: light and dark, wide and narrow, of a running job and of many operators.
+"""Pictures of the web UI: light and dark, wide and narrow; running, failed and ended jobs, and many operators.
 
 ./dev screenshots [FOLDER]
 """
@@ -34,16 +34,25 @@ def main(arguments: list[str]) -> int:
         take(browser, vwap.build(days=2_000, output=output), "vwap", folder, safe)
         take(browser, packet_analysis.build(operators=387, repeat=200), "packet_analysis", folder)
         take(browser, failing(), "failed", folder)
+        take(browser, ending(), "ended", folder)
         browser.close()
     return 0
 
 
 def failing() -> rel.Topology:
-    """A job that ends at its sixth tuple."""
+    """Make a job that fails at its sixth tuple."""
     made = rel.Topology("failed")
     numbers = made.source("numbers", rel.sequence(10))
     inverses = numbers.map("inverse", lambda t: 1 / (t.value - 5), lane="python", schema={"value": float})
     inverses.sink("out", rel.count())
+    return made
+
+
+def ending() -> rel.Topology:
+    """Make a job that ends by itself."""
+    made = rel.Topology("ended")
+    numbers = made.source("numbers", rel.sequence(20_000_000))
+    numbers.map("double", lambda t: 2 * t.value, schema={"value": int}).sink("out", rel.count())
     return made
 
 
@@ -60,8 +69,9 @@ def take(browser: Browser, topology: rel.Topology, name: str, folder: Path, conf
                 page.goto(job.web_url or "")
                 page.locator("g.box").first.wait_for()
                 marks = page.locator(".mark.queues, .mark.threads, .mark.failure")
-                if marks.count():
-                    marks.first.click()
+                (marks if marks.count() else page.locator("g.box").nth(1)).first.click()
+                if page.locator("#detail-panel[data-operator]").count():
+                    page.locator("#operator-plots .plot").first.wait_for()
                 path = folder / f"{name}_{scheme}_{width}.png"
                 page.screenshot(path=path, full_page=True)
                 print(path)
