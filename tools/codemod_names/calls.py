@@ -84,8 +84,9 @@ def moved(call: ast.Call, method: str, parts: Sequence[tuple[int, int]], text: s
     count = len(call.args) - 1
     if spoken and isinstance(call.args[0], ast.Name):
         return [Edit(start, others[0][0] if count or call.keywords else end)]
-    if method == "aggregate" and count:  # emit= had a place
-        return [Edit(start, start, "name="), Edit(others[0][0], others[0][0], "emit=")]
+    if method == "aggregate" and count:  # emit= had a place; a field of an f-string may be any arguments
+        field = isinstance(call.args[1], ast.Name) and not call.args[1].id.strip("_")
+        return [Edit(start, start, "name="), Edit(others[0][0], others[0][0], "" if field else "emit=")]
     if not count:
         return [Edit(start, start, "name=")]
     after = others[0][0] - (text[others[0][0] - 1] == "\\")
@@ -204,8 +205,9 @@ class Known:
         behind = len(call.args) - 1
         if method != "merge_by_time" and behind > max(len(NEEDED[method]), method in ("aggregate", "split")):
             return False
-        called_so = isinstance(first, ast.Name) and (first.id == "name" or method in DISTINCT)
-        called_so = called_so and 0 < len(NEEDED[method]) <= behind
+        called_so = isinstance(first, ast.Name) and (
+            first.id == "name" or (method in DISTINCT and 0 < len(NEEDED[method]) <= behind)
+        )
         if not (is_text(first) or stands_for_one or called_so or (stream and not self.is_value(first))):
             return False
         if method == "split" and not stream:

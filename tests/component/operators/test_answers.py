@@ -103,7 +103,7 @@ def wanted(function: Any, kind: str) -> list[tuple[Any, ...]]:
 )
 def test_python_s_answer_comes_in_its_place(function: Any, kind: str, config: rel.JobConfig) -> None:
     def declare(stream: rel.Stream) -> rel.Stream:
-        made: rel.Stream = getattr(stream, kind)("step", function, lane="compiled")
+        made: rel.Stream = getattr(stream, kind)(function, name="step", lane="compiled")
         return made
 
     assert results(Row, ROWS, declare, config) == wanted(function, kind)
@@ -114,7 +114,7 @@ def test_python_s_answer_comes_in_its_place(function: Any, kind: str, config: re
 def test_it_is_counted_and_is_no_error(function: Any, kind: str, on_error: Any) -> None:
     topology = rel.Topology("counted")
     stream = topology.source("rows", rel.arrow(table_of(Row, ROWS), Row))
-    made = getattr(stream, kind)("step", function, lane="compiled", on_error=on_error)
+    made = getattr(stream, kind)(function, name="step", lane="compiled", on_error=on_error)
     made.sink("out", rel.list())
     if on_error == "divert":
         made.errors.sink("errors", rel.list())

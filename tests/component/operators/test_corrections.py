@@ -214,7 +214,7 @@ def saved_bytes(rows: list[Row], made: Callable[[rel.KeyedStream], Any], folder:
     """What the state of windows takes in a snapshot behind these rows."""
     gate = testing.Gate()
     topology = rel.Topology("kept")
-    timed = topology.source(testing.script([*rows, gate], Row)).event_time("at", lateness=DISORDER)
+    timed = topology.source(testing.script([*rows, gate], Row), name="rows").event_time("at", lateness=DISORDER)
     made(timed.key_by("key")).sink("out", rel.count())
     job = rel.start(topology, CONFIGS["manual"])
     try:
