@@ -36,14 +36,14 @@ PAINTED = """() => {
 def topology(operators: int, go_on: threading.Event, *, flows: bool) -> rel.Topology:
     """So many operators: a source, branches of LENGTH with a sink each, whose first tuple waits if nothing flows."""
     made = rel.Topology("large")
-    source = made.source("numbers", rel.sequence(10**9 if flows else 10))
+    source = made.source(rel.sequence(10**9 if flows else 10), name="numbers")
     if flows:
-        source = source.throttle("slowly", per_second=RATE)
+        source = source.throttle(name="slowly", per_second=RATE)
     for branch in range((operators - 1) // LENGTH):
         stream = source
         for step in range(LENGTH - 1):
-            stream = stream.map(f"branch{branch}_step{step}", lambda t: t.value + 1, schema={"value": int})
-        stream.sink(f"out{branch}", rel.count() if flows else rel.call(lambda _: go_on.wait()))
+            stream = stream.map(lambda t: t.value + 1, name=f"branch{branch}_step{step}", schema={"value": int})
+        stream.sink(rel.count() if flows else rel.call(lambda _: go_on.wait()), name=f"out{branch}")
     return made
 
 

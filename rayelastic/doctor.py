@@ -39,8 +39,8 @@ import rayelastic as rel
 imported = time.perf_counter()
 def run():
     topology = rel.Topology("squares")
-    numbers = topology.source("numbers", rel.sequence(1000))
-    numbers.map("square", lambda t: t.value * t.value, schema={"value": int}).sink("out", rel.list())
+    numbers = topology.source(rel.sequence(1000), name="numbers")
+    numbers.map(lambda t: t.value * t.value, name="square", schema={"value": int}).sink(rel.list(), name="out")
     assert len(rel.run(topology)["out"]) == 1000
 run()
 first = time.perf_counter()

@@ -133,21 +133,21 @@ def regions_of(topology: rel.Topology) -> Drawing:
 def word_count() -> rel.Topology:
     """The topology of docs/concepts/topology.md."""
     topology = rel.Topology("word_count")
-    lines = topology.source("lines", rel.rows([("to be or not to be",)], schema={"line": str}))
-    words = lines.flat_map("words", lambda t: [(word,) for word in t.line.split()], schema={"word": str})
-    words.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    lines = topology.source(rel.rows([("to be or not to be",)], schema={"line": str}), name="lines")
+    words = lines.flat_map(lambda t: [(word,) for word in t.line.split()], name="words", schema={"word": str})
+    words.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     return topology
 
 
 def orders() -> rel.Topology:
     """The topology of docs/concepts/regions.md."""
     topology = rel.Topology("orders")
-    lines = topology.source("lines", rel.rows([("ann 7",)], schema={"line": str}))
+    lines = topology.source(rel.rows([("ann 7",)], schema={"line": str}), name="lines")
     order = {"user": str, "cents": int}
-    parsed = lines.map("parse", lambda t: (t.line.split()[0], int(t.line.split()[1])), schema=order)
-    asked = parsed.map("ask", lambda t: (t.user, t.cents * 2), schema=order, lane="python")
-    totals = asked.key_by("user").aggregate("totals", emit="update", cents=rel.sum("cents"))
-    totals.filter("large", lambda t: t.cents > 10).sink("out", rel.list())
+    parsed = lines.map(lambda t: (t.line.split()[0], int(t.line.split()[1])), name="parse", schema=order)
+    asked = parsed.map(lambda t: (t.user, t.cents * 2), name="ask", schema=order, lane="python")
+    totals = asked.key_by("user").aggregate(name="totals", emit="update", cents=rel.sum("cents"))
+    totals.filter(lambda t: t.cents > 10, name="large").sink(rel.list(), name="out")
     return topology
 
 

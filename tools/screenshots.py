@@ -42,17 +42,17 @@ def main(arguments: list[str]) -> int:
 def failing() -> rel.Topology:
     """Make a job that fails at its sixth tuple."""
     made = rel.Topology("failed")
-    numbers = made.source("numbers", rel.sequence(10))
-    inverses = numbers.map("inverse", lambda t: 1 / (t.value - 5), lane="python", schema={"value": float})
-    inverses.sink("out", rel.count())
+    numbers = made.source(rel.sequence(10), name="numbers")
+    inverses = numbers.map(lambda t: 1 / (t.value - 5), name="inverse", lane="python", schema={"value": float})
+    inverses.sink(rel.count(), name="out")
     return made
 
 
 def ending() -> rel.Topology:
     """Make a job that ends by itself."""
     made = rel.Topology("ended")
-    numbers = made.source("numbers", rel.sequence(20_000_000))
-    numbers.map("double", lambda t: 2 * t.value, schema={"value": int}).sink("out", rel.count())
+    numbers = made.source(rel.sequence(20_000_000), name="numbers")
+    numbers.map(lambda t: 2 * t.value, name="double", schema={"value": int}).sink(rel.count(), name="out")
     return made
 
 

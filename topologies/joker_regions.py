@@ -91,17 +91,17 @@ def build(
     if flow not in FLOWS:
         raise rel.errors.ConfigError(f"no flow {flow!r}", way_out=f"Choose one of {', '.join(FLOWS)}")
     topology = rel.Topology(flow)
-    numbers = topology.source("source", rel.sequence(tuples))
-    items = numbers.map("start", lambda t: Item(t.value, t.value % keys, t.value // 3 % keys, 1.0))
+    numbers = topology.source(rel.sequence(tuples), name="source")
+    items = numbers.map(lambda t: Item(t.value, t.value % keys, t.value // 3 % keys, 1.0), name="start")
     end = _FLOWS[flow](items, multiplications, factor)
-    end.sink("out", rel.count())
+    end.sink(rel.count(), name="out")
     return topology
 
 
 def _region(stream: rel.Stream, key: str, name: str, *counts: int) -> rel.Stream:
     """Operators with state by one key: a data-parallel region."""
     for number, count in enumerate(counts):
-        stream = stream.key_by(key).map(f"{name}{number}", multiplying(count), state=Seen)
+        stream = stream.key_by(key).map(multiplying(count), name=f"{name}{number}", state=Seen)
     return stream
 
 
@@ -115,7 +115,7 @@ def _stateful(stream: rel.Stream, name: str, count: int) -> rel.Stream:
         return Item(t.number, t.key, t.other, value)
 
     last: dict[str, Any] = {field: rel.last(field) for field in Item._fields}
-    return stream.map(f"{name}multiply", multiplied).aggregate(f"{name}last", emit="update", **last)
+    return stream.map(multiplied, name=f"{name}multiply").aggregate(name=f"{name}last", emit="update", **last)
 
 
 def _tree(items: rel.Stream, count: int, _: float) -> rel.Stream:
@@ -133,7 +133,7 @@ def _selectivity(items: rel.Stream, _count: int, _: float) -> rel.Stream:
     for number, (count, share) in enumerate(SELECTIVITY):
         stream = _region(stream, "key", f"multiply{number}_", count)
         if share != 1.0:
-            stream = stream.flat_map(f"select{number}", selective(share, number))
+            stream = stream.flat_map(selective(share, number), name=f"select{number}")
     return stream
 
 
@@ -147,7 +147,7 @@ def _comparison(items: rel.Stream, _count: int, factor: float) -> rel.Stream:
             else:
                 stream = _region(stream, "key" if region == 0 else "other", f"{name}multiply", count)
             if share * factor != 1.0:
-                stream = stream.flat_map(f"{name}select", selective(share * factor, 10 * region + number))
+                stream = stream.flat_map(selective(share * factor, 10 * region + number), name=f"{name}select")
     return stream
 
 

@@ -62,13 +62,13 @@ def build(
     topology = rel.Topology("load_balance")
     if load == "bursty_rate":
         make = functools.partial(_in_bursts, tuples, flops, burst, pause)
-        tasks = topology.source("source", rel.callable(make, Task))
+        tasks = topology.source(rel.callable(make, Task), name="source")
     else:
         dear = _dear(load, tuples, burst)
-        numbers = topology.source("source", rel.sequence(tuples))
-        tasks = numbers.map("start", lambda t: Task(t.value, flops if dear(t.value) else CHEAP, 1.0))
-    parts = tasks.split("balance", ports)
-    joined([part.map(f"work{number}", work) for number, part in enumerate(parts)]).sink("out", rel.count())
+        numbers = topology.source(rel.sequence(tuples), name="source")
+        tasks = numbers.map(lambda t: Task(t.value, flops if dear(t.value) else CHEAP, 1.0), name="start")
+    parts = tasks.split(ports, name="balance")
+    joined([part.map(work, name=f"work{number}") for number, part in enumerate(parts)]).sink(rel.count(), name="out")
     return topology
 
 

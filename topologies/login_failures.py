@@ -192,19 +192,23 @@ def build(
         repeat: how often what is made up is gone through.
     """
     topology = rel.Topology("login_failures")
-    read = topology.source("lines", rel.text(input) if input else rel.arrow(_made_up(lines, repeat), Line))
-    forms = read.split("forms", log=is_log_line)
-    forms.rest.sink("other_forms", rel.count())
-    failures = forms.log.map("parse", parser(year)).filter("auth_failures", is_failure).map("failure_parser", failure)
+    read = topology.source(rel.text(input) if input else rel.arrow(_made_up(lines, repeat), Line), name="lines")
+    forms = read.split(name="forms", log=is_log_line)
+    forms.rest.sink(rel.count(), name="other_forms")
+    failures = (
+        forms.log.map(parser(year), name="parse")
+        .filter(is_failure, name="auth_failures")
+        .map(failure, name="failure_parser")
+    )
     windows = failures.key_by("rhost").window(count=attempts, slide=1)
     window = windows.aggregate(
-        "failure_window",
+        name="failure_window",
         first=rel.first("time"),
         last=rel.last("time"),
         user=rel.last("user"),
         failures=rel.sum("failures"),
     )
-    window.filter("cut_off", within(seconds)).map("diff", diff).sink("out", rel.parquet(output))
+    window.filter(within(seconds), name="cut_off").map(diff, name="diff").sink(rel.parquet(output), name="out")
     return topology
 
 

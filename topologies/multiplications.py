@@ -39,8 +39,8 @@ def multiply(flops: int) -> Callable[[Any], Work]:
 
 def numbered(topology: rel.Topology, tuples: int, payload: int) -> rel.Stream:
     """A source of tuples with numbers from 0, value 1, and a payload of so many bytes, 1 or more."""
-    numbers = topology.source("source", rel.sequence(tuples, payload_bytes=max(1, payload)))
-    return numbers.map("start", lambda t: Work(t.value, 1.0, t.payload))
+    numbers = topology.source(rel.sequence(tuples, payload_bytes=max(1, payload)), name="source")
+    return numbers.map(lambda t: Work(t.value, 1.0, t.payload), name="start")
 
 
 def costs_of(count: int, flops: int, skewed: bool, seed: int = 0) -> list[int]:
@@ -76,15 +76,15 @@ def declare(
 
     def made(stream: rel.Stream) -> None:
         wanted = takers[len(ways)]
-        ways.append([*stream.split(f"deal{len(ways)}", wanted)] if wanted > 1 else [stream])
+        ways.append([*stream.split(wanted, name=f"deal{len(ways)}")] if wanted > 1 else [stream])
 
     made(numbered(topology, tuples, payload))
     for number, tails in enumerate(feeding, start=1):
         stream = joined([ways[tail].pop(0) for tail in tails])
         if number == len(feeding):
-            stream.sink("out", rel.count())
+            stream.sink(rel.count(), name="out")
         else:
-            made(stream.map(f"op{number}", multiply(costs[number - 1])))
+            made(stream.map(multiply(costs[number - 1]), name=f"op{number}"))
     return topology
 
 

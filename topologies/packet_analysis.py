@@ -68,18 +68,18 @@ def build(
     widths, limits = WIDTHS[operators], Thresholds()
     found: dict[str, list[rel.Stream]] = {"generated": [], "tunnels": [], "bursts": []}
     for number, table in enumerate(dealt(capture, widths.sources, repeat)):
-        source = topology.source(f"packets{number}", rel.arrow(table, Packet))
-        timed = source.event_time(f"time{number}", "time", lateness=1, unit="us")
-        datagrams = timed.flat_map(f"ip{number}", dns.datagrams(capture.link))
-        questions = datagrams.flat_map(f"dns{number}", dns.question)
-        asked = questions.flat_map(f"names{number}", names(limits.label)).key_by("domain")
-        texts = questions.flat_map(f"carried{number}", carried).key_by("client", "domain")
+        source = topology.source(rel.arrow(table, Packet), name=f"packets{number}")
+        timed = source.event_time("time", name=f"time{number}", lateness=1, unit="us")
+        datagrams = timed.flat_map(dns.datagrams(capture.link), name=f"ip{number}")
+        questions = datagrams.flat_map(dns.question, name=f"dns{number}")
+        asked = questions.flat_map(names(limits.label), name=f"names{number}").key_by("domain")
+        texts = questions.flat_map(carried, name=f"carried{number}").key_by("client", "domain")
         for what, stream, width, channel in (
             ("generated", asked, widths.generated, generated_of),
             ("tunnels", texts, widths.tunnels, tunnels_of),
             ("bursts", datagrams.key_by("source"), widths.bursts, bursts_of),
         ):
-            parts = stream.split(f"{what}_channels{number}", width)
+            parts = stream.split(width, name=f"{what}_channels{number}")
             found[what] += [channel(part, f"{number}.{at}", limits) for at, part in enumerate(parts)]
     collect(found, Path(output))
     return topology
@@ -90,21 +90,21 @@ def collect(found: dict[str, list[rel.Stream]], output: Path) -> None:
     generated, tunnels, bursts = (
         streams[0].union(*streams[1:]) if streams[1:] else streams[0] for streams in found.values()
     )
-    domains = generated.key_by("domain").aggregate("domains", first=rel.min("time"), score=rel.max("score"))
-    domains.map("domains_shown", _shown_domain, schema=DOMAIN, lane="python").sink(
-        "generated", rel.parquet(str(output / "generated"))
+    domains = generated.key_by("domain").aggregate(name="domains", first=rel.min("time"), score=rel.max("score"))
+    domains.map(_shown_domain, name="domains_shown", schema=DOMAIN, lane="python").sink(
+        rel.parquet(str(output / "generated")), name="generated"
     )
     pairs = tunnels.key_by("client", "domain").aggregate(
-        "pairs", first=rel.min("start"), windows=rel.count(), queries=rel.sum("queries"), score=rel.max("score")
+        name="pairs", first=rel.min("start"), windows=rel.count(), queries=rel.sum("queries"), score=rel.max("score")
     )
-    pairs.map("pairs_shown", _shown_pair, schema=TUNNEL, lane="python").sink(
-        "tunnels", rel.parquet(str(output / "tunnels"))
+    pairs.map(_shown_pair, name="pairs_shown", schema=TUNNEL, lane="python").sink(
+        rel.parquet(str(output / "tunnels")), name="tunnels"
     )
     senders = bursts.key_by("source").aggregate(
-        "senders", first=rel.min("start"), seconds=rel.count(), most=rel.max("volume"), level=rel.max("level")
+        name="senders", first=rel.min("start"), seconds=rel.count(), most=rel.max("volume"), level=rel.max("level")
     )
-    senders.map("senders_shown", _shown_sender, schema=BURST, lane="python").sink(
-        "bursts", rel.parquet(str(output / "bursts"))
+    senders.map(_shown_sender, name="senders_shown", schema=BURST, lane="python").sink(
+        rel.parquet(str(output / "bursts")), name="bursts"
     )
 
 

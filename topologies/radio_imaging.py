@@ -207,16 +207,18 @@ def build(
             f"cells={cells}, workers={workers}", way_out=f"Give {4 * MARGIN} cells or more, and 1 to {WORKERS} workers"
         )
     topology = rel.Topology("radio_imaging")
-    numbers = topology.source("samples", rel.sequence(samples))
-    coordinates = numbers.map("coordinates", sample).flat_map("scale", scaled(cells, frequencies))
-    indexed = coordinates.map("visibility", visibility).map("index", index(cells))
-    sectors = indexed.split("sectors", workers, by=lambda t: t.sector % workers)
+    numbers = topology.source(rel.sequence(samples), name="samples")
+    coordinates = numbers.map(sample, name="coordinates").flat_map(scaled(cells, frequencies), name="scale")
+    indexed = coordinates.map(visibility, name="visibility").map(index(cells), name="index")
+    sectors = indexed.split(workers, name="sectors", by=lambda t: t.sector % workers)
     grids = [
-        part.flat_map(f"convolution{number}", convolve(cells)).key_by("cell").aggregate(f"grid{number}", **_SUMS)
+        part.flat_map(convolve(cells), name=f"convolution{number}")
+        .key_by("cell")
+        .aggregate(name=f"grid{number}", **_SUMS)
         for number, part in enumerate(sectors)
     ]
-    grid = (grids[0].union(*grids[1:]) if len(grids) > 1 else grids[0]).key_by("cell").aggregate("grid", **_SUMS)
-    grid.apply("image", Image(cells, samples * frequencies)).sink("out", rel.parquet(output))
+    grid = (grids[0].union(*grids[1:]) if len(grids) > 1 else grids[0]).key_by("cell").aggregate(name="grid", **_SUMS)
+    grid.apply(Image(cells, samples * frequencies), name="image").sink(rel.parquet(output), name="out")
     return topology
 
 

@@ -134,12 +134,14 @@ def name_score(t: Name) -> Name:
 def generated_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Stream:
     """A channel of DGA detection: each domain once."""
     least = limits.generated
-    once = stream.key_by("domain").deduplicate(f"once{suffix}")
-    entropy = once.map(f"label_entropy{suffix}", lambda t: t._replace(entropy=dns.entropy(t.label)))
-    digits = entropy.map(f"digits{suffix}", lambda t: t._replace(digits=dns.share(t.label, dns.DIGITS)))
-    vowels = digits.map(f"vowels{suffix}", lambda t: t._replace(vowels=dns.share(t.label, dns.VOWELS)))
-    pairs = vowels.map(f"pairs{suffix}", lambda t: t._replace(pairs=dns.common_pairs(t.label)))
-    return pairs.map(f"name_score{suffix}", name_score).filter(f"generated{suffix}", lambda t: t.score >= least)
+    once = stream.key_by("domain").deduplicate(name=f"once{suffix}")
+    entropy = once.map(lambda t: t._replace(entropy=dns.entropy(t.label)), name=f"label_entropy{suffix}")
+    digits = entropy.map(lambda t: t._replace(digits=dns.share(t.label, dns.DIGITS)), name=f"digits{suffix}")
+    vowels = digits.map(lambda t: t._replace(vowels=dns.share(t.label, dns.VOWELS)), name=f"vowels{suffix}")
+    pairs = vowels.map(lambda t: t._replace(pairs=dns.common_pairs(t.label)), name=f"pairs{suffix}")
+    return pairs.map(name_score, name=f"name_score{suffix}").filter(
+        lambda t: t.score >= least, name=f"generated{suffix}"
+    )
 
 
 # --- tunnels ----------------------------------------------------------------------------------------------------------
@@ -169,11 +171,11 @@ def tunnel_score(t: Any) -> Suspect:
 def tunnels_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Stream:
     """A channel of tunnelling detection: suspect clients and domains, window by window."""
     queries, least = limits.queries, limits.tunnel
-    entropy = stream.map(f"text_entropy{suffix}", lambda t: t._replace(entropy=dns.entropy(t.text)))
-    odd = entropy.map(f"odd{suffix}", lambda t: t._replace(odd=1.0 - dns.share(t.text, dns.PLAIN)))
-    windows = odd.map(f"rare{suffix}", rare).key_by("client", "domain").window(seconds=limits.window)
+    entropy = stream.map(lambda t: t._replace(entropy=dns.entropy(t.text)), name=f"text_entropy{suffix}")
+    odd = entropy.map(lambda t: t._replace(odd=1.0 - dns.share(t.text, dns.PLAIN)), name=f"odd{suffix}")
+    windows = odd.map(rare, name=f"rare{suffix}").key_by("client", "domain").window(seconds=limits.window)
     window = windows.aggregate(
-        f"per_domain{suffix}",
+        name=f"per_domain{suffix}",
         queries=rel.count(),
         names=rel.distinct("text"),
         length=rel.mean("length"),
@@ -181,8 +183,8 @@ def tunnels_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Strea
         odd=rel.mean("odd"),
         rare=rel.mean("rare"),
     )
-    scored = window.map(f"tunnel_score{suffix}", tunnel_score)
-    return scored.filter(f"tunnel{suffix}", lambda t: t.queries >= queries and t.score >= least)
+    scored = window.map(tunnel_score, name=f"tunnel_score{suffix}")
+    return scored.filter(lambda t: t.queries >= queries and t.score >= least, name=f"tunnel{suffix}")
 
 
 # --- bursts -----------------------------------------------------------------------------------------------------------
@@ -211,10 +213,10 @@ def level(t: Second) -> Second:
 def bursts_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Stream:
     """A channel of volumetric analysis: seconds in which a sender sent much more than usual."""
     times, least = limits.burst, limits.volume
-    sent = stream.map(f"sent{suffix}", lambda t: Sent(t.time, t.source, t.target, t.size))
+    sent = stream.map(lambda t: Sent(t.time, t.source, t.target, t.size), name=f"sent{suffix}")
     seconds = sent.key_by("source").window(seconds=1)
-    volume = seconds.aggregate(f"per_second{suffix}", volume=rel.sum("size"), targets=rel.distinct("target"))
-    beside = volume.key_by("source").map(f"usual{suffix}", usual(limits.weight), state=Usual)
-    ratio = beside.map(f"ratio{suffix}", lambda t: t._replace(ratio=t.volume / t.usual if t.usual > 0 else 1.0))
-    burst = ratio.filter(f"burst{suffix}", lambda t: t.ratio >= times and t.volume >= least)
-    return burst.map(f"level{suffix}", level)
+    volume = seconds.aggregate(name=f"per_second{suffix}", volume=rel.sum("size"), targets=rel.distinct("target"))
+    beside = volume.key_by("source").map(usual(limits.weight), name=f"usual{suffix}", state=Usual)
+    ratio = beside.map(lambda t: t._replace(ratio=t.volume / t.usual if t.usual > 0 else 1.0), name=f"ratio{suffix}")
+    burst = ratio.filter(lambda t: t.ratio >= times and t.volume >= least, name=f"burst{suffix}")
+    return burst.map(level, name=f"level{suffix}")

@@ -170,14 +170,14 @@ def build(
     """
     topology = rel.Topology("vwap")
     table = repeated(events(input) if input else synthetic(count), days)
-    source = topology.source("events", rel.arrow(table, Event))
+    source = topology.source(rel.arrow(table, Event), name="events")
     if channels == 1:
         found = bargains(source, trades)
     else:
-        parts = source.event_time("time", "at", unit="ms").key_by("symbol").split("channels", channels)
+        parts = source.event_time("at", name="time", unit="ms").key_by("symbol").split(channels, name="channels")
         first, *others = (bargains_of(part, trades, f"_{number}") for number, part in enumerate(parts))
         found = first.union(*others)
-    found.sink("out", rel.parquet(output))
+    found.sink(rel.parquet(output), name="out")
     return topology
 
 
@@ -189,20 +189,20 @@ def bargains(events: Any, trades: int = 15, averaged: Callable[[Any], Average] =
         trades: how many make an average.
         averaged: the average of their sums; another one may cost more.
     """
-    return bargains_of(events.event_time("time", "at", unit="ms"), trades, "", averaged)
+    return bargains_of(events.event_time("at", name="time", unit="ms"), trades, "", averaged)
 
 
 def bargains_of(
     stream: rel.Stream, trades: int, suffix: str, averaged: Callable[[Any], Average] = average
 ) -> rel.Stream:
     """The bargains of a stream of events."""
-    traded = stream.flat_map(f"trades{suffix}", trade)
-    quoted = stream.filter(f"quotes{suffix}", lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0)
+    traded = stream.flat_map(trade, name=f"trades{suffix}")
+    quoted = stream.filter(lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0, name=f"quotes{suffix}")
     sums = {"at": rel.last("at"), "paid": rel.sum("paid"), "volume": rel.sum("volume")}
-    last = traded.key_by("symbol").window(count=trades, slide=1).aggregate(f"pre_vwap{suffix}", **sums)
-    vwap = last.map(f"vwap{suffix}", averaged).key_by("symbol")
+    last = traded.key_by("symbol").window(count=trades, slide=1).aggregate(name=f"pre_vwap{suffix}", **sums)
+    vwap = last.map(averaged, name=f"vwap{suffix}").key_by("symbol")
     keyed = quoted.key_by("symbol")
-    return keyed.join(f"bargains{suffix}", vwap, keep="latest", fn=bargain_index, schema=Bargain)
+    return keyed.join(vwap, name=f"bargains{suffix}", keep="latest", fn=bargain_index, schema=Bargain)
 
 
 def report(result: rel.JobResult, output: str = OUTPUT, top: int = 5) -> str:

@@ -110,10 +110,12 @@ def build(
     """
     topology = rel.Topology("wiki_word_count")
     read = functools.partial(changes, url) if url else functools.partial(local_changes, count, seed)
-    timed = topology.source("changes", rel.callable(read, Change)).event_time("time", "time", lateness=lateness)
-    windows = timed.flat_map("words", words).key_by("word").window(seconds=seconds, slide=slide)
-    counted = windows.aggregate("counts", n=rel.count())
-    counted.apply("publish", Publish(port, top)).sink("out", rel.list())
+    timed = topology.source(rel.callable(read, Change), name="changes").event_time(
+        "time", name="time", lateness=lateness
+    )
+    windows = timed.flat_map(words, name="words").key_by("word").window(seconds=seconds, slide=slide)
+    counted = windows.aggregate(name="counts", n=rel.count())
+    counted.apply(Publish(port, top), name="publish").sink(rel.list(), name="out")
     return topology
 
 

@@ -63,12 +63,12 @@ def build(
     topology = rel.Topology("word_count")
     if spark:
         session = rel.spark.session("word_count", num_executors=executors)
-        lines = topology.source("lines", rel.spark.source(session.read.text(paths).toDF("line"), schema=Line))
+        lines = topology.source(rel.spark.source(session.read.text(paths).toDF("line"), schema=Line), name="lines")
         sink: Any = rel.spark.sink(session)
     else:
-        lines = topology.source("lines", rel.text(paths))
+        lines = topology.source(rel.text(paths), name="lines")
         sink = rel.arrow() if output is None else rel.parquet(output)
-    lines.flat_map("words", words).key_by("word").aggregate("counts", n=rel.count()).sink("out", sink)
+    lines.flat_map(words, name="words").key_by("word").aggregate(name="counts", n=rel.count()).sink(sink, name="out")
     return topology
 
 
@@ -102,6 +102,6 @@ def report(
     if input is None:
         lines.append("counted: the sources of Python's standard library; --input 'books/*.txt' counts others")
         lines.append(
-            "to see more: rayelastic demo (the papers' applications, live), docs/get_started/tutorial.md, examples/notebooks"
+            "to see more: .venv/bin/rayelastic demo (the papers' applications, live), docs/get_started/tutorial.md"
         )
     return "\n".join(lines)

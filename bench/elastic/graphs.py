@@ -131,15 +131,21 @@ class _Builder:
 
     def join(self) -> None:
         """Let a stream meet the latest tuples of a slower one, by key."""
-        left = self._chain(self._source(), self._draw.randint(1, 5)).map("left", with_key, schema=Keyed)
-        other = self.topology.source("other", rel.sequence(ENDLESS)).throttle("slow", per_second=self._rate() / 4)
-        right = self._chain(other, self._draw.randint(1, 3)).map("right", with_key, schema=Keyed)
-        met = left.key_by("key").join("met", right.key_by("key"), by="arrival").map("both", of_joined, schema=Value)
+        left = self._chain(self._source(), self._draw.randint(1, 5)).map(with_key, name="left", schema=Keyed)
+        other = self.topology.source(rel.sequence(ENDLESS), name="other").throttle(
+            name="slow", per_second=self._rate() / 4
+        )
+        right = self._chain(other, self._draw.randint(1, 3)).map(with_key, name="right", schema=Keyed)
+        met = (
+            left.key_by("key")
+            .join(right.key_by("key"), name="met", by="arrival")
+            .map(of_joined, name="both", schema=Value)
+        )
         self._end(self._chain(met, self._draw.randint(1, 6)))
 
     def _source(self) -> rel.Stream:
-        made = self.topology.source("source", rel.sequence(ENDLESS, PAYLOAD if self._loaded else 0))
-        return made.throttle("paced", per_second=self._rate()) if self._special == "paced" else made
+        made = self.topology.source(rel.sequence(ENDLESS, PAYLOAD if self._loaded else 0), name="source")
+        return made.throttle(name="paced", per_second=self._rate()) if self._special == "paced" else made
 
     def _rate(self) -> float:
         return float(round(10 ** self._draw.uniform(3.5, 5.5)))
@@ -149,7 +155,7 @@ class _Builder:
             name = f"op{self._made}"
             self._made += 1
             schema = Loaded if self._loaded else Value
-            stream = stream.map(name, multiplying(cost, self._loaded), schema=schema)
+            stream = stream.map(multiplying(cost, self._loaded), name=name, schema=schema)
         return stream
 
     def _costs(self, length: int) -> Sequence[int]:
@@ -165,19 +171,21 @@ class _Builder:
         """What is special comes in front of the last operators, then the sink."""
         draw = self._draw
         if self._special == "filter":
-            stream = stream.filter("some", one_in(draw.choice((2, 10, 100))))
+            stream = stream.filter(one_in(draw.choice((2, 10, 100))), name="some")
         elif self._special == "flat_map":
-            stream = stream.flat_map("many", each_times(draw.choice((2, 5, 20))), schema=Value)
+            stream = stream.flat_map(each_times(draw.choice((2, 5, 20))), name="many", schema=Value)
         elif self._special == "keyed":
             counts = (
-                stream.map("keys", with_key, schema=Keyed).key_by("key").aggregate("n", emit="update", n=rel.count())
+                stream.map(with_key, name="keys", schema=Keyed)
+                .key_by("key")
+                .aggregate(name="n", emit="update", n=rel.count())
             )
-            stream = counts.map("counted", of_count, schema=Value)
+            stream = counts.map(of_count, name="counted", schema=Value)
         elif self._special == "counted":
-            keyed = stream.map("keys", with_key, schema=Keyed).key_by("key")
-            keyed.aggregate("counts", n=rel.count(), most=rel.max("value")).sink("out", rel.list())
+            keyed = stream.map(with_key, name="keys", schema=Keyed).key_by("key")
+            keyed.aggregate(name="counts", n=rel.count(), most=rel.max("value")).sink(rel.list(), name="out")
             return
         elif self._special == "python":
             schema = Loaded if self._loaded else Value
-            stream = stream.map("python", multiplying(10, self._loaded), schema=schema, lane="python")
-        self._chain(stream, draw.randint(1, 4)).sink("out", rel.count())
+            stream = stream.map(multiplying(10, self._loaded), name="python", schema=schema, lane="python")
+        self._chain(stream, draw.randint(1, 4)).sink(rel.count(), name="out")

@@ -54,25 +54,25 @@ def by_key(t: Any) -> Keyed:
 
 def word_count(path: Path) -> rel.Topology:
     topology = rel.Topology("word_count")
-    lines = topology.source("lines", rel.text([str(path)] * AGAIN))
-    counted = lines.flat_map("words", words, schema=Word).key_by("word").aggregate("counts", n=rel.count())
-    counted.sink("out", rel.arrow())
+    lines = topology.source(rel.text([str(path)] * AGAIN), name="lines")
+    counted = lines.flat_map(words, name="words", schema=Word).key_by("word").aggregate(name="counts", n=rel.count())
+    counted.sink(rel.arrow(), name="out")
     return topology
 
 
 def key_count() -> rel.Topology:
     topology = rel.Topology("key_count")
-    keyed = topology.source("numbers", rel.sequence(ENDLESS)).map("key", by_key, schema=Keyed).key_by("key")
-    keyed.aggregate("counts", n=rel.count()).sink("out", rel.arrow())
+    keyed = topology.source(rel.sequence(ENDLESS), name="numbers").map(by_key, name="key", schema=Keyed).key_by("key")
+    keyed.aggregate(name="counts", n=rel.count()).sink(rel.arrow(), name="out")
     return topology
 
 
 def seconds_of(tuples: int, *, keyed: bool) -> float:
     """How long one thread counts, by key or all."""
     topology = rel.Topology("key_cost")
-    keys = topology.source("numbers", rel.sequence(tuples)).map("key", by_key, schema=Keyed)
-    counted = keys.key_by("key").aggregate("counts", n=rel.count()) if keyed else keys
-    counted.sink("out", rel.count())
+    keys = topology.source(rel.sequence(tuples), name="numbers").map(by_key, name="key", schema=Keyed)
+    counted = keys.key_by("key").aggregate(name="counts", n=rel.count()) if keyed else keys
+    counted.sink(rel.count(), name="out")
     began = time.perf_counter()
     rel.run(topology, ALONE)
     return time.perf_counter() - began

@@ -159,11 +159,13 @@ def measure(
     given = kept.reshape(-1, RECORD_BYTES)[: len(wanted)]
     assert [text_of(bytes(view)) for view in given] == wanted, "compiled code keeps other lines than CPython"
     topology = rel.Topology(f"log_{key}")
-    topology.source("lines", rel.arrow(table, Line)).filter(key, function, lane="compiled").sink("out", rel.count())
+    topology.source(rel.arrow(table, Line), name="lines").filter(function, name=key, lane="compiled").sink(
+        rel.count(), name="out"
+    )
     config = rel.JobConfig(threads=1, threading="manual")
     assert rel.run(topology, config)["out"] == len(wanted) * repeats
     empty = rel.Topology(f"log_{key}_source")
-    empty.source("lines", rel.arrow(table, Line)).sink("out", rel.count())
+    empty.source(rel.arrow(table, Line), name="lines").sink(rel.count(), name="out")
 
     few = [Line(text) for text in texts]
     ours, limit, engine, plain = [], [], [], []

@@ -134,10 +134,10 @@ def engine_chain(count: int, maps: int) -> Callable[[], float]:
 
     def topology(length: int) -> rel.Topology:
         made = rel.Topology(f"chain_of_{length}")
-        stream = made.source("points", rel.arrow(table, Point))
+        stream = made.source(rel.arrow(table, Point), name="points")
         for number in range(length):
-            stream = stream.map(f"map{number}", step, schema=Point, lane="compiled")
-        stream.sink("out", rel.count())
+            stream = stream.map(step, name=f"map{number}", schema=Point, lane="compiled")
+        stream.sink(rel.count(), name="out")
         return made
 
     none, all_maps = topology(0), topology(maps)

@@ -39,10 +39,10 @@ def ours(held: object, count: int) -> float:
             yield Box(number, held)
 
     topology = rel.Topology("objects")
-    stream = topology.source("boxes", rel.callable(boxes, Box))
+    stream = topology.source(rel.callable(boxes, Box), name="boxes")
     for name in FUNCTIONS:
-        stream = stream.map(name, hand, lane="python")
-    stream.sink("out", rel.count())
+        stream = stream.map(hand, name=name, lane="python")
+    stream.sink(rel.count(), name="out")
     began = time.perf_counter()
     assert rel.run(topology, QUIET)["out"] == count
     return (time.perf_counter() - began) / count * 1e6

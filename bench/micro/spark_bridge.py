@@ -128,7 +128,7 @@ def rows_of(spark: SparkSession, rows: int, partitions: int) -> DataFrame:
 
 def push(frame: DataFrame) -> int:
     topology = rel.Topology("bench")
-    topology.source("rows", rel.spark.source(frame)).sink("count", rel.count())
+    topology.source(rel.spark.source(frame), name="rows").sink(rel.count(), name="count")
     return int(rel.run(topology)["count"])
 
 

@@ -129,9 +129,9 @@ def run(spark: SparkSession, rate: Rate, folder: Path) -> tuple[int, float, Any]
 
     topology = rel.Topology("vwap")
     source = rel.spark.stream(rate.frame(spark), vwap.Event, checkpoint=str(folder / "checkpoint"))
-    bargains = vwap.bargains(topology.source("events", source), TRADES)
-    stamped = bargains.map("stamp", stamp, schema=Stamped, lane="vectorised")
-    stamped.sink("out", rel.parquet(str(folder / "bargains")))
+    bargains = vwap.bargains(topology.source(source, name="events"), TRADES)
+    stamped = bargains.map(stamp, name="stamp", schema=Stamped, lane="vectorised")
+    stamped.sink(rel.parquet(str(folder / "bargains")), name="out")
     job = rel.submit(topology)
     try:
         until = time.monotonic() + START_TIMEOUT

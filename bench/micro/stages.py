@@ -20,7 +20,7 @@ Stage = Callable[[rel.Stream], rel.Stream]
 
 def seconds(stage: Stage, tuples: int, config: rel.JobConfig) -> float:
     topology = rel.Topology("stage")
-    stage(numbered(topology, tuples, 1)).sink("out", rel.count())
+    stage(numbered(topology, tuples, 1)).sink(rel.count(), name="out")
     began = time.monotonic()
     assert rel.run(topology, config)["out"] == tuples
     return time.monotonic() - began
@@ -31,13 +31,13 @@ def main() -> None:
     tuples, work = options["tuples"], multiply(options["flops"])
 
     def body(stream: Any) -> Any:
-        return stream.map("dear", work)
+        return stream.map(work, name="dear")
 
     alone = rel.JobConfig(threads=1, threading="manual", elasticity="off")
     stages: dict[str, Stage] = {
-        "elastic": lambda stream: stream.elastic("stage", body),
-        "elastic, in order": lambda stream: stream.elastic("stage", body, order=True),
-        "parallel of 2, in order": lambda stream: stream.parallel("stage", 2, body, order=True),
+        "elastic": lambda stream: stream.elastic(body, name="stage"),
+        "elastic, in order": lambda stream: stream.elastic(body, name="stage", order=True),
+        "parallel of 2, in order": lambda stream: stream.parallel(2, body, name="stage", order=True),
     }
     found: dict[str, list[float]] = {name: [] for name in stages}
     one: list[float] = []

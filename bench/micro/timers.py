@@ -61,9 +61,9 @@ class Program:
 def seconds(table: Any, timers: int, lane: Any) -> float:
     """Processor time of a run; checked to have had each timer."""
     topology = rel.Topology("timers")
-    timed = topology.source("rows", rel.arrow(table, Tuple)).event_time("time", "at")
-    fired = timed.key_by("key").process("timers", Program(timers), schema=Fired, state=State, lane=lane)
-    fired.aggregate("all", n=rel.sum("at")).sink("out", rel.list())
+    timed = topology.source(rel.arrow(table, Tuple), name="rows").event_time("at", name="time")
+    fired = timed.key_by("key").process(Program(timers), name="timers", schema=Fired, state=State, lane=lane)
+    fired.aggregate(name="all", n=rel.sum("at")).sink(rel.list(), name="out")
     began = time.process_time()
     ((total,),) = rel.run(topology, QUIET)["out"]
     took = time.process_time() - began
@@ -76,9 +76,9 @@ def resident(table: Any, timers: int, lane: Any) -> int:
     gate = testing.Gate()
     topology = rel.Topology("timers")
     rows = [Tuple(*row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
-    timed = topology.source("rows", testing.script([*rows, gate], Tuple)).event_time("time", "at")
-    timed.key_by("key").process("timers", Program(timers), schema=Fired, state=State, lane=lane).sink(
-        "out", rel.count()
+    timed = topology.source(testing.script([*rows, gate], Tuple), name="rows").event_time("at", name="time")
+    timed.key_by("key").process(Program(timers), name="timers", schema=Fired, state=State, lane=lane).sink(
+        rel.count(), name="out"
     )
     job = rel.start(topology, QUIET)
     try:

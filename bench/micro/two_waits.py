@@ -28,10 +28,10 @@ def main() -> None:
         return Value(t.value)
 
     topology = rel.Topology("two_waits")
-    stream = topology.source("numbers", rel.sequence(ENDLESS))
+    stream = topology.source(rel.sequence(ENDLESS), name="numbers")
     for name in ("one", "two"):
-        stream = stream.map(name, wait, schema=Value)
-    stream.sink("out", rel.count())
+        stream = stream.map(wait, name=name, schema=Value)
+    stream.sink(rel.count(), name="out")
 
     with Live(topology, ADAPTATION_PERIOD) as live:
         live.adapts(given["cold"])

@@ -131,10 +131,10 @@ def events(keys: int, rate: float, enough: Path) -> Iterator[Event]:
 
 def topology(keys: int, rate: float, enough: Path) -> rel.Topology:
     made = rel.Topology("rescale-cost")
-    source = made.source("events", rel.callable(lambda: events(keys, rate, enough), Event))
-    kept = source.key_by("key").map("touch", touch, state=State, schema=Kept, lane="compiled")
-    timed = kept.filter("timed", lambda t: t.sent > 0).map("stamp", stamp, schema=Timed)
-    timed.sink("out", rel.list())
+    source = made.source(rel.callable(lambda: events(keys, rate, enough), Event), name="events")
+    kept = source.key_by("key").map(touch, name="touch", state=State, schema=Kept, lane="compiled")
+    timed = kept.filter(lambda t: t.sent > 0, name="timed").map(stamp, name="stamp", schema=Timed)
+    timed.sink(rel.list(), name="out")
     return made
 
 

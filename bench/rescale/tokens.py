@@ -38,8 +38,8 @@ def slow(t: Keyed, s: Any) -> Keyed:
 
 def topology() -> rel.Topology:
     made = rel.Topology("token")
-    keyed = made.source("numbers", rel.sequence(1 << 60)).map("keyed", lambda t: t.value % KEYS, schema=Keyed)
-    keyed.key_by("key").map("slow", slow, state=Kept, schema=Keyed, lane="python").sink("out", rel.count())
+    keyed = made.source(rel.sequence(1 << 60), name="numbers").map(lambda t: t.value % KEYS, name="keyed", schema=Keyed)
+    keyed.key_by("key").map(slow, name="slow", state=Kept, schema=Keyed, lane="python").sink(rel.count(), name="out")
     return made
 
 

@@ -127,15 +127,15 @@ def ask_with_state(t: Row, s: Any) -> Row:
 
 def keyed(signals: Signals) -> rel.Topology:
     topology = rel.Topology("keyed")
-    stream = topology.source("rows", rel.callable(lambda: rows(signals), Row)).key_by("key")
-    stream.map("ask", ask_with_state, state=Seen, schema=Row, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(lambda: rows(signals), Row), name="rows").key_by("key")
+    stream.map(ask_with_state, name="ask", state=Seen, schema=Row, lane="python").sink(rel.list(), name="out")
     return topology
 
 
 def stateless(signals: Signals) -> rel.Topology:
     topology = rel.Topology("stateless")
-    stream = topology.source("rows", rel.callable(lambda: rows(signals), Row))
-    stream.map("ask", ask, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(lambda: rows(signals), Row), name="rows")
+    stream.map(ask, name="ask", lane="python").sink(rel.list(), name="out")
     return topology
 
 
@@ -162,10 +162,10 @@ def chain(signals: Signals) -> rel.Topology:
         return Row(of, n)
 
     topology = rel.Topology("chain")
-    even = topology.source("even", rel.generate(partial(row, 0), PARTED, schema=Row))
-    odd = topology.source("odd", rel.generate(partial(row, 1), PARTED, schema=Row))
-    first = even.union(odd).map("first", burn, schema=Row, lane="python")
-    first.map("second", burn, schema=Row, lane="python").sink("out", rel.list())
+    even = topology.source(rel.generate(partial(row, 0), PARTED, schema=Row), name="even")
+    odd = topology.source(rel.generate(partial(row, 1), PARTED, schema=Row), name="odd")
+    first = even.union(odd).map(burn, name="first", schema=Row, lane="python")
+    first.map(burn, name="second", schema=Row, lane="python").sink(rel.list(), name="out")
     return topology
 
 
@@ -185,8 +185,8 @@ def market(signals: Signals, averaged: Callable[[Any], vwap.Average]) -> rel.Top
             yield vwap.Event(**{**event, "at": event["at"] + day * last})
 
     topology = rel.Topology("vwap")
-    stream = topology.source("events", rel.callable(events, vwap.Event))
-    vwap.bargains(stream, averaged=averaged).sink("out", rel.list())
+    stream = topology.source(rel.callable(events, vwap.Event), name="events")
+    vwap.bargains(stream, averaged=averaged).sink(rel.list(), name="out")
     return topology
 
 
@@ -214,8 +214,8 @@ def as_without_costs(found: list[vwap.Bargain], made: int) -> bool:
 def words(signals: Signals) -> rel.Topology:
     topology = rel.Topology("words")
     source = rel.callable(lambda: (Word(SENTENCE[n % len(SENTENCE)]) for n in signals.turns()), Word)
-    stream = topology.source("words", source).key_by("word")
-    stream.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    stream = topology.source(source, name="words").key_by("word")
+    stream.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     return topology
 
 
@@ -234,8 +234,10 @@ def hot_keys(signals: Signals) -> Iterator[Row]:
 
 def hot(signals: Signals) -> rel.Topology:
     topology = rel.Topology("hot")
-    asked = topology.source("rows", rel.callable(lambda: hot_keys(signals), Row)).map("ask", ask, lane="python")
-    asked.key_by("key").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    asked = topology.source(rel.callable(lambda: hot_keys(signals), Row), name="rows").map(
+        ask, name="ask", lane="python"
+    )
+    asked.key_by("key").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     return topology
 
 
@@ -261,8 +263,8 @@ def ask_by_key(t: Row, s: Any) -> Row:
 
 def undivided(signals: Signals) -> rel.Topology:
     topology = rel.Topology("undivided")
-    stream = topology.source("rows", rel.callable(lambda: hot_keys(signals), Row)).key_by("key")
-    stream.map("ask", ask_by_key, state=Seen, schema=Row, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(lambda: hot_keys(signals), Row), name="rows").key_by("key")
+    stream.map(ask_by_key, name="ask", state=Seen, schema=Row, lane="python").sink(rel.list(), name="out")
     return topology
 
 

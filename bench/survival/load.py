@@ -61,13 +61,13 @@ def topology(name: str, keys: int, turn: int, sink: Any, every: int, *, python: 
         return Keyed(n if n < keys else (n // turn % PARTS) * tenth + n * 7919 % tenth, n)
 
     made = rel.Topology(name)
-    rows = made.source("numbers", rel.sequence(1 << 50)).map("key", key, schema=Keyed, lane="compiled")
+    rows = made.source(rel.sequence(1 << 50), name="numbers").map(key, name="key", schema=Keyed, lane="compiled")
     keyed = rows.key_by("key")
     if python:
-        touched = keyed.map("touch", touch_value, state=value, schema={"n": int}, lane="python")
+        touched = keyed.map(touch_value, name="touch", state=value, schema={"n": int}, lane="python")
     else:
-        touched = keyed.map("touch", touch, state=State, schema={"n": int}, lane="compiled")
-    touched.filter("some", lambda t: t.n % every == 0).sink("out", sink)
+        touched = keyed.map(touch, name="touch", state=State, schema={"n": int}, lane="compiled")
+    touched.filter(lambda t: t.n % every == 0, name="some").sink(sink, name="out")
     return made
 
 

@@ -61,8 +61,8 @@ def judge(t: Metric, s: Last) -> Judged:
 def build(rows: Sequence[Metric]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("anomalies")
-    metrics = topology.source("metrics", rel.rows(list(rows), schema=Metric)).key_by("key")
-    metrics.map("judge", judge, state=Last).sink("out", rel.list())
+    metrics = topology.source(rel.rows(list(rows), schema=Metric), name="metrics").key_by("key")
+    metrics.map(judge, name="judge", state=Last).sink(rel.list(), name="out")
     return topology
 
 

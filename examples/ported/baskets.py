@@ -35,9 +35,9 @@ def pairs(t: Basket) -> Iterator[Pair]:
 def build(rows: Sequence[Basket]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("baskets")
-    baskets = topology.source("baskets", rel.rows(list(rows), schema=Basket))
-    counted = baskets.flat_map("pairs", pairs).key_by("one", "other").aggregate("counts", n=rel.count())
-    counted.sink("out", rel.list())
+    baskets = topology.source(rel.rows(list(rows), schema=Basket), name="baskets")
+    counted = baskets.flat_map(pairs, name="pairs").key_by("one", "other").aggregate(name="counts", n=rel.count())
+    counted.sink(rel.list(), name="out")
     return topology
 
 

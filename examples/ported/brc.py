@@ -33,9 +33,9 @@ def parse(t: Line) -> Measured:
 def build(path: str) -> rel.Topology:
     """The topology, for a file."""
     topology = rel.Topology("brc")
-    measured = topology.source("lines", rel.text(path)).map("parse", parse).key_by("station")
+    measured = topology.source(rel.text(path), name="lines").map(parse, name="parse").key_by("station")
     wanted = {"least": rel.min("degrees"), "mean": rel.mean("degrees"), "greatest": rel.max("degrees")}
-    measured.aggregate("stations", **wanted).sink("out", rel.list())
+    measured.aggregate(name="stations", **wanted).sink(rel.list(), name="out")
     return topology
 
 

@@ -30,12 +30,12 @@ class Click(NamedTuple):
 def build(impressions: Sequence[Impression], clicks: Sequence[Click]) -> rel.Topology:
     """The topology, for rows in any order within 10 minutes."""
     topology = rel.Topology("clicks_of_impressions")
-    shown = topology.source("impressions", rel.rows(list(impressions), schema=Impression))
-    clicked = topology.source("clicks", rel.rows(list(clicks), schema=Click)).event_time(
-        "of_clicks", "clicked", lateness=600
+    shown = topology.source(rel.rows(list(impressions), schema=Impression), name="impressions")
+    clicked = topology.source(rel.rows(list(clicks), schema=Click), name="clicks").event_time(
+        "clicked", name="of_clicks", lateness=600
     )
-    timed = shown.event_time("of_impressions", "at", lateness=600).key_by("ad")
-    timed.join("joined", clicked.key_by("ad"), within=(0, HOUR), how="left").sink("out", rel.list())
+    timed = shown.event_time("at", name="of_impressions", lateness=600).key_by("ad")
+    timed.join(clicked.key_by("ad"), name="joined", within=(0, HOUR), how="left").sink(rel.list(), name="out")
     return topology
 
 

@@ -26,13 +26,13 @@ def step(t: Step) -> Step:
 def build(numbers: int) -> rel.Topology:
     """The topology, for the numbers from 2 on."""
     topology = rel.Topology("collatz")
-    numbered = topology.source("numbers", rel.sequence(numbers)).map(
-        "start", lambda t: Step(t.value + 2, t.value + 2, 0)
+    numbered = topology.source(rel.sequence(numbers), name="numbers").map(
+        lambda t: Step(t.value + 2, t.value + 2, 0), name="start"
     )
-    again = topology.feedback("again", Step)
-    parts = numbered.union(again).split("done", more=lambda t: t.at != 1)
-    again.close(parts.more.map("step", step))
-    parts.rest.sink("out", rel.list())
+    again = topology.feedback(Step, name="again")
+    parts = numbered.union(again).split(name="done", more=lambda t: t.at != 1)
+    again.close(parts.more.map(step, name="step"))
+    parts.rest.sink(rel.list(), name="out")
     return topology
 
 

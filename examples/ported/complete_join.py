@@ -35,11 +35,11 @@ class Phone(NamedTuple):
 def build(names: Sequence[Name], emails: Sequence[Email], phones: Sequence[Phone]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("complete_join")
-    of_name = topology.source("names", rel.rows(list(names), schema=Name)).key_by("user")
-    of_email = topology.source("emails", rel.rows(list(emails), schema=Email)).key_by("user")
-    of_phone = topology.source("phones", rel.rows(list(phones), schema=Phone)).key_by("user")
-    both = of_name.join("names_and_emails", of_email, how="inner")
-    both.key_by("user").join("complete", of_phone, how="inner").sink("out", rel.list())
+    of_name = topology.source(rel.rows(list(names), schema=Name), name="names").key_by("user")
+    of_email = topology.source(rel.rows(list(emails), schema=Email), name="emails").key_by("user")
+    of_phone = topology.source(rel.rows(list(phones), schema=Phone), name="phones").key_by("user")
+    both = of_name.join(of_email, name="names_and_emails", how="inner")
+    both.key_by("user").join(of_phone, name="complete", how="inner").sink(rel.list(), name="out")
     return topology
 
 

@@ -54,9 +54,9 @@ class CountWithTimeout:
 def build(rows: Sequence[Seen]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("count_with_timeout")
-    timed = topology.source("seen", rel.rows(list(rows), schema=Seen)).event_time("time", "at", lateness=10)
-    counted = timed.key_by("key").process("counted", CountWithTimeout, schema=Counted, state=State)
-    counted.sink("out", rel.list())
+    timed = topology.source(rel.rows(list(rows), schema=Seen), name="seen").event_time("at", name="time", lateness=10)
+    counted = timed.key_by("key").process(CountWithTimeout, name="counted", schema=Counted, state=State)
+    counted.sink(rel.list(), name="out")
     return topology
 
 

@@ -23,8 +23,8 @@ class Event(NamedTuple):
 def build(rows: Sequence[Event]) -> rel.Topology:
     """The topology, for rows in order."""
     topology = rel.Topology("drop_duplicates")
-    timed = topology.source("events", rel.rows(list(rows), schema=Event)).event_time("time", "at")
-    timed.key_by("id").deduplicate("once", ttl=WITHIN).sink("out", rel.list())
+    timed = topology.source(rel.rows(list(rows), schema=Event), name="events").event_time("at", name="time")
+    timed.key_by("id").deduplicate(name="once", ttl=WITHIN).sink(rel.list(), name="out")
     return topology
 
 

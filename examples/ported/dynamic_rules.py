@@ -39,11 +39,15 @@ class Broken(NamedTuple):
 def build(orders: Sequence[Order], rules: Sequence[Rule]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("dynamic_rules")
-    changes = topology.source("rules", rel.rows(list(rules), schema=Rule)).event_time("rule_time", "at", lateness=10)
-    timed = topology.source("orders", rel.rows(list(orders), schema=Order)).event_time("time", "at", lateness=10)
-    each = timed.key_by("customer").cross_join("each", changes.key_by("name"))
-    broken = each.filter("broken", lambda t: t.holds and t.sum > t.most)
-    broken.map("told", lambda t: Broken(t.customer, t.at, t.name)).sink("out", rel.list())
+    changes = topology.source(rel.rows(list(rules), schema=Rule), name="rules").event_time(
+        "at", name="rule_time", lateness=10
+    )
+    timed = topology.source(rel.rows(list(orders), schema=Order), name="orders").event_time(
+        "at", name="time", lateness=10
+    )
+    each = timed.key_by("customer").cross_join(changes.key_by("name"), name="each")
+    broken = each.filter(lambda t: t.holds and t.sum > t.most, name="broken")
+    broken.map(lambda t: Broken(t.customer, t.at, t.name), name="told").sink(rel.list(), name="out")
     return topology
 
 

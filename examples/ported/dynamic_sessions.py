@@ -22,9 +22,11 @@ class Event(NamedTuple):
 def build(rows: Sequence[Event]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("dynamic_sessions")
-    timed = topology.source("events", rel.rows(list(rows), schema=Event)).event_time("time", "at", lateness=10)
+    timed = topology.source(rel.rows(list(rows), schema=Event), name="events").event_time(
+        "at", name="time", lateness=10
+    )
     sessions = timed.key_by("user").session(gap=lambda t: t.gap)
-    sessions.fold("sessions", lambda count, _: count + 1, 0).sink("out", rel.list())
+    sessions.fold(lambda count, _: count + 1, 0, name="sessions").sink(rel.list(), name="out")
     return topology
 
 

@@ -41,8 +41,8 @@ def is_outlier(t: Reading, s: Moments) -> bool:
 def build(rows: Sequence[Reading]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("find_outliers")
-    readings = topology.source("readings", rel.rows(list(rows), schema=Reading)).key_by("sensor")
-    readings.filter("outliers", is_outlier, state=Moments).sink("out", rel.list())
+    readings = topology.source(rel.rows(list(rows), schema=Reading), name="readings").key_by("sensor")
+    readings.filter(is_outlier, name="outliers", state=Moments).sink(rel.list(), name="out")
     return topology
 
 

@@ -34,9 +34,11 @@ class Alert(NamedTuple):
 def build(rows: Sequence[Payment]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("fraud")
-    timed = topology.source("payments", rel.rows(list(rows), schema=Payment)).event_time("time", "at", lateness=10)
-    found = timed.key_by("account").match("fraud", FRAUD, how="left")
-    found.map("alerts", lambda t: Alert(t.account, t.small_at, t.missing is None)).sink("out", rel.list())
+    timed = topology.source(rel.rows(list(rows), schema=Payment), name="payments").event_time(
+        "at", name="time", lateness=10
+    )
+    found = timed.key_by("account").match(FRAUD, name="fraud", how="left")
+    found.map(lambda t: Alert(t.account, t.small_at, t.missing is None), name="alerts").sink(rel.list(), name="out")
     return topology
 
 

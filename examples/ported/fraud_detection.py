@@ -61,10 +61,12 @@ class FraudDetector:
 def build(rows: Sequence[Payment]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("fraud_detection")
-    timed = topology.source("payments", rel.rows(list(rows), schema=Payment)).event_time("time", "at", lateness=10)
+    timed = topology.source(rel.rows(list(rows), schema=Payment), name="payments").event_time(
+        "at", name="time", lateness=10
+    )
     keyed = timed.key_by("account")
-    alerts = keyed.process("detector", FraudDetector, schema=Alert, state=State, lane="compiled")
-    alerts.sink("out", rel.list())
+    alerts = keyed.process(FraudDetector, name="detector", schema=Alert, state=State, lane="compiled")
+    alerts.sink(rel.list(), name="out")
     return topology
 
 

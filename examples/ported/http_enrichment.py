@@ -40,8 +40,8 @@ def build(port: int, capacity: int = 32) -> rel.Topology:
         return Known(t.number, body.decode())
 
     topology = rel.Topology("http_enrichment")
-    items = topology.source("items", rel.rows([Item(number) for number in range(200)], schema=Item))
-    items.map("ask", ask, concurrent=rel.concurrent(capacity=capacity, timeout=5)).sink("out", rel.list())
+    items = topology.source(rel.rows([Item(number) for number in range(200)], schema=Item), name="items")
+    items.map(ask, name="ask", concurrent=rel.concurrent(capacity=capacity, timeout=5)).sink(rel.list(), name="out")
     return topology
 
 

@@ -41,8 +41,8 @@ class Nearest:
 def build(rows: list[Parcel]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("labelled_by_model")
-    parcels = topology.source("parcels", rel.rows(rows))
-    parcels.map("labelled", Nearest(), schema={"number": int, "label": str}).sink("out", rel.list())
+    parcels = topology.source(rel.rows(rows), name="parcels")
+    parcels.map(Nearest(), name="labelled", schema={"number": int, "label": str}).sink(rel.list(), name="out")
     return topology
 
 

@@ -43,10 +43,12 @@ def line(t: Any) -> Line:
 def build(rows: Sequence[Point]) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("linear_regression")
-    points = topology.source("points", rel.rows(list(rows), schema=Point))
-    products = points.map("products", lambda t: Sums(t.x, t.y, t.x * t.x, t.x * t.y))
-    sums = products.aggregate("sums", n=rel.count(), x=rel.sum("x"), y=rel.sum("y"), xx=rel.sum("xx"), xy=rel.sum("xy"))
-    sums.map("line", line).sink("out", rel.list())
+    points = topology.source(rel.rows(list(rows), schema=Point), name="points")
+    products = points.map(lambda t: Sums(t.x, t.y, t.x * t.x, t.x * t.y), name="products")
+    sums = products.aggregate(
+        name="sums", n=rel.count(), x=rel.sum("x"), y=rel.sum("y"), xx=rel.sum("xx"), xy=rel.sum("xy")
+    )
+    sums.map(line, name="line").sink(rel.list(), name="out")
     return topology
 
 

@@ -57,9 +57,9 @@ def update(t: Message, book: Book) -> list[tuple[str, float, float, float, float
 def build(path: str) -> rel.Topology:
     """The topology, for a file with a message a line, as JSON."""
     topology = rel.Topology("orderbook")
-    messages = topology.source("messages", rel.json(path, schema=Message)).key_by("product")
-    best = messages.flat_map("book", update, state=empty, schema=Summary)
-    best.filter("wide", lambda t: t.spread / t.ask > WIDE).sink("out", rel.list())
+    messages = topology.source(rel.json(path, schema=Message), name="messages").key_by("product")
+    best = messages.flat_map(update, name="book", state=empty, schema=Summary)
+    best.filter(lambda t: t.spread / t.ask > WIDE, name="wide").sink(rel.list(), name="out")
     return topology
 
 

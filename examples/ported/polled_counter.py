@@ -43,7 +43,7 @@ class Counting:
 def build(most: int) -> rel.Topology:
     """The topology."""
     topology = rel.Topology("polled_counter")
-    topology.source("numbers", rel.polled(Counter(most), schema=int)).sink("out", rel.list())
+    topology.source(rel.polled(Counter(most), schema=int), name="numbers").sink(rel.list(), name="out")
     return topology
 
 

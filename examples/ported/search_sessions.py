@@ -52,8 +52,10 @@ class Clicks:
 def build(rows: Sequence[Action]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("search_sessions")
-    timed = topology.source("actions", rel.rows(list(rows), schema=Action)).event_time("time", "at", lateness=10)
-    timed.key_by("user").session(gap=PAUSE).combine("rates", Clicks).sink("out", rel.list())
+    timed = topology.source(rel.rows(list(rows), schema=Action), name="actions").event_time(
+        "at", name="time", lateness=10
+    )
+    timed.key_by("user").session(gap=PAUSE).combine(Clicks, name="rates").sink(rel.list(), name="out")
     return topology
 
 

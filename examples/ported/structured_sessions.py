@@ -36,9 +36,9 @@ def words(t: Line) -> Iterator[Word]:
 def build(rows: Sequence[Line]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("structured_sessions")
-    came = topology.source("lines", rel.rows(list(rows), schema=Line)).flat_map("words", words)
-    sessions = came.event_time("time", "at", lateness=10).key_by("word").session(gap=GAP)
-    sessions.aggregate("sessions", count=rel.count()).sink("out", rel.list())
+    came = topology.source(rel.rows(list(rows), schema=Line), name="lines").flat_map(words, name="words")
+    sessions = came.event_time("at", name="time", lateness=10).key_by("word").session(gap=GAP)
+    sessions.aggregate(name="sessions", count=rel.count()).sink(rel.list(), name="out")
     return topology
 
 

@@ -64,9 +64,9 @@ def place(t: Word) -> Placed:
 def build(rows: Sequence[Word]) -> rel.Topology:
     """The topology, for rows in any order within 10 s."""
     topology = rel.Topology("top_words")
-    timed = topology.source("words", rel.rows(list(rows), schema=Word)).event_time("time", "at", lateness=10)
-    placed = timed.map("placed", place).key_by("start")
-    placed.process("top", TopWords, schema=Top, state=Counter).sink("out", rel.list())
+    timed = topology.source(rel.rows(list(rows), schema=Word), name="words").event_time("at", name="time", lateness=10)
+    placed = timed.map(place, name="placed").key_by("start")
+    placed.process(TopWords, name="top", schema=Top, state=Counter).sink(rel.list(), name="out")
     return topology
 
 

@@ -46,11 +46,11 @@ def most(t: Any, s: Most) -> tuple[str, float, int, int]:
 def build(rows: Sequence[Event]) -> rel.Topology:
     """The topology, for edits in any order within 10 s."""
     topology = rel.Topology("wiki_stream")
-    edits = topology.source("events", rel.rows(list(rows), schema=Event)).map("parse", parse)
-    timed = edits.event_time("time", "at", lateness=10).key_by("server")
-    counts = timed.window(seconds=2).aggregate("counts", n=rel.count()).key_by("server")
+    edits = topology.source(rel.rows(list(rows), schema=Event), name="events").map(parse, name="parse")
+    timed = edits.event_time("at", name="time", lateness=10).key_by("server")
+    counts = timed.window(seconds=2).aggregate(name="counts", n=rel.count()).key_by("server")
     schema = {"server": str, "start": float, "n": int, "most": int}
-    counts.map("most", most, state=Most, schema=schema).sink("out", rel.list())
+    counts.map(most, name="most", state=Most, schema=schema).sink(rel.list(), name="out")
     return topology
 
 

@@ -217,12 +217,12 @@ class Job(Changing):
         >>> import rayelastic as rel
         >>> from rayelastic import testing
         >>> def totals(numbers):
-        ...     return numbers.key_by("odd").aggregate("totals", total=rel.sum("n"))
+        ...     return numbers.key_by("odd").aggregate(name="totals", total=rel.sum("n"))
         >>> rows, gate = [(n % 2, n) for n in range(100)], testing.Gate()
         >>> topology = rel.Topology("odd_and_even")
         >>> script = testing.script([*rows[:50], gate, *rows[50:]], {"odd": int, "n": int})
         >>> numbers = topology.source(script, name="rows")
-        >>> totals(numbers).sink("out", rel.list())
+        >>> totals(numbers).sink(rel.list(), name="out")
         <sink out>
         >>> job = rel.start(topology)
         >>> gate.wait_reached(60)
@@ -260,11 +260,11 @@ class Job(Changing):
         >>> import rayelastic as rel
         >>> from rayelastic import testing
         >>> def totals(numbers):
-        ...     return numbers.key_by("odd").aggregate("totals", total=rel.sum("n"))
+        ...     return numbers.key_by("odd").aggregate(name="totals", total=rel.sum("n"))
         >>> rows, gate = [(n % 2, n) for n in range(100)], testing.Gate()
         >>> topology = rel.Topology("odd_and_even")
-        >>> numbers = topology.source("rows", testing.script([*rows[:50], gate], {"odd": int, "n": int}))
-        >>> totals(numbers).sink("out", rel.list())
+        >>> numbers = topology.source(testing.script([*rows[:50], gate], {"odd": int, "n": int}), name="rows")
+        >>> totals(numbers).sink(rel.list(), name="out")
         <sink out>
         >>> job = rel.start(topology)
         >>> gate.wait_reached(60)

@@ -39,8 +39,8 @@ class JobResult(Mapping[str, Any]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("late")
-        >>> timed = topology.source("s", rel.rows([(0,), (99,), (3,)], {"at": int})).event_time("time", "at")
-        >>> timed.window(seconds=10).aggregate("counts", n=rel.count()).sink("out", rel.list())
+        >>> timed = topology.source(rel.rows([(0,), (99,), (3,)], {"at": int}), name="s").event_time("at", name="time")
+        >>> timed.window(seconds=10).aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology).late
         {'counts': 1}

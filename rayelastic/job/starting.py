@@ -83,7 +83,7 @@ def run(
     Example:
         >>> import rayelastic as rel
         >>> topology = rel.Topology("squares")
-        >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema={"n": int}))
+        >>> numbers = topology.source(rel.rows([(1,), (2,), (3,)], schema={"n": int}), name="numbers")
         >>> numbers.map(lambda t: t.n * t.n, lane="python", schema={"value": int}).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]

@@ -126,7 +126,7 @@ def dataset(dataset: Dataset, schema: object | None = None, *, time_ordered: boo
         SchemaError: a column is missing, or of a type that a record can't hold.
 
     Example:
-        >>> rows = topo.source("rows", rel.dataset(ray.data.read_parquet("trades/")))  # doctest: +SKIP
+        >>> rows = topo.source(rel.dataset(ray.data.read_parquet("trades/")), name="rows")  # doctest: +SKIP
     """
     ensure_ray()
     found = dataset.schema(fetch_if_missing=schema is None)  # what isn't known costs running its first tasks

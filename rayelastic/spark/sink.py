@@ -83,7 +83,7 @@ def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:
         seconds: how long a tuple waits for its file at most, besides the time to write it.
 
     Example:
-        >>> counts.sink("out", rel.spark.sink_stream("/shared/counts"))  # doctest: +SKIP
+        >>> counts.sink(rel.spark.sink_stream("/shared/counts"), name="out")  # doctest: +SKIP
     """
     return GrowingSink(str(path), seconds)
 
@@ -97,7 +97,7 @@ def sink(spark: SparkSession, path: str | None = None) -> SparkSink:
             cluster of one node, which is removed when this process ends.
 
     Example:
-        >>> counts.sink("out", rel.spark.sink(spark))  # doctest: +SKIP
+        >>> counts.sink(rel.spark.sink(spark), name="out")  # doctest: +SKIP
         >>> rel.run(topo)["out"].orderBy("count", ascending=False).show()  # doctest: +SKIP
     """
     if path is not None:

@@ -94,8 +94,8 @@ def source(
         SourceError: a streaming DataFrame.
 
     Example:
-        >>> lines = topo.source("lines", rel.spark.source(spark.read.text("/usr/share/doc"),  # doctest: +SKIP
-        ...                     schema={"line": str}, columns={"line": "value"}))
+        >>> lines = topo.source(rel.spark.source(spark.read.text("/usr/share/doc"),  # doctest: +SKIP
+        ...                     schema={"line": str}, columns={"line": "value"}), name="lines")
     """
     if frame.isStreaming:
         raise SourceError(

@@ -165,7 +165,7 @@ def stream(
 
     Example:
         >>> rows = spark.readStream.format("rate").option("rowsPerSecond", 1000).load()  # doctest: +SKIP
-        >>> ticks = topo.source("ticks", rel.spark.stream(rows, checkpoint="/var/lib/ticks"))  # doctest: +SKIP
+        >>> ticks = topo.source(rel.spark.stream(rows, checkpoint="/var/lib/ticks"), name="ticks")  # doctest: +SKIP
     """
     if not frame.isStreaming:
         raise SourceError("a batch DataFrame doesn't stream", way_out="Give it to rel.spark.source")

@@ -3,7 +3,7 @@
 sink of your own at each step.
 
 >>> from rayelastic import testing
->>> testing.collect(lambda s: s.map("double", lambda t: 2 * t.n), [(1,), (2,)], {"n": int})
+>>> testing.collect(lambda s: s.map(lambda t: 2 * t.n, name="double"), [(1,), (2,)], {"n": int})
 [(2,), (4,)]
 """
 

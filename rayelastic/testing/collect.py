@@ -24,7 +24,7 @@ SINK = "collected"
 def topology_of(declare: Declare, source: Any) -> Topology:
     """The operator under test between a source and a list."""
     topology = Topology("test")
-    declare(topology.source(SOURCE, source)).sink(SINK, list_sink())
+    declare(topology.source(source, name=SOURCE)).sink(list_sink(), name=SINK)
     return topology
 
 
@@ -50,7 +50,7 @@ def collect(
         JobFailedError: it raised.
 
     >>> import rayelastic as rel
-    >>> collect(lambda s: s.key_by("k").aggregate("n", n=rel.count()), [("a",), ("b",), ("a",)], {"k": str})
+    >>> collect(lambda s: s.key_by("k").aggregate(name="n", n=rel.count()), [("a",), ("b",), ("a",)], {"k": str})
     [('a', 2), ('b', 1)]
     """
     topology = topology_of(declare, rows_source([*rows], schema=schema))

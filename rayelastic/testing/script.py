@@ -82,7 +82,7 @@ def script(steps: Sequence[Any], schema: object) -> CallableSource:
     >>> import rayelastic as rel
     >>> topology = rel.Topology("flaky")
     >>> flaky = script([(1,), Raise(OSError("lost the connection"), times=1), (2,)], {"n": int})
-    >>> topology.source("numbers", flaky).sink("out", rel.list())
+    >>> topology.source(flaky, name="numbers").sink(rel.list(), name="out")
     <sink out>
     >>> rel.run(topology)
     Traceback (most recent call last):

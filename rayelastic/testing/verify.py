@@ -75,7 +75,7 @@ def verify_operator(
         StateError: what it keeps can't be saved; give snapshots=0 if that is as it shall be.
 
     >>> def even(stream, lane):
-    ...     return stream.filter("even", lambda t: t.n % 2 == 0, lane=lane)
+    ...     return stream.filter(lambda t: t.n % 2 == 0, name="even", lane=lane)
     >>> verify_operator(even, [(1,), (2,)], {"n": int}, snapshots=2).output
     ((2,),)
     """

@@ -30,8 +30,8 @@ COLUMNS = (
     "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
 )  # fmt: skip
 SERIES = (
-    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "replicas_all", "state_bytes", "cpu", "to_move",
-    "held",
+    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "replicas_all", "state_bytes", "cpu",
+    "to_move", "held",
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
 MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many processing elements

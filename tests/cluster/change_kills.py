@@ -127,11 +127,11 @@ def topology(folder: Path) -> rel.Topology:
         return t
 
     made = rel.Topology("changes")
-    numbers = made.source("numbers", rel.generate(lambda n: (n % KEYS, n), ROWS, schema=Number))
-    paced = numbers.map("pace", pace, schema=Number, lane="python")
-    following = paced.map("next", lambda t: Number(t.key, t.n), schema=Number, lane="python")
-    counts = following.key_by("key").aggregate("counts", emit="update", n=rel.last("n"), all=rel.count())
-    counts.sink("out", rel.parquet(str(folder / "out")))
+    numbers = made.source(rel.generate(lambda n: (n % KEYS, n), ROWS, schema=Number), name="numbers")
+    paced = numbers.map(pace, name="pace", schema=Number, lane="python")
+    following = paced.map(lambda t: Number(t.key, t.n), name="next", schema=Number, lane="python")
+    counts = following.key_by("key").aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count())
+    counts.sink(rel.parquet(str(folder / "out")), name="out")
     return made
 
 

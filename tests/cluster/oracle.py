@@ -103,11 +103,13 @@ def topology(folder: Path, *, costs: bool = False) -> rel.Topology:
     """Counts by key, then verifies by group: two regions in a row, each of which can have replicas."""
     load = Load(folder)
     made = rel.Topology("verified")
-    keyed = made.source("events", rel.callable(load.events, Event)).key_by("key")
+    keyed = made.source(rel.callable(load.events, Event), name="events").key_by("key")
     lane = "python" if costs else "compiled"
-    counted = keyed.map("count", dear if costs else count, state=Seen, schema=Counted, lane=lane)  # type: ignore[arg-type]
-    tagged = counted.map("tag", tag, schema=Tagged, lane="compiled")
-    tagged.key_by("group").map("verify", verified, state=Members, schema=Tagged, lane="python").sink("out", rel.count())
+    counted = keyed.map(dear if costs else count, name="count", state=Seen, schema=Counted, lane=lane)  # type: ignore[arg-type]
+    tagged = counted.map(tag, name="tag", schema=Tagged, lane="compiled")
+    tagged.key_by("group").map(verified, name="verify", state=Members, schema=Tagged, lane="python").sink(
+        rel.count(), name="out"
+    )
     return made
 
 

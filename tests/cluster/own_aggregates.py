@@ -93,13 +93,15 @@ def declared(name: str, folder: Path) -> rel.Topology:
             yield event(n)
 
     topology = rel.Topology(name)
-    keyed = topology.source("events", rel.callable(events, schema=Event)).event_time("time", "at").key_by("key")
-    keyed.combine("summary", Summary, lane="compiled").sink("summaries", rel.list())
-    keyed.combine("listed", Listed, schema={"rows": int, "total": int}).sink("in_python", rel.list())
-    windows = keyed.window(seconds=SIZE).combine("windows", Summary, lane="compiled")
-    windows.sink("lines", rel.json(str(folder / "lines")))
-    totals = keyed.aggregate("totals", two_steps=True, rows=rel.count(), total=rel.sum("n"), word=rel.max("word"))
-    totals.sink("sums", rel.json(str(folder / "sums.jsonl")))
+    keyed = (
+        topology.source(rel.callable(events, schema=Event), name="events").event_time("at", name="time").key_by("key")
+    )
+    keyed.combine(Summary, name="summary", lane="compiled").sink(rel.list(), name="summaries")
+    keyed.combine(Listed, name="listed", schema={"rows": int, "total": int}).sink(rel.list(), name="in_python")
+    windows = keyed.window(seconds=SIZE).combine(Summary, name="windows", lane="compiled")
+    windows.sink(rel.json(str(folder / "lines")), name="lines")
+    totals = keyed.aggregate(name="totals", two_steps=True, rows=rel.count(), total=rel.sum("n"), word=rel.max("word"))
+    totals.sink(rel.json(str(folder / "sums.jsonl")), name="sums")
     return topology
 
 

@@ -80,7 +80,7 @@ def dear_average(t: Any) -> vwap.Average:
 def bargains(source: Any, *, costs: bool = False) -> rel.Topology:
     made = rel.Topology("vwap")
     averaged = dear_average if costs else vwap.average
-    vwap.bargains(made.source("events", source), averaged=averaged).sink("out", rel.list())
+    vwap.bargains(made.source(source, name="events"), averaged=averaged).sink(rel.list(), name="out")
     return made
 
 

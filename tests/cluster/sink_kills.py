@@ -259,12 +259,12 @@ def topology(folder: Path, sinks: Sequence[str], server: str) -> rel.Topology:
         return t
 
     made = rel.Topology(f"sinks-{folder.name}")
-    rows = made.source("numbers", rel.generate(lambda n: n, ROWS, schema=Number)).map(
-        "pace", paced, schema=Number, lane="python"
+    rows = made.source(rel.generate(lambda n: n, ROWS, schema=Number), name="numbers").map(
+        paced, name="pace", schema=Number, lane="python"
     )
     for name in sinks:
         into = rel.postgres(server, table_of(folder)) if name == POSTGRES else SINKS[name][0](folder / "out" / name)
-        rows.sink(name, into)
+        rows.sink(into, name=name)
     return made
 
 

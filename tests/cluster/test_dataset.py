@@ -19,8 +19,8 @@ def test_blocks_reach_processing_elements_in_actors(ray_cluster: str) -> None:
 
     rows = ray.data.range(20_000, override_num_blocks=8).map_batches(lambda b: {"id": b["id"], "rest": b["id"] % 7})
     topology = rel.Topology("dataset")
-    source = topology.source("rows", dataset(rows, {"rest": int}))
-    source.key_by("rest").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    source = topology.source(dataset(rows, {"rest": int}), name="rows")
+    source.key_by("rest").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     counted = rel.submit(topology).wait(timeout=TIMEOUT)["out"]
     assert {t.rest: t.n for t in counted} == Counter(n % 7 for n in range(20_000))
 
@@ -32,7 +32,9 @@ def test_failing_dataset_fails_the_job(ray_cluster: str) -> None:
         raise ValueError("no such batch")
 
     topology = rel.Topology("raising")
-    topology.source("rows", dataset(ray.data.range(10).map_batches(raising), {"id": int})).sink("out", rel.count())
+    topology.source(dataset(ray.data.range(10).map_batches(raising), {"id": int}), name="rows").sink(
+        rel.count(), name="out"
+    )
     with pytest.raises(JobFailedError, match="rows") as caught:
         rel.run(topology)
     assert "no such batch" in str(caught.value)

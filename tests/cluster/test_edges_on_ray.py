@@ -175,8 +175,8 @@ def test_what_remembers_outside_its_state_has_one_replica(tmp_path: Path) -> Non
     """A8."""
     go = tmp_path / "go"
     topology = rel.Topology("seen")
-    rows = topology.source("rows", rel.callable(until(go, [(n % 2000,) for n in range(4000)], 3000), {"n": int}))
-    rows.filter("fresh", fresh).sink("out", rel.count())
+    rows = topology.source(rel.callable(until(go, [(n % 2000,) for n in range(4000)], 3000), {"n": int}), name="rows")
+    rows.filter(fresh, name="fresh").sink(rel.count(), name="out")
     with pytest.raises(ConfigError, match="'fresh'.*keeps one replica: 'fresh' remembers `SEEN` outside its state"):
         rel.submit(topology, rel.JobConfig(replicas={"fresh": 2}))
     job = rel.submit(topology)

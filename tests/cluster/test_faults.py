@@ -32,8 +32,8 @@ PATIENCE = 60.0
 
 def numbers(name: str, function: Any, count: int = 10) -> rel.Topology:
     topology = rel.Topology(name)
-    source = topology.source("numbers", rel.sequence(count))
-    source.map("named", function, schema={"n": int}, lane="python").sink("out", rel.list())
+    source = topology.source(rel.sequence(count), name="numbers")
+    source.map(function, name="named", schema={"n": int}, lane="python").sink(rel.list(), name="out")
     return topology
 
 
@@ -83,7 +83,7 @@ from rayelastic.on_ray.jobs import start_coordinator
 
 ray.init(address=sys.argv[1], log_to_driver=False)
 topology = rel.Topology("interrupted")
-topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
 control = start_coordinator(prepare(topology))
 print(control.within(60).status().state.value, flush=True)
 sys.stdin.readline()
@@ -113,7 +113,7 @@ import rayelastic as rel
 
 ray.init(address=sys.argv[1], log_to_driver=False)
 topology = rel.Topology("left")
-topology.source("numbers", rel.sequence(10**12)).sink("out", rel.count())
+topology.source(rel.sequence(10**12), name="numbers").sink(rel.count(), name="out")
 print(rel.submit(topology).status.state.value, flush=True)
 os._exit(0)
 """
@@ -154,9 +154,9 @@ def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(
         return int(t.value)
 
     topology = rel.Topology("still")
-    source = topology.source("numbers", rel.sequence(1000))
-    sleeping = source.map("held", sleeps_with_the_gil, schema={"n": int}, lane="python")
-    sleeping.map("next", lambda t: t.n, schema={"m": int}, lane="python").sink("out", rel.list())
+    source = topology.source(rel.sequence(1000), name="numbers")
+    sleeping = source.map(sleeps_with_the_gil, name="held", schema={"n": int}, lane="python")
+    sleeping.map(lambda t: t.n, name="next", schema={"m": int}, lane="python").sink(rel.list(), name="out")
     job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "next": 1}))
     stopped = next(status.pid for status in job.status.pes if status.pe == "pe1")
     os.kill(stopped, signal.SIGSTOP)
@@ -190,8 +190,10 @@ def test_a_snapshot_is_written_where_the_driver_says(
 
     def topology() -> rel.Topology:
         made = rel.Topology("relative")
-        source = made.source("numbers", rel.generate(endless, None, schema={"n": int}))
-        source.aggregate("count", emit="update", n=rel.count()).sink("out", rel.parquet(tmp_path / "out.parquet"))
+        source = made.source(rel.generate(endless, None, schema={"n": int}), name="numbers")
+        source.aggregate(name="count", emit="update", n=rel.count()).sink(
+            rel.parquet(tmp_path / "out.parquet"), name="out"
+        )
         return made
 
     job = rel.submit(topology())
@@ -216,7 +218,7 @@ import rayelastic as rel
 
 ray.init(address=sys.argv[1], log_to_driver=False)
 topology = rel.Topology("forgotten")
-topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
 job = rel.submit(topology)
 while not job.status.state.is_final:
     job.pause(1.0)

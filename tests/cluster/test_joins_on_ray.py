@@ -40,13 +40,15 @@ def orders(enough: Path | None, count: int = 0) -> Iterator[Order]:
 def topology_of(source: Any, name: str) -> rel.Topology:
     """Orders with a table that ends, and with rare orders of the same stream."""
     topology = rel.Topology(name)
-    made = topology.source("orders", source)
-    made.sink("count", rel.count())
+    made = topology.source(source, name="orders")
+    made.sink(rel.count(), name="count")
     keyed = made.key_by("user")
-    known = topology.source("known", rel.rows(KNOWN, {"user": int, "name": str})).key_by("user")
-    keyed.join("named", known, how="full").sink("out", rel.list())
-    rare = made.filter("rare", lambda t: t.number % 1000 == 0).map("next", lambda t: Order(t.user + 1, t.number))
-    keyed.join("pairs", rare.key_by("user"), how="right").sink("pairs_out", rel.list())
+    known = topology.source(rel.rows(KNOWN, {"user": int, "name": str}), name="known").key_by("user")
+    keyed.join(known, name="named", how="full").sink(rel.list(), name="out")
+    rare = made.filter(lambda t: t.number % 1000 == 0, name="rare").map(
+        lambda t: Order(t.user + 1, t.number), name="next"
+    )
+    keyed.join(rare.key_by("user"), name="pairs", how="right").sink(rel.list(), name="pairs_out")
     return topology
 
 

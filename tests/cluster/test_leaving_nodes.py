@@ -34,8 +34,8 @@ def numbers():
             nobody.wait(0.02)
         yield n % KEYS, n
 topology = rel.Topology("leaves")
-keyed = topology.source("numbers", rel.callable(numbers, schema={"key": int, "n": int})).key_by("key")
-keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+keyed = topology.source(rel.callable(numbers, schema={"key": int, "n": int}), name="numbers").key_by("key")
+keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
 job = rel.submit(topology, rel.JobConfig(pins={"counts": 1, "out": 2}))
 def nodes():
     return {pe.pe: pe.node for pe in job.status.pes}

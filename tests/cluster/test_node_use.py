@@ -74,7 +74,9 @@ def busy(folder: Path) -> Iterator[int]:
 def test_a_job_that_computes_tells_what_it_uses_while_it_runs(ray_cluster: str, tmp_path: Path) -> None:
     other, there = RayHost(PlacementSettings(0.25, job_id="looks")), cpu_count()
     topology = rel.Topology("busy")
-    topology.source("numbers", rel.callable(lambda: busy(tmp_path), int)).sink("out", rel.call(lambda _: None))
+    topology.source(rel.callable(lambda: busy(tmp_path), int), name="numbers").sink(
+        rel.call(lambda _: None), name="out"
+    )
     job = rel.submit(topology, rel.JobConfig(regions="fixed"), address=ray_cluster)
     try:
         until = time.monotonic() + PATIENCE
@@ -127,15 +129,15 @@ def at(job, nodes):
     return job
 topology = rel.Topology("first")
 for name in ("one", "two"):
-    topology.source(name, rel.callable(busy, Number)).sink(f"out-{name}", rel.call(lambda _: None))
+    topology.source(rel.callable(busy, Number), name=name).sink(rel.call(lambda _: None), name=f"out-{name}")
 first = rel.submit(topology, rel.JobConfig(regions="manual", pins={"two": 1, "out-two": 1}))
 at(first, ["rel-node0", "rel-node1"])
 host = RayHost(PlacementSettings(0.25, job_id="looks"))
 while sum(node.cpus < 2 for node in host.nodes()) < 2:
     first.pause(0.5)
 topology = rel.Topology("second")
-rows = topology.source("rows", rel.callable(busy, Number))
-rows.map("same", lambda t: t, lane="python", schema=Number).sink("out", rel.call(lambda _: None))
+rows = topology.source(rel.callable(busy, Number), name="rows")
+rows.map(lambda t: t, name="same", lane="python", schema=Number).sink(rel.call(lambda _: None), name="out")
 second = at(rel.submit(topology, rel.JobConfig(regions="manual")), ["rel-node0"])
 second.rescale(second.plan().region_of("same").region.name, 2)
 print(json.dumps({"first": [one.node for one in first.status.pes], "second": [one.node for one in second.status.pes]}))

@@ -120,8 +120,8 @@ import json, sys
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError
 topology = rel.Topology("endless")
-numbers = topology.source("numbers", rel.generate(lambda n: n, None, schema={"n": int}))
-numbers.map("same", lambda t: t.n, schema={"n": int}).sink("out", rel.count())
+numbers = topology.source(rel.generate(lambda n: n, None, schema={"n": int}), name="numbers")
+numbers.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
 checkpoint = rel.Checkpoint(sys.argv[1], every=1.0)
 job = rel.submit(topology, rel.JobConfig(pins={"out": 1}, checkpoint=checkpoint))
 def say(**what):
@@ -225,8 +225,8 @@ OWN_DISKS = """
 import json, sys
 import rayelastic as rel
 topology = rel.Topology("disks")
-numbers = topology.source("numbers", rel.sequence(1 << 40))
-numbers.map("same", lambda t: t.value, schema={"n": int}).sink("out", rel.count())
+numbers = topology.source(rel.sequence(1 << 40), name="numbers")
+numbers.map(lambda t: t.value, name="same", schema={"n": int}).sink(rel.count(), name="out")
 checkpoint = rel.Checkpoint("/dev/shm/saved", every=0.5)
 job = rel.submit(topology, rel.JobConfig(pins={"out": 1}, checkpoint=checkpoint))
 while not job.status.checkpoints.abandoned:

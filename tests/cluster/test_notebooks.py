@@ -112,8 +112,8 @@ def left():  # the kernel lists a thread for a moment after it was joined
 
 def numbers(count):
     topology = rel.Topology("numbers")
-    source = topology.source("numbers", rel.generate(lambda n: n, count, schema={"n": int}))
-    source.sink("out", rel.call(lambda t: pathlib.Path(f"{count}").touch()))
+    source = topology.source(rel.generate(lambda n: n, count, schema={"n": int}), name="numbers")
+    source.sink(rel.call(lambda t: pathlib.Path(f"{count}").touch()), name="out")
     return topology
 
 rel.run(numbers(10))  # what libraries start once is there now

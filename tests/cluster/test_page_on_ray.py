@@ -54,8 +54,10 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
 ) -> None:
     enough = tmp_path / "enough"
     topology = rel.Topology("words-on-page")
-    split = topology.source("lines", rel.callable(lambda: lines(enough), Line)).flat_map("words", words, schema=Word)
-    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    split = topology.source(rel.callable(lambda: lines(enough), Line), name="lines").flat_map(
+        words, name="words", schema=Word
+    )
+    split.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     job = rel.submit(topology, rel.JobConfig(regions="manual", checkpoint=False), address=ray_cluster)
     page = cluster_page(job.name, ray_cluster, 0)
     try:
@@ -98,7 +100,9 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
 def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
     topology = rel.Topology("vwap-goes-on")
-    vwap.bargains(topology.source("events", rel.callable(lambda: days(enough), vwap.Event))).sink("out", rel.count())
+    vwap.bargains(topology.source(rel.callable(lambda: days(enough), vwap.Event), name="events")).sink(
+        rel.count(), name="out"
+    )
     settings = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(every=1.0))
     job = rel.submit(topology, settings, address=ray_cluster)
     page = cluster_page(job.name, ray_cluster, 0)

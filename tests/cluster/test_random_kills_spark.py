@@ -57,7 +57,7 @@ def kill_at_random(spark: SparkSession, folder: Path, seed: int, server: str = "
     rows = KILLS * ROWS // BATCH * BATCH
     write_files(folder, rows)
     made = rel.Topology(f"streamed{seed}")
-    lines, trades = (made.source(name, stream_of(spark, folder, name)) for name in SCHEMAS)
+    lines, trades = (made.source(stream_of(spark, folder, name), name=name) for name in SCHEMAS)
     words_and_prices.words_and_prices(lines, trades, folder, server)
     campaign = Campaign(submitted(made, config()), folder, seed, ["counts", "vwap"])
     try:

@@ -49,11 +49,11 @@ def counted(
             yield n % KEYS, n
 
     topology = rel.Topology(name)
-    keyed = topology.source("numbers", rel.callable(numbers, schema={"key": int, "n": int})).key_by("key")
-    counts = keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count())
-    counts.sink("out", rel.parquet(str(folder / "out")) if sink is None else sink)
+    keyed = topology.source(rel.callable(numbers, schema={"key": int, "n": int}), name="numbers").key_by("key")
+    counts = keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count())
+    counts.sink(rel.parquet(str(folder / "out")) if sink is None else sink, name="out")
     if sink is None:
-        counts.sink("also", rel.list())
+        counts.sink(rel.list(), name="also")
     return topology
 
 
@@ -154,9 +154,11 @@ def test_what_waits_and_what_a_class_keeps_is_in_the_checkpoint(ray_cluster: Non
             yield t.n, self.seen
 
     topology = rel.Topology("keeps")
-    numbered = topology.source("numbers", rel.callable(numbers, schema={"n": int})).apply("numbered", Numbered())
-    last = numbered.filter("last", lambda t: t.n == 1999)
-    numbered.delay("late", 0.2).switch("open", last, lambda t: True, start=False).sink("out", rel.list())
+    numbered = topology.source(rel.callable(numbers, schema={"n": int}), name="numbers").apply(
+        Numbered(), name="numbered"
+    )
+    last = numbered.filter(lambda t: t.n == 1999, name="last")
+    numbered.delay(0.2, name="late").switch(last, lambda t: True, name="open", start=False).sink(rel.list(), name="out")
     job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "numbered": 1}))
     wait_for_checkpoint(job)
     kill(job, "pe1")
@@ -168,9 +170,9 @@ def test_what_the_source_counted_in_part_is_in_the_checkpoint(ray_cluster: None)
     """An aggregate at the end has two threads: those that take from its queue, and the one that finds it full."""
     many = 200_000_000
     topology = rel.Topology("parts")
-    numbers = topology.source("numbers", rel.sequence(many))
-    keyed = numbers.map("key", lambda t: (t.value % KEYS,), schema={"key": int}).key_by("key")
-    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    numbers = topology.source(rel.sequence(many), name="numbers")
+    keyed = numbers.map(lambda t: (t.value % KEYS,), name="key", schema={"key": int}).key_by("key")
+    keyed.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     job = rel.submit(topology, rel.JobConfig(threading={"counts": "dynamic"}, checkpoint=rel.Checkpoint(every=0.5)))
     wait_for_checkpoint(job)
     kill(job, "pe0")
@@ -191,8 +193,8 @@ def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: N
         return int(t.value)
 
     topology = rel.Topology("poison")
-    topology.source("numbers", rel.sequence(1000)).map("crash", crash, schema={"n": int}, lane="python").sink(
-        "out", rel.parquet(str(tmp_path / "out"))
+    topology.source(rel.sequence(1000), name="numbers").map(crash, name="crash", schema={"n": int}, lane="python").sink(
+        rel.parquet(str(tmp_path / "out")), name="out"
     )
     with pytest.raises(JobFailedError, match="has gone back 2 times"):
         rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(restarts=6))).wait(PATIENCE)
@@ -203,7 +205,7 @@ def test_a_sink_far_slower_than_its_source_has_checkpoints_within_five_seconds(r
         threading.Event().wait(0.004)
 
     topology = rel.Topology("slow")
-    topology.source("numbers", rel.sequence(1 << 40)).sink("out", rel.call(slow))
+    topology.source(rel.sequence(1 << 40), name="numbers").sink(rel.call(slow), name="out")
     pins = {"numbers": 0, "out": 1}
     job = rel.submit(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=1.0)))
     try:

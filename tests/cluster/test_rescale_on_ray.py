@@ -43,8 +43,10 @@ def expected(seed: int, count: int, enough: Path) -> Counter[str]:
 
 def word_count(enough: Path) -> rel.Topology:
     topology = rel.Topology("elastic-words")
-    split = topology.source("lines", rel.callable(lambda: lines(3, enough), Line)).flat_map("words", words, schema=Word)
-    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    split = topology.source(rel.callable(lambda: lines(3, enough), Line), name="lines").flat_map(
+        words, name="words", schema=Word
+    )
+    split.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     return topology
 
 

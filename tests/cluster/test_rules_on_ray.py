@@ -41,22 +41,24 @@ def events(enough: Path | None, count: int = 0) -> Iterator[Event]:
 
 def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
     topology = rel.Topology(name)
-    made = topology.source("events", source)
-    plain = made.filter("hundredth", lambda t: t.number % 100 == 0).map("plain", lambda t: Rule(0, 0, t.number))
-    joined = made.cross_join("all", plain, how="left", by="arrival")
-    joined.sink("all_count", rel.count())
-    joined.filter("ruleless", lambda t: t.rule is None).sink("ruleless_rows", rel.list())
-    known = topology.source("known", rel.rows([Rule(7, 0, 1)]))  # ends at once
-    fixed = made.cross_join("fixed", known, how="left", by="arrival")
-    fixed.sink("fixed_count", rel.count())
-    fixed.filter("unknown", lambda t: t.rule is None).sink("unknown_rows", rel.list())
-    timed = made.event_time("time", "at")
-    timed.sink("count", rel.count())
-    now = timed.filter("tenth", lambda t: t.number % 1000 == 0)
-    rules = now.map("rules", lambda t: Rule(t.key % 3, t.at, t.number)).key_by("rule")
-    timed.key_by("key").cross_join("each", rules).sink("out", rel.count())
+    made = topology.source(source, name="events")
+    plain = made.filter(lambda t: t.number % 100 == 0, name="hundredth").map(
+        lambda t: Rule(0, 0, t.number), name="plain"
+    )
+    joined = made.cross_join(plain, name="all", how="left", by="arrival")
+    joined.sink(rel.count(), name="all_count")
+    joined.filter(lambda t: t.rule is None, name="ruleless").sink(rel.list(), name="ruleless_rows")
+    known = topology.source(rel.rows([Rule(7, 0, 1)]), name="known")  # ends at once
+    fixed = made.cross_join(known, name="fixed", how="left", by="arrival")
+    fixed.sink(rel.count(), name="fixed_count")
+    fixed.filter(lambda t: t.rule is None, name="unknown").sink(rel.list(), name="unknown_rows")
+    timed = made.event_time("at", name="time")
+    timed.sink(rel.count(), name="count")
+    now = timed.filter(lambda t: t.number % 1000 == 0, name="tenth")
+    rules = now.map(lambda t: Rule(t.key % 3, t.at, t.number), name="rules").key_by("rule")
+    timed.key_by("key").cross_join(rules, name="each").sink(rel.count(), name="out")
     fives = rel.Pattern("a", lambda t: t.number % 50 == 0).then("b", lambda t: t.number % 70 == 0, within=20_000)
-    timed.key_by("key").match("found", fives, how="left").sink("found_rows", rel.list())
+    timed.key_by("key").match(fives, name="found", how="left").sink(rel.list(), name="found_rows")
     return topology
 
 

@@ -30,8 +30,8 @@ def counted(name: str, go: Path) -> rel.Topology:
             yield f"k{n % KEYS}", n
 
     topology = rel.Topology(name)
-    keyed = topology.source("numbers", rel.callable(numbers, schema={"key": str, "n": int})).key_by("key")
-    keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+    keyed = topology.source(rel.callable(numbers, schema={"key": str, "n": int}), name="numbers").key_by("key")
+    keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
     return topology
 
 

@@ -53,10 +53,10 @@ def test_e1_a_sink_that_ends_before_its_job_keeps_its_last_epoch(tmp_path: Path)
         yield 2
 
     made = rel.Topology("early")
-    made.source("amounts", rel.rows([ledger.Amount(n) for n in range(1000)])).sink(
-        "ledger", rel.call(ledger.Ledger(tmp_path / "ledger"))
+    made.source(rel.rows([ledger.Amount(n) for n in range(1000)]), name="amounts").sink(
+        rel.call(ledger.Ledger(tmp_path / "ledger")), name="ledger"
     )
-    made.source("others", rel.callable(waits, {"n": int})).sink("out", rel.count())
+    made.source(rel.callable(waits, {"n": int}), name="others").sink(rel.count(), name="out")
     config = rel.JobConfig(pins={"amounts": 0, "others": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=0.3))
     job = rel.submit(made, config)
     try:

@@ -46,8 +46,8 @@ def ask(t, s):
     s.times += 1
     return t
 topology = rel.Topology("slow")
-keyed = topology.source("numbers", rel.callable(numbers, schema={"key": int, "n": int})).key_by("key")
-keyed.map("ask", ask, state=Seen, schema={"key": int, "n": int}, lane="python").sink("out", rel.count())
+keyed = topology.source(rel.callable(numbers, schema={"key": int, "n": int}), name="numbers").key_by("key")
+keyed.map(ask, name="ask", state=Seen, schema={"key": int, "n": int}, lane="python").sink(rel.count(), name="out")
 job = rel.submit(topology, rel.JobConfig(replicas={"ask": 3}, max_processes=3, region_period=1.0))
 def rate():
     before, began = job.metrics().operator("ask").tuples_in, time.monotonic()

@@ -81,14 +81,14 @@ def topology(folder: Path) -> rel.Topology:
         return Row(t.value % KEYS, t.value, s["seen"])
 
     made = rel.Topology("soak")
-    numbers = made.source("numbers", rel.sequence(ROWS)).map(
-        "keyed", lambda t: (t.value, t.value % KEYS), schema={"value": int, "key": int}
+    numbers = made.source(rel.sequence(ROWS), name="numbers").map(
+        lambda t: (t.value, t.value % KEYS), name="keyed", schema={"value": int, "key": int}
     )
-    seen = numbers.key_by("key").map("seen", count, state=lambda: {"seen": 0}, schema=Row, lane="python")
+    seen = numbers.key_by("key").map(count, name="seen", state=lambda: {"seen": 0}, schema=Row, lane="python")
     counts = seen.key_by("key").aggregate(
-        "counts", emit="update", n=rel.last("n"), seen=rel.last("seen"), all=rel.count()
+        name="counts", emit="update", n=rel.last("n"), seen=rel.last("seen"), all=rel.count()
     )
-    counts.sink("out", rel.parquet(str(folder / "out")))
+    counts.sink(rel.parquet(str(folder / "out")), name="out")
     return made
 
 

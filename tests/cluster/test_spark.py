@@ -132,16 +132,16 @@ def test_types_with_parts_arrive_and_go_back(spark: SparkSession) -> None:
     )
     frame = spark.createDataFrame(rows, types)
     topology = rel.Topology("types")
-    source = topology.source("in", bridge.source(frame))
-    source.map("same", lambda t: t, schema=source.schema, lane="python").sink("out", bridge.sink(spark))
+    source = topology.source(bridge.source(frame), name="in")
+    source.map(lambda t: t, name="same", schema=source.schema, lane="python").sink(bridge.sink(spark), name="out")
     back = rel.run(topology)["out"]
     assert sorted(t.took for t in back.collect()) == [-1, 90_000_000]  # Parquet has no intervals: microseconds
     assert sorted(map(str, back.drop("took").collect())) == sorted(map(str, frame.drop("took").collect()))
 
     declared = {"side": Side, "at": Point, "tags": list[str | None]}
     topology = rel.Topology("classes")
-    topology.source("in", bridge.source(frame.select("side", "at", "tags"), declared, columns={})).sink(
-        "out", rel.list()
+    topology.source(bridge.source(frame.select("side", "at", "tags"), declared, columns={}), name="in").sink(
+        rel.list(), name="out"
     )
     out = sorted((tuple(t) for t in rel.run(topology)["out"]), key=lambda t: t[1].x)
     assert out == [(Side.BUY, Point(1, "x"), ["a", None]), (Side.SELL, Point(2, None), [])]
@@ -281,9 +281,9 @@ def test_results_come_back_as_a_dataframe(spark: SparkSession, host: str) -> Non
     words = [f"w{n % 50}" for n in range(5000)]
     frame = spark.createDataFrame([(word,) for word in words], "word string")
     topology = rel.Topology("count")
-    source = topology.source("words", bridge.source(frame, {"word": str}))
-    counts = source.key_by("word").aggregate("counts", n=rel.count())
-    counts.sink("out", bridge.sink(spark))
+    source = topology.source(bridge.source(frame, {"word": str}), name="words")
+    counts = source.key_by("word").aggregate(name="counts", n=rel.count())
+    counts.sink(bridge.sink(spark), name="out")
     result = rel.run(topology) if host == "this process" else rel.submit(topology).wait(timeout=TIMEOUT)
     counted = result["out"]
     assert {row.word: row.n for row in counted.collect()} == Counter(words)

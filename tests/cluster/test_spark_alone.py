@@ -50,8 +50,8 @@ def spark() -> Iterator[SparkSession]:
 def test_rows_of_any_session_arrive_once_and_in_order(spark: SparkSession) -> None:
     frame = spark.range(0, 1000, 1, 4).selectExpr("id", "concat('row-', id) as name")
     topology = rel.Topology("alone")
-    rows = topology.source("rows", rel.spark.source(frame, schema=Row))
-    rows.filter("even", lambda t: t.id % 2 == 0).sink("out", rel.list())
+    rows = topology.source(rel.spark.source(frame, schema=Row), name="rows")
+    rows.filter(lambda t: t.id % 2 == 0, name="even").sink(rel.list(), name="out")
     found = rel.run(topology)["out"]
     assert sorted(row.id for row in found) == list(range(0, 1000, 2))
     assert all(row.name == f"row-{row.id}" for row in found)
@@ -81,13 +81,13 @@ def test_every_type_to_spark_and_back(spark: SparkSession, rows: list[tuple[Any,
     """By way of a sink, a DataFrame, a source that its workers push into, and once more."""
     declared = {f"f{number}": kind for number, (kind, _) in enumerate(COLUMNS)}
     topology = rel.Topology("to_spark")
-    topology.source("in", rel.rows(rows, schema=declared)).sink("out", rel.spark.sink(spark))
+    topology.source(rel.rows(rows, schema=declared), name="in").sink(rel.spark.sink(spark), name="out")
     for _ in range(2):
         frame = rel.run(topology)["out"]
         topology = rel.Topology("and_back")
-        source = topology.source("in", rel.spark.source(frame, declared))
-        source.sink("rows", rel.list())
-        source.sink("out", rel.spark.sink(spark))
+        source = topology.source(rel.spark.source(frame, declared), name="in")
+        source.sink(rel.list(), name="rows")
+        source.sink(rel.spark.sink(spark), name="out")
     found = [tuple(t) for t in rel.run(topology)["rows"]]
     assert len(found) == len(rows)
     for row in rows:
@@ -99,7 +99,7 @@ def test_a_stream_that_is_cancelled_ends_without_a_trace(
 ) -> None:
     frame = spark.readStream.format("rate").option("rowsPerSecond", 1000).load().selectExpr("value")
     topology = rel.Topology("rate")
-    topology.source("rows", rel.spark.stream(frame, checkpoint=str(tmp_path))).sink("out", rel.count())
+    topology.source(rel.spark.stream(frame, checkpoint=str(tmp_path)), name="rows").sink(rel.count(), name="out")
     job = start(topology)
     while job.metrics().operator("out").tuples_in == 0:
         job.pause(0.1)

@@ -45,9 +45,9 @@ def stream_of(spark: SparkSession, folder: Path) -> rel.spark.SparkStream:
 
 def into_a_table(name: str, source: object, folder: Path) -> rel.Topology:
     topology = rel.Topology(name)
-    rows = topology.source("rows", source)
-    rows.map("same", lambda t: t.n, schema={"n": int}).sink(
-        "out", rel.spark.sink_stream(str(folder / "out"), seconds=1)
+    rows = topology.source(source, name="rows")
+    rows.map(lambda t: t.n, name="same", schema={"n": int}).sink(
+        rel.spark.sink_stream(str(folder / "out"), seconds=1), name="out"
     )
     return topology
 
@@ -142,8 +142,8 @@ def test_an_element_is_killed_while_a_dataframe_is_pushed(spark_beside_kills: Sp
 
     topology = rel.Topology("killed_frame")
     frame = spark_beside_kills.range(0, FILES * ROWS, 1, 4).selectExpr("id n")
-    rows = topology.source("rows", rel.spark.source(frame, {"n": int}))
-    rows.map("slow", slow, schema={"n": int}, lane="python").sink("out", rel.parquet(str(folder / "out")))
+    rows = topology.source(rel.spark.source(frame, {"n": int}), name="rows")
+    rows.map(slow, name="slow", schema={"n": int}, lane="python").sink(rel.parquet(str(folder / "out")), name="out")
     job = rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.5)))
     wait_for(job, lambda: taken(job) >= ROWS // 2 and job.status.checkpoints.taken > 0)
     kill_element(job)

@@ -63,8 +63,8 @@ def read(spark: SparkSession, folder: Path) -> DataFrame:
 
 def totals(frame: DataFrame, checkpoint: Path, **trigger: Any) -> rel.Topology:
     topology = rel.Topology("totals")
-    rows = topology.source("rows", bridge.stream(frame, checkpoint=str(checkpoint), trigger=trigger))
-    rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
+    rows = topology.source(bridge.stream(frame, checkpoint=str(checkpoint), trigger=trigger), name="rows")
+    rows.key_by("word").aggregate(name="totals", n=rel.count(), total=rel.sum("n")).sink(rel.list(), name="out")
     return topology
 
 
@@ -107,8 +107,8 @@ def test_killed_between_push_and_commit_and_restarted(
     frame, checkpoint = read(spark, files), str(tmp_path / "checkpoint")
     topology = rel.Topology("fed")
     held = Held(bridge.stream(frame, checkpoint=checkpoint))
-    rows = topology.source("rows", held)
-    rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
+    rows = topology.source(held, name="rows")
+    rows.key_by("word").aggregate(name="totals", n=rel.count(), total=rel.sum("n")).sink(rel.list(), name="out")
     original = streaming.pusher
 
     def dying(address: Any, schema: pa.Schema, epoch: Epoch) -> Any:
@@ -146,8 +146,8 @@ ensure_ray(address)
 spark = rel.spark.session("lost", executor_cores=1)
 frame = spark.readStream.schema("word string, n long").option("maxFilesPerTrigger", 1).parquet(folder)
 topology = rel.Topology("survives")
-rows = topology.source("rows", rel.spark.stream(frame, checkpoint=checkpoint))
-rows.key_by("word").aggregate("totals", n=rel.count(), total=rel.sum("n")).sink("out", rel.list())
+rows = topology.source(rel.spark.stream(frame, checkpoint=checkpoint), name="rows")
+rows.key_by("word").aggregate(name="totals", n=rel.count(), total=rel.sum("n")).sink(rel.list(), name="out")
 job = rel.submit(topology)
 while job.metrics().operator("rows").tuples_out == 0:
     job.pause(0.1)
@@ -187,7 +187,9 @@ def test_the_failure_of_a_query_is_the_failure_of_its_job(spark: SparkSession, f
 def test_a_job_that_is_cancelled_stops_its_query(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.readStream.format("rate").option("rowsPerSecond", 1000).load().selectExpr("value")
     topology = rel.Topology("rate")
-    topology.source("rows", bridge.stream(frame, checkpoint=str(tmp_path / "checkpoint"))).sink("out", rel.count())
+    topology.source(bridge.stream(frame, checkpoint=str(tmp_path / "checkpoint")), name="rows").sink(
+        rel.count(), name="out"
+    )
     job = start(topology)
     while job.metrics().operator("out").tuples_in == 0:
         job.pause(0.2)

@@ -57,8 +57,8 @@ def reaches(job: Job, replicas: range) -> None:
 
 def test_a_stateless_job_that_waits_spreads_and_comes_back_with_all_defaults(ray_cluster: str, tmp_path: Path) -> None:
     topology = rel.Topology("asks")
-    stream = topology.source("numbers", rel.callable(lambda: numbers(tmp_path), Number))
-    stream.map("ask", ask, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(lambda: numbers(tmp_path), Number), name="numbers")
+    stream.map(ask, name="ask", lane="python").sink(rel.list(), name="out")
     job = rel.submit(topology, address=ray_cluster)
     try:
         assert len(job.status.pes) == 1
@@ -102,11 +102,11 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
     burn = burning(tmp_path / "enough")
     topology = rel.Topology("burns")
     first, second = (
-        topology.source(name, rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number))  # type: ignore[misc]
+        topology.source(rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number), name=name)  # type: ignore[misc]
         for of, name in enumerate(("even", "odd"))
     )
-    burned = first.union(second).map("first", burn, schema=Number, lane="python")
-    burned.map("second", burn, schema=Number, lane="python").sink("out", rel.list())
+    burned = first.union(second).map(burn, name="first", schema=Number, lane="python")
+    burned.map(burn, name="second", schema=Number, lane="python").sink(rel.list(), name="out")
     # Of the CPUs that other work leaves here a process may get little: so little is a reason.
     job = rel.submit(topology, rel.JobConfig(region_target=0.03), address=ray_cluster)
     try:
@@ -162,8 +162,8 @@ def ask_by_key(t: Visit, s: Any) -> Visit:
 def test_a_hot_key_is_named_with_all_defaults(ray_cluster: str, tmp_path: Path) -> None:
     """Routers see it, the policy says it before any trial, and the job's adaptations have the sentence."""
     topology = rel.Topology("hot")
-    keyed = topology.source("visits", rel.callable(lambda: visits(tmp_path), Visit)).key_by("key")
-    keyed.map("ask", ask_by_key, state=Seen, schema=Visit, lane="python").sink("out", rel.list())
+    keyed = topology.source(rel.callable(lambda: visits(tmp_path), Visit), name="visits").key_by("key")
+    keyed.map(ask_by_key, name="ask", state=Seen, schema=Visit, lane="python").sink(rel.list(), name="out")
     job = rel.submit(topology, address=ray_cluster)
     try:
         until, shares = time.monotonic() + PATIENCE, list[int]()
@@ -191,8 +191,8 @@ def test_a_job_that_starts_again_under_its_name_begins_with_what_paid(ray_cluste
         folder = tmp_path / run
         folder.mkdir()
         topology = rel.Topology("again")
-        stream = topology.source("numbers", rel.callable(lambda folder=folder: numbers(folder), Number))  # type: ignore[misc]
-        stream.map("ask", ask, lane="python").sink("out", rel.count())
+        stream = topology.source(rel.callable(lambda folder=folder: numbers(folder), Number), name="numbers")  # type: ignore[misc]
+        stream.map(ask, name="ask", lane="python").sink(rel.count(), name="out")
         job = rel.submit(topology, rel.JobConfig(region_period=1.0), address=ray_cluster)
         try:
             reaches(job, range(2, CPUS + 1))

@@ -58,7 +58,7 @@ def test_processes_that_start_beside_the_coordinator_are_those_of_the_elements(r
         return {actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if "pe:" in actor["name"]}
 
     topology = rel.Topology("early")
-    topology.source("numbers", rel.sequence(10**12)).sink("out", rel.count())
+    topology.source(rel.sequence(10**12), name="numbers").sink(rel.count(), name="out")
     before, config = processes(), rel.JobConfig(pes=pes, regions="fixed")
     job = rel.submit(topology, config)
     try:
@@ -81,10 +81,12 @@ def spelt(t: Any) -> tuple[str, int]:
 @pytest.mark.parametrize("start", ["first", "second"])
 def test_lists_and_dicts_run_in_elements_that_never_compile(ray_cluster: None, start: str) -> None:
     topology = rel.Topology(f"spelt_{start}")
-    words = topology.source("words", rel.rows([("stream",), ("ray",)], schema={"word": str}))
-    made = words.map("spelt", spelt, schema={"spelt": str, "seen": int}, lane="compiled")
-    made.map("numba", lambda t: "numba" in sys.modules, schema={"there": bool}, lane="python").sink("seen", rel.list())
-    made.sink("out", rel.list())
+    words = topology.source(rel.rows([("stream",), ("ray",)], schema={"word": str}), name="words")
+    made = words.map(spelt, name="spelt", schema={"spelt": str, "seen": int}, lane="compiled")
+    made.map(lambda t: "numba" in sys.modules, name="numba", schema={"there": bool}, lane="python").sink(
+        rel.list(), name="seen"
+    )
+    made.sink(rel.list(), name="out")
     result = rel.submit(topology).wait(timeout=60)
     assert [tuple(t) for t in result["out"]] == [("S-T-R-E-A-M", 5), ("R-A-Y", 2)]
     assert [t.there for t in result["seen"]] == [False, False]
@@ -99,8 +101,8 @@ def halved(t: Any) -> int:
 
 def test_what_machine_code_refuses_is_answered_by_the_function_that_came_along(ray_cluster: None) -> None:
     topology = rel.Topology("answered")
-    numbers = topology.source("numbers", rel.rows([(1,), (2**62,), (4,), (2**62 + 1,)], schema={"n": int}))
-    numbers.map("halved", halved, schema={"n": int}, lane="compiled").sink("out", rel.list())
+    numbers = topology.source(rel.rows([(1,), (2**62,), (4,), (2**62 + 1,)], schema={"n": int}), name="numbers")
+    numbers.map(halved, name="halved", schema={"n": int}, lane="compiled").sink(rel.list(), name="out")
     result = rel.submit(topology).wait(timeout=60)
     assert [t.n for t in result["out"]] == [2, 2**61 + 1, 3, 2**61 + 2]
     assert result.metrics.operator("halved").answered_by_python == 2
@@ -117,8 +119,8 @@ def test_calls_wait_at_the_same_time(ray_cluster: None) -> None:
 
     here: dict[int, Any] = {}
     topology = rel.Topology("meeting")
-    numbers = topology.source("numbers", rel.rows([(n,) for n in range(200)], schema={"n": int}))
-    numbers.map("meets", meets, schema=int, concurrent=rel.concurrent(capacity=20)).sink("out", rel.list())
+    numbers = topology.source(rel.rows([(n,) for n in range(200)], schema={"n": int}), name="numbers")
+    numbers.map(meets, name="meets", schema=int, concurrent=rel.concurrent(capacity=20)).sink(rel.list(), name="out")
     assert [t.value for t in rel.submit(topology).wait(timeout=60)["out"]] == list(range(200))
 
 
@@ -149,14 +151,16 @@ class CompiledSilence:
 def test_timers_come_in_elements(ray_cluster: None) -> None:
     topology = rel.Topology("silence")
     rows = [(n % 3, n * 7) for n in range(300)] + [(5, 2200), (5, 2250)]
-    seen = topology.source("seen", rel.rows(rows, schema={"who": int, "at": int})).event_time("time", "at")
-    silent = seen.key_by("who").process("silence", Silence, schema={"who": int, "at": int})
-    silent.sink("out", rel.list())
+    seen = topology.source(rel.rows(rows, schema={"who": int, "at": int}), name="seen").event_time("at", name="time")
+    silent = seen.key_by("who").process(Silence, name="silence", schema={"who": int, "at": int})
+    silent.sink(rel.list(), name="out")
     schema = {"who": int, "at": int}
-    compiled = seen.key_by("who").process("compiled", CompiledSilence, schema=schema, state=LastSeen, lane="compiled")
-    compiled.sink("same", rel.list())
-    sessions = seen.key_by("who").session(gap=lambda t: 60).fold("sessions", lambda n, t: n + 1, 0)
-    sessions.sink("sessions_out", rel.list())
+    compiled = seen.key_by("who").process(
+        CompiledSilence, name="compiled", schema=schema, state=LastSeen, lane="compiled"
+    )
+    compiled.sink(rel.list(), name="same")
+    sessions = seen.key_by("who").session(gap=lambda t: 60).fold(lambda n, t: n + 1, 0, name="sessions")
+    sessions.sink(rel.list(), name="sessions_out")
     result = rel.submit(topology, rel.JobConfig(pes=2)).wait(timeout=60)
     last = dict(rows)
     assert {tuple(t) for t in result["out"]} == {(who, at + 60) for who, at in last.items()}
@@ -167,8 +171,8 @@ def test_timers_come_in_elements(ray_cluster: None) -> None:
 
 def endless(name: str) -> rel.Topology:
     topology = rel.Topology(name)
-    source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))
-    source.key_by("n").aggregate("counts", emit="update", count=rel.count()).sink("out", rel.count())
+    source = topology.source(rel.generate(lambda n: n % 100, None, schema={"n": int}), name="endless")
+    source.key_by("n").aggregate(name="counts", emit="update", count=rel.count()).sink(rel.count(), name="out")
     return topology
 
 
@@ -180,9 +184,9 @@ def slowly(n: int) -> int:
 def test_a_job_is_stopped_into_a_snapshot_and_goes_on_elsewhere(ray_cluster: None, tmp_path: Path) -> None:
     def topology() -> rel.Topology:
         topology = rel.Topology("saved")
-        numbers = topology.source("numbers", rel.generate(slowly, 1500, schema={"n": int}))
-        counts = numbers.key_by("n").map("same", lambda t: t.n).key_by("value")
-        counts.aggregate("counts", emit="update", count=rel.count()).sink("out", rel.list())
+        numbers = topology.source(rel.generate(slowly, 1500, schema={"n": int}), name="numbers")
+        counts = numbers.key_by("n").map(lambda t: t.n, name="same").key_by("value")
+        counts.aggregate(name="counts", emit="update", count=rel.count()).sink(rel.list(), name="out")
         return topology
 
     job = rel.submit(topology(), rel.JobConfig(pes=2))
@@ -234,8 +238,8 @@ LOST_DRIVER = """
 import sys
 import rayelastic as rel
 topology = rel.Topology("orphan")
-source = topology.source("endless", rel.generate(lambda n: n % 100, None, schema={"n": int}))
-source.key_by("n").aggregate("counts", emit="update", count=rel.count()).sink("out", rel.count())
+source = topology.source(rel.generate(lambda n: n % 100, None, schema={"n": int}), name="endless")
+source.key_by("n").aggregate(name="counts", emit="update", count=rel.count()).sink(rel.count(), name="out")
 job = rel.submit(topology, address=sys.argv[1])
 print("it runs", flush=True)
 job.wait()
@@ -283,8 +287,8 @@ def test_the_shell_says_first_that_it_joins_a_cluster_that_nobody_named(
 
 def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> None:
     topology = rel.Topology("raises")
-    source = topology.source("numbers", rel.sequence(1000))
-    source.map("inverse", lambda t: 1 // (t.value - 500), schema=int).sink("out", rel.count())
+    source = topology.source(rel.sequence(1000), name="numbers")
+    source.map(lambda t: 1 // (t.value - 500), name="inverse", schema=int).sink(rel.count(), name="out")
     with pytest.raises(JobFailedError) as caught:
         rel.submit(topology).wait(timeout=60)
     assert caught.value.operator == "inverse"
@@ -296,8 +300,8 @@ def test_a_raising_function_is_told_with_its_traceback(ray_cluster: None) -> Non
 def test_what_cannot_be_shipped_is_refused_before_anything_starts(ray_cluster: None) -> None:
     lock = threading.Lock()
     topology = rel.Topology("unshippable")
-    source = topology.source("numbers", rel.sequence(10))
-    source.filter("locked", lambda t: lock.locked() or t.value > 0, lane="python").sink("out", rel.count())
+    source = topology.source(rel.sequence(10), name="numbers")
+    source.filter(lambda t: lock.locked() or t.value > 0, name="locked", lane="python").sink(rel.count(), name="out")
     with pytest.raises(NotShippableError, match="locked"):
         rel.submit(topology)
     with pytest.raises(JobNotFoundError):
@@ -344,7 +348,7 @@ def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | N
 
 def test_a_port_in_use_is_told_before_a_job_is_submitted(ray_cluster: str) -> None:
     topology = rel.Topology("in-use")
-    topology.source("numbers", rel.sequence(1)).sink("out", rel.count())
+    topology.source(rel.sequence(1), name="numbers").sink(rel.count(), name="out")
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="Address already in use"):
         rel.submit(topology, rel.JobConfig(web_port=other.getsockname()[1]))
     with pytest.raises(JobNotFoundError):
@@ -359,10 +363,10 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
 
     go_on = threading.Event()
     topology = rel.Topology("measured")
-    numbers = topology.source("numbers", rel.generate(lambda n: n, None, schema={"n": int}))
-    numbers.map("same", lambda t: t.n, schema={"n": int}).sink("out", rel.count())
+    numbers = topology.source(rel.generate(lambda n: n, None, schema={"n": int}), name="numbers")
+    numbers.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
     text.write_bytes(b"caf\xe9\nplain\n")  # one line that isn't UTF-8: repaired, and counted
-    topology.source("lines", rel.text(text)).sink("shown", rel.count())
+    topology.source(rel.text(text), name="lines").sink(rel.count(), name="shown")
     job = rel.submit(topology, rel.JobConfig(pins={"out": 1}))
     try:
         node = next(node for node in ray.nodes() if node["Alive"])

@@ -64,10 +64,10 @@ def ask(t: Event) -> Event:
 
 def topology_of(folder: Path) -> rel.Topology:
     topology = rel.Topology("levels")
-    keyed = topology.source("events", rel.callable(lambda: events(folder), Event)).key_by("key")
-    once = keyed.map("first", first, state=Seen, schema=Event, lane="python")
-    twice = once.map("second", ask, schema=Event, lane="python")
-    twice.map("third", ask, schema=Event, lane="python").sink("out", rel.list())
+    keyed = topology.source(rel.callable(lambda: events(folder), Event), name="events").key_by("key")
+    once = keyed.map(first, name="first", state=Seen, schema=Event, lane="python")
+    twice = once.map(ask, name="second", schema=Event, lane="python")
+    twice.map(ask, name="third", schema=Event, lane="python").sink(rel.list(), name="out")
     return topology
 
 

@@ -36,9 +36,9 @@ def row(n: int) -> tuple[Any, ...]:
 def test_every_type_between_processes(ray_cluster: str) -> None:
     topology = rel.Topology("types-on-ray")
     schema = {**SCHEMA, "thing": Any}
-    rows = topology.source("rows", rel.generate(lambda n: (*row(n), {n}), 500, schema=schema))
-    rows.map("same", lambda t: t, schema=schema, lane="python").sink("out", rel.list())
-    rows.map("read", lambda t: t.payload["n"][0], schema=int, lane="compiled").sink("numbers", rel.list())
+    rows = topology.source(rel.generate(lambda n: (*row(n), {n}), 500, schema=schema), name="rows")
+    rows.map(lambda t: t, name="same", schema=schema, lane="python").sink(rel.list(), name="out")
+    rows.map(lambda t: t.payload["n"][0], name="read", schema=int, lane="compiled").sink(rel.list(), name="numbers")
     job = rel.submit(topology, rel.JobConfig(pins={"rows": 0, "same": 1, "read": 1}), address=ray_cluster)
     try:
         result = job.wait()

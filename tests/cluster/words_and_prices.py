@@ -64,8 +64,8 @@ def of_files(name: str, folder: Path, rows: int, server: str = "") -> rel.Topolo
     """The job over files that it writes first: `rows` lines of two words, and as many trades."""
     write_files(folder, rows)
     made = rel.Topology(name)
-    lines = made.source("lines", rel.text(str(folder / "lines.txt")))
-    trades = made.source("trades", rel.csv(str(folder / "trades.csv"), schema=Trade))
+    lines = made.source(rel.text(str(folder / "lines.txt")), name="lines")
+    trades = made.source(rel.csv(str(folder / "trades.csv"), schema=Trade), name="trades")
     words_and_prices(lines, trades, folder, server)
     return made
 
@@ -91,13 +91,13 @@ def words_and_prices(lines: Any, trades: Any, folder: Path, server: str = "") ->
         paced(t.n)
         return Priced(t.n, t.symbol, t.price * t.quantity, t.quantity)
 
-    words = lines.flat_map("split", split, schema=Word, lane="python")
-    counts = words.key_by("word").aggregate("counts", emit="update", n=rel.last("n"), all=rel.count())
-    counts.sink("words", rel.parquet(str(folder / "words")))
-    prices = trades.map("priced", priced, schema=Priced, lane="python").key_by("symbol")
-    prices.aggregate("vwap", emit="update", n=rel.last("n"), value=rel.sum("value"), volume=rel.sum("quantity")).sink(
-        "prices", rel.postgres(server, lines.topology.name) if server else rel.parquet(str(folder / "prices"))
-    )
+    words = lines.flat_map(split, name="split", schema=Word, lane="python")
+    counts = words.key_by("word").aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count())
+    counts.sink(rel.parquet(str(folder / "words")), name="words")
+    prices = trades.map(priced, name="priced", schema=Priced, lane="python").key_by("symbol")
+    prices.aggregate(
+        name="vwap", emit="update", n=rel.last("n"), value=rel.sum("value"), volume=rel.sum("quantity")
+    ).sink(rel.postgres(server, lines.topology.name) if server else rel.parquet(str(folder / "prices")), name="prices")
 
 
 def finish(job: rel.Job, folder: Path, rows: int, server: str = "") -> None:

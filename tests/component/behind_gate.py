@@ -24,7 +24,7 @@ def behind_gate(
         config: of the job.
     """
     gate, topology = testing.Gate(), rel.Topology("gated")
-    declare(topology.source("rows", testing.script([*rows, gate], type(rows[0]))))
+    declare(topology.source(testing.script([*rows, gate], type(rows[0])), name="rows"))
     job = rel.start(topology, config)
     try:
         assert gate.wait_reached(PATIENCE)

@@ -75,8 +75,10 @@ class DoomedHost(InProcessHost):
 def counting(gate: Gate) -> rel.Topology:
     """Counts the rows of each key; the second half of them comes when the gate opens."""
     topology = rel.Topology("doomed")
-    rows = topology.source("rows", testing.script([*ROWS[:300], gate, *ROWS[300:]], Row))
-    rows.key_by("key").aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+    rows = topology.source(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), name="rows")
+    rows.key_by("key").aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(
+        rel.list(), name="out"
+    )
     return topology
 
 

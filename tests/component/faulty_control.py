@@ -228,8 +228,10 @@ def slowly(t: Event, s: Seen) -> Counted:
 
 def counts_of(feed: Events) -> rel.Topology:
     topology = rel.Topology("faulty")
-    events = topology.source("events", rel.callable(feed.__call__, Event))
-    events.key_by("key").map("count", slowly, state=Seen, schema=Counted, lane="compiled").sink("out", rel.list())
+    events = topology.source(rel.callable(feed.__call__, Event), name="events")
+    events.key_by("key").map(slowly, name="count", state=Seen, schema=Counted, lane="compiled").sink(
+        rel.list(), name="out"
+    )
     return topology
 
 

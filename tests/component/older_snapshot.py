@@ -60,20 +60,24 @@ class Total:
 def declare(source: Any) -> rel.Topology:
     """Each kind of state that there was."""
     topology = rel.Topology("older")
-    rows = topology.source("rows", source)
+    rows = topology.source(source, name="rows")
     by_key = rows.key_by("key")
     seen: dict[str, Any] = {"rows": int, "before": str | None}
-    by_key.map("record", last, state=Last, schema=seen, lane="compiled").sink("records", rel.list())
-    by_key.map("value", remember, state=dict, schema={"n": int, "sum": int}, lane="python").sink("values", rel.list())
-    by_key.aggregate("all", n=rel.count(), texts=rel.distinct("at"), most=rel.max("n")).sink("totals", rel.list())
-    timed = rows.event_time("timed", "at", lateness=10).key_by("key")
-    timed.window(seconds=40).aggregate("windows", n=rel.sum("n")).sink("panes", rel.list())
-    timed.session(gap=4).aggregate("sessions", n=rel.count()).sink("visits", rel.list())
-    odd = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at", lateness=10).key_by("key")
-    timed.join("join", odd, within=(20, 5), how="full").sink("pairs", rel.list())
-    rows.apply("object", Total()).sink("running", rel.list())
-    rows.switch("switch", rows.filter("turn", lambda t: t.n == 250), lambda t: True, start=False).sink(
-        "switched", rel.list()
+    by_key.map(last, name="record", state=Last, schema=seen, lane="compiled").sink(rel.list(), name="records")
+    by_key.map(remember, name="value", state=dict, schema={"n": int, "sum": int}, lane="python").sink(
+        rel.list(), name="values"
+    )
+    by_key.aggregate(name="all", n=rel.count(), texts=rel.distinct("at"), most=rel.max("n")).sink(
+        rel.list(), name="totals"
+    )
+    timed = rows.event_time("at", name="timed", lateness=10).key_by("key")
+    timed.window(seconds=40).aggregate(name="windows", n=rel.sum("n")).sink(rel.list(), name="panes")
+    timed.session(gap=4).aggregate(name="sessions", n=rel.count()).sink(rel.list(), name="visits")
+    odd = rows.filter(lambda t: t.n % 2 == 1, name="odd").event_time("at", name="odd_time", lateness=10).key_by("key")
+    timed.join(odd, name="join", within=(20, 5), how="full").sink(rel.list(), name="pairs")
+    rows.apply(Total(), name="object").sink(rel.list(), name="running")
+    rows.switch(rows.filter(lambda t: t.n == 250, name="turn"), lambda t: True, name="switch", start=False).sink(
+        rel.list(), name="switched"
     )
     return topology
 

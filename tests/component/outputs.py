@@ -74,7 +74,7 @@ def writes(sink: Any, source: Any = None, name: str = "writes") -> rel.Topology:
     """A job that writes numbers to a sink."""
     topology = rel.Topology(name)
     rows = rel.rows([(n,) for n in range(TOTAL)], schema=SCHEMA) if source is None else source
-    topology.source("numbers", rows).sink("out", sink)
+    topology.source(rows, name="numbers").sink(sink, name="out")
     return topology
 
 

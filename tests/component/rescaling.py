@@ -89,8 +89,8 @@ def check(rows: list[Counted], feed: Feed) -> None:
 
 def topology_of(feed: Feed, lane: str) -> rel.Topology:
     topology = rel.Topology("rescaled")
-    events = topology.source("events", rel.callable(feed.__call__, Event))
-    events.key_by("key").map("count", count, state=Seen, schema=Counted, lane=lane).sink("out", rel.list())  # type: ignore[arg-type]
+    events = topology.source(rel.callable(feed.__call__, Event), name="events")
+    events.key_by("key").map(count, name="count", state=Seen, schema=Counted, lane=lane).sink(rel.list(), name="out")  # type: ignore[arg-type]
     return topology
 
 
@@ -114,9 +114,9 @@ def in_order(t: Tagged, s: Members) -> Tagged:
 def two_regions(feed: Feed) -> rel.Topology:
     """Counts by key, then watches groups of keys: two regions in a row, with routers in front of each."""
     topology = rel.Topology("two")
-    events = topology.source("events", rel.callable(feed.__call__, Event))
-    counted = events.key_by("key").map("count", count, state=Seen, schema=Counted, lane="compiled")
-    tagged = counted.map("tag", lambda t: (t.key % 10, t.key, t.sequence), schema=Tagged, lane="compiled")
-    watched = tagged.key_by("group").map("watch", in_order, state=Members, schema=Tagged, lane="python")
-    watched.sink("out", rel.list())
+    events = topology.source(rel.callable(feed.__call__, Event), name="events")
+    counted = events.key_by("key").map(count, name="count", state=Seen, schema=Counted, lane="compiled")
+    tagged = counted.map(lambda t: (t.key % 10, t.key, t.sequence), name="tag", schema=Tagged, lane="compiled")
+    watched = tagged.key_by("group").map(in_order, name="watch", state=Members, schema=Tagged, lane="python")
+    watched.sink(rel.list(), name="out")
     return topology

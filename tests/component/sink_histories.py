@@ -177,8 +177,8 @@ class History:
         for cut, gate in reversed(gates):
             steps.insert(cut, gate)
         topology = rel.Topology("history")
-        source = topology.source("numbers", testing.script(steps, SCHEMA))
-        source.sink("out", self.kind.sink(str(self.folder / self.kind.name)))
+        source = topology.source(testing.script(steps, SCHEMA), name="numbers")
+        source.sink(self.kind.sink(str(self.folder / self.kind.name)), name="out")
         checkpoints = self.folder / f"checkpoints-{len(list(self.folder.glob('checkpoints-*')))}"
         checkpoints.mkdir(mode=0o700)
         by_epoch = self.random.random() < 0.7

@@ -44,10 +44,10 @@ def waits(t: Number) -> int:
 
 def started(period: float = 0.1, **settings: object) -> Job:
     topology = rel.Topology("numbers")
-    stream = topology.source("numbers", rel.sequence(10**12))
+    stream = topology.source(rel.sequence(10**12), name="numbers")
     for index in range(4):
-        stream = stream.map(f"map{index}", dear, schema=Number)
-    stream.sink("count", rel.count())
+        stream = stream.map(dear, name=f"map{index}", schema=Number)
+    stream.sink(rel.count(), name="count")
     return start(topology, JobConfig(adaptation_period=period, **settings))  # type: ignore[arg-type]
 
 
@@ -167,8 +167,10 @@ def test_a_function_is_run_by_whoever_fills_its_queue_if_what_it_gives_is_counte
 ) -> None:
     """What may go to replicas elsewhere may not."""
     topology = rel.Topology("parts")
-    twice = topology.source("numbers", rel.sequence(10**12)).map("twice", lambda t: t.value * 2, schema=Number)
-    twice.key_by("value").aggregate("sums", n=rel.count()).sink("out", rel.count())
+    twice = topology.source(rel.sequence(10**12), name="numbers").map(
+        lambda t: t.value * 2, name="twice", schema=Number
+    )
+    twice.key_by("value").aggregate(name="sums", n=rel.count()).sink(rel.count(), name="out")
     job = start(topology, JobConfig(adaptation_period=0.1, regions=regions))
     try:
         seen = passes(job, 1)[0].observation
@@ -207,8 +209,8 @@ def test_a_step_of_a_search_takes_less_than_a_period_and_what_has_settled_is_loo
 def test_two_functions_that_wait_for_long_soon_do_so_beside_each_other() -> None:
     """A run of 256 took five seconds: in most periods no tuple was counted, and nothing was sought."""
     topology = rel.Topology("waiting")
-    stream = topology.source("numbers", rel.sequence(10**12))
-    stream.map("one", waits, schema=Number).map("two", waits, schema=Number).sink("out", rel.count())
+    stream = topology.source(rel.sequence(10**12), name="numbers")
+    stream.map(waits, name="one", schema=Number).map(waits, name="two", schema=Number).sink(rel.count(), name="out")
     job, found = start(topology, JobConfig(remember=False)), 0.0
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):

@@ -54,8 +54,8 @@ def ask(t: Number) -> Number:
 def test_a_load_that_comes_and_goes_does_not_have_replicas_come_and_go(half: float, seconds: float, most: int) -> None:
     feed = Alternating(half)
     topology = rel.Topology("alternates")
-    stream = topology.source("numbers", rel.callable(feed, Number))
-    stream.map("ask", ask, schema=Number, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(feed, Number), name="numbers")
+    stream.map(ask, name="ask", schema=Number, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off", max_processes=4)
     job = start(topology, config)
     try:

@@ -85,11 +85,11 @@ Step = Callable[[Stream, str, Any], Stream]
 
 
 def pair(stream: Stream, lane: Any) -> Stream:
-    return stream.flat_map("some", some, lane=lane, schema=Row).map("shout", shout, lane=lane, schema=Row)
+    return stream.flat_map(some, name="some", lane=lane, schema=Row).map(shout, name="shout", lane=lane, schema=Row)
 
 
 def recalled(stream: Stream, lane: Any) -> Stream:
-    made: Stream = stream.key_by("k").map("remember", remember, state=Memory, lane=lane, schema=Row)
+    made: Stream = stream.key_by("k").map(remember, name="remember", state=Memory, lane=lane, schema=Row)
     return made
 
 
@@ -100,36 +100,42 @@ def united(parts: Any) -> Stream:
 
 
 def timed(stream: Stream, name: str, side: str) -> Stream:
-    return stream.event_time(f"{name}-{side}", "n", lateness=LATEST)  # of two streams, who is late depends on both
+    return stream.event_time("n", name=f"{name}-{side}", lateness=LATEST)  # of two streams, who is late depends on both
 
 
 STATELESS: dict[str, Step] = {
-    "shift": lambda s, name, lane: s.map(name, shift, lane=lane, schema=Row),
-    "rekey": lambda s, name, lane: s.map(name, rekey, lane=lane, schema=Row),
-    "shout": lambda s, name, lane: s.map(name, shout, lane=lane, schema=Row),
-    "odd": lambda s, name, lane: s.filter(name, odd, lane=lane),
-    "small": lambda s, name, lane: s.filter(name, small, lane=lane),
-    "some": lambda s, name, lane: s.flat_map(name, some, lane=lane, schema=Row),
-    "in channels": lambda s, name, lane: s.parallel(name, 2, lambda c: pair(c, lane), order=True),
-    "elastic": lambda s, name, lane: s.elastic(name, lambda c: pair(c, lane), most=3, start=2, order=True),
+    "shift": lambda s, name, lane: s.map(shift, name=name, lane=lane, schema=Row),
+    "rekey": lambda s, name, lane: s.map(rekey, name=name, lane=lane, schema=Row),
+    "shout": lambda s, name, lane: s.map(shout, name=name, lane=lane, schema=Row),
+    "odd": lambda s, name, lane: s.filter(odd, name=name, lane=lane),
+    "small": lambda s, name, lane: s.filter(small, name=name, lane=lane),
+    "some": lambda s, name, lane: s.flat_map(some, name=name, lane=lane, schema=Row),
+    "in channels": lambda s, name, lane: s.parallel(2, lambda c: pair(c, lane), name=name, order=True),
+    "elastic": lambda s, name, lane: s.elastic(lambda c: pair(c, lane), name=name, most=3, start=2, order=True),
 }
 ORDERED: dict[str, Step] = {
-    "remember": lambda s, name, lane: s.key_by("k").map(name, remember, state=Memory, lane=lane, schema=Row),
-    "every second": lambda s, name, lane: s.key_by("word").filter(name, every_second, state=Memory, lane=lane),
-    "by key": lambda s, name, lane: s.parallel(name, 3, lambda c: recalled(c, lane), by="k", order=True),
+    "remember": lambda s, name, lane: s.key_by("k").map(remember, name=name, state=Memory, lane=lane, schema=Row),
+    "every second": lambda s, name, lane: s.key_by("word").filter(every_second, name=name, state=Memory, lane=lane),
+    "by key": lambda s, name, lane: s.parallel(3, lambda c: recalled(c, lane), name=name, by="k", order=True),
 }
 LAST: dict[str, Step] = {
     "as it is": lambda s, name, lane: s,
-    "totals": lambda s, name, lane: s.key_by("k").aggregate(name, n=rel.sum("n"), most=rel.max("word")),
-    "all": lambda s, name, lane: s.aggregate(name, rows=rel.count(), mean=rel.mean("n")),
-    "by hash": lambda s, name, lane: united(s.key_by("word").split(name, 3)),
-    "by predicate": lambda s, name, lane: united(s.split(name, lane=lane, odd=odd, small=small)),
+    "totals": lambda s, name, lane: s.key_by("k").aggregate(name=name, n=rel.sum("n"), most=rel.max("word")),
+    "all": lambda s, name, lane: s.aggregate(name=name, rows=rel.count(), mean=rel.mean("n")),
+    "by hash": lambda s, name, lane: united(s.key_by("word").split(3, name=name)),
+    "by predicate": lambda s, name, lane: united(s.split(name=name, lane=lane, odd=odd, small=small)),
 }
 TIMELY: dict[str, Step] = {  # what they keep can't move yet
-    "windows": lambda s, name, lane: s.key_by("k").window(count=4, slide=3).aggregate(name, n=rel.sum("n")),
-    "moving": lambda s, name, lane: s.window(count=5, slide=1).aggregate(name, top=rel.max("n"), last=rel.last("word")),
-    "by time": lambda s, name, lane: timed(s, name, "n").key_by("k").window(seconds=50).aggregate(name, n=rel.count()),
-    "joined": lambda s, name, lane: timed(s, name, "left").key_by("k").join(name, timed(s, name, "right"), how="left"),
+    "windows": lambda s, name, lane: s.key_by("k").window(count=4, slide=3).aggregate(name=name, n=rel.sum("n")),
+    "moving": lambda s, name, lane: s.window(count=5, slide=1).aggregate(
+        name=name, top=rel.max("n"), last=rel.last("word")
+    ),
+    "by time": lambda s, name, lane: (
+        timed(s, name, "n").key_by("k").window(seconds=50).aggregate(name=name, n=rel.count())
+    ),
+    "joined": lambda s, name, lane: (
+        timed(s, name, "left").key_by("k").join(timed(s, name, "right"), name=name, how="left")
+    ),
 }
 
 

@@ -18,10 +18,10 @@ def dear(t: tuple[int]) -> tuple[int]:
 
 def test_settings_are_tried_in_one_job() -> None:
     topology = rel.Topology("tried")
-    stream = topology.source("numbers", rel.sequence(1 << 60))
+    stream = topology.source(rel.sequence(1 << 60), name="numbers")
     for name in ("a", "b"):
-        stream = stream.map(name, dear, schema={"value": int})
-    stream.sink("out", rel.count())
+        stream = stream.map(dear, name=name, schema={"value": int})
+    stream.sink(rel.count(), name="out")
     with Live(topology, period=0.2) as live:
         assert live.changes(periods=2) in (0, 1, 2)
         found = live.stop_adapting()

@@ -47,7 +47,9 @@ def failed(declare: Any, config: rel.JobConfig | None = None) -> JobFailedError:
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 @pytest.mark.parametrize("pes", [1, 2])
 def test_the_exception_of_a_function_is_the_cause(lane: Any, pes: int) -> None:
-    error = failed(lambda s: s.key_by("n").map("inverse", inverse, schema=float, lane=lane), rel.JobConfig(pes=pes))
+    error = failed(
+        lambda s: s.key_by("n").map(inverse, name="inverse", schema=float, lane=lane), rel.JobConfig(pes=pes)
+    )
     assert isinstance(error.__cause__, ZeroDivisionError)
     frames = error.__cause__.__traceback__
     while frames is not None and frames.tb_next is not None:
@@ -57,7 +59,7 @@ def test_the_exception_of_a_function_is_the_cause(lane: Any, pes: int) -> None:
 
 
 def test_notes_and_the_cause_of_the_cause_are_kept() -> None:
-    cause = failed(lambda s: s.map("price", noted, schema=float, lane="python")).__cause__
+    cause = failed(lambda s: s.map(noted, name="price", schema=float, lane="python")).__cause__
     assert isinstance(cause, PriceError)
     assert cause.__notes__ == ["of 3"]
     assert isinstance(cause.__cause__, ZeroDivisionError)
@@ -65,7 +67,9 @@ def test_notes_and_the_cause_of_the_cause_are_kept() -> None:
 
 def test_the_exception_of_a_source_is_the_cause() -> None:
     topology = rel.Topology("flaky")
-    topology.source("n", testing.script([(1,), testing.Raise(OSError("gone"))], Number)).sink("out", rel.list())
+    topology.source(testing.script([(1,), testing.Raise(OSError("gone"))], Number), name="n").sink(
+        rel.list(), name="out"
+    )
     with pytest.raises(JobFailedError) as caught:
         rel.run(topology)
     assert isinstance(caught.value.__cause__, OSError)
@@ -76,7 +80,7 @@ def test_the_exception_of_a_sink_is_the_cause() -> None:
         raise LookupError("no room")
 
     topology = rel.Topology("refused")
-    topology.source("n", rel.rows([(1,)], Number)).sink("out", rel.call(refuse))
+    topology.source(rel.rows([(1,)], Number), name="n").sink(rel.call(refuse), name="out")
     with pytest.raises(JobFailedError) as caught:
         rel.run(topology)
     assert isinstance(caught.value.__cause__, LookupError)

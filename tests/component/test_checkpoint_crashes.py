@@ -34,8 +34,8 @@ def topology(gates: Sequence[testing.Gate]) -> rel.Topology:
     """Counts by key in an element of its own; its source stops at each gate, each time that it comes there."""
     made = rel.Topology("crashes")
     script = testing.script([*ROWS[:200], gates[0], *ROWS[200:400], gates[1], *ROWS[400:]], Row)
-    keyed = made.source("rows", script).key_by("key")
-    keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+    keyed = made.source(script, name="rows").key_by("key")
+    keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
     return made
 
 

@@ -32,8 +32,8 @@ def store() -> Iterator[Store]:
 
 def counting(source: Any) -> rel.Topology:
     topology = rel.Topology("stored")
-    keyed = topology.source("rows", source).key_by("key")
-    keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+    keyed = topology.source(source, name="rows").key_by("key")
+    keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
     return topology
 
 

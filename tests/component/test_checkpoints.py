@@ -29,8 +29,8 @@ KEYS, ROWS = 200, 6000
 
 def counting(rows: Any) -> rel.Topology:
     topology = rel.Topology("rescaled")
-    keyed = topology.source("events", rows).key_by("key")
-    keyed.map("count", count, state=Seen, schema=Counted, lane="compiled").sink("out", rel.list())
+    keyed = topology.source(rows, name="events").key_by("key")
+    keyed.map(count, name="count", state=Seen, schema=Counted, lane="compiled").sink(rel.list(), name="out")
     return topology
 
 
@@ -183,9 +183,9 @@ def test_of_two_checkpoints_the_earlier_one_counts_if_the_newer_is_damaged(
 def test_an_element_that_has_ended_takes_part(tmp_path: Path) -> None:
     gate = testing.Gate()
     topology = rel.Topology("ends")
-    topology.source("few", rel.rows([(n,) for n in range(10)], schema={"n": int})).sink("first", rel.list())
-    many = topology.source("many", testing.script([*([(n,) for n in range(100)]), gate, (100,)], {"n": int}))
-    many.sink("second", rel.parquet(str(tmp_path / "out")))
+    topology.source(rel.rows([(n,) for n in range(10)], schema={"n": int}), name="few").sink(rel.list(), name="first")
+    many = topology.source(testing.script([*([(n,) for n in range(100)]), gate, (100,)], {"n": int}), name="many")
+    many.sink(rel.parquet(str(tmp_path / "out")), name="second")
     config = rel.JobConfig(pins={"few": 0, "many": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology, config)
     try:

@@ -28,10 +28,10 @@ def test_a_checkpoint_is_complete_while_other_sources_flow_on(tmp_path: Path) ->
     """One source stands at its gate, another one never ends: what is under way is never drained."""
     gate = testing.Gate()
     topology = rel.Topology("flows on")
-    keyed = topology.source("rows", testing.script([*ROWS[:1000], gate, *ROWS[1000:]], Row)).key_by("key")
-    counts = keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count())
-    counts.sink("out", rel.list())
-    topology.source("endless", rel.sequence(1 << 40)).sink("drops", rel.count())
+    keyed = topology.source(testing.script([*ROWS[:1000], gate, *ROWS[1000:]], Row), name="rows").key_by("key")
+    counts = keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count())
+    counts.sink(rel.list(), name="out")
+    topology.source(rel.sequence(1 << 40), name="endless").sink(rel.count(), name="drops")
     config = rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology, config)
     try:
@@ -53,11 +53,11 @@ def test_streams_that_fork_and_meet_go_back_to_one_moment(pins: dict[str, int], 
     gates = [testing.Gate(), testing.Gate()]
     script = testing.script([*ROWS[:1500], gates[0], *ROWS[1500:3000], gates[1], *ROWS[3000:]], Row)
     topology = rel.Topology("meets")
-    rows = topology.source("rows", script)
-    left = rows.map("left", lambda t: Row(t.key, t.n), schema=Row, lane="python")
-    right = rows.filter("right", lambda t: t.n >= 0)
-    counts = left.union(right).key_by("key").aggregate("counts", emit="update", all=rel.count(), sum=rel.sum("n"))
-    counts.sink("out", rel.list())
+    rows = topology.source(script, name="rows")
+    left = rows.map(lambda t: Row(t.key, t.n), name="left", schema=Row, lane="python")
+    right = rows.filter(lambda t: t.n >= 0, name="right")
+    counts = left.union(right).key_by("key").aggregate(name="counts", emit="update", all=rel.count(), sum=rel.sum("n"))
+    counts.sink(rel.list(), name="out")
     config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology, config)
     try:
@@ -81,16 +81,16 @@ def test_streams_that_fork_and_meet_go_back_to_one_moment(pins: dict[str, int], 
 def test_which_jobs_stand_still() -> None:
     def spoken(build: str) -> str:
         topology = rel.Topology("asked")
-        rows = topology.source("rows", rel.rows(ROWS, schema=Row))
-        other = rows.map("other", lambda t: t, schema=Row)
+        rows = topology.source(rel.rows(ROWS, schema=Row), name="rows")
+        other = rows.map(lambda t: t, name="other", schema=Row)
         if build == "meeting":
-            rows.union(other).sink("out", rel.list())
+            rows.union(other).sink(rel.list(), name="out")
         if build == "concurrent":
-            answers = rows.map("ask", answer, schema=Row)
-            answers.union(other).sink("out", rel.list())
+            answers = rows.map(answer, name="ask", schema=Row)
+            answers.union(other).sink(rel.list(), name="out")
         if build == "concurrent alone":
-            rows.map("ask", answer, schema=Row).sink("out", rel.list())
-            other.sink("also", rel.list())
+            rows.map(answer, name="ask", schema=Row).sink(rel.list(), name="out")
+            other.sink(rel.list(), name="also")
         return why_standstill(prepare(topology))
 
     async def answer(t: Row) -> Row:

@@ -103,8 +103,8 @@ def test_a_failing_job_has_status_1_and_shows_the_users_traceback(
         "    return 1 // (t.value - 5)\n"
         "def build(count: int = 10):\n"
         "    topology = rel.Topology('fails')\n"
-        "    numbers = topology.source('numbers', rel.sequence(count))\n"
-        "    numbers.map('inverse', inverse, schema=int).sink('out', rel.count())\n"
+        "    numbers = topology.source(rel.sequence(count), name='numbers')\n"
+        "    numbers.map(inverse, name='inverse', schema=int).sink(rel.count(), name='out')\n"
         "    return topology\n"
     )
     assert main(["run", str(file), "--quiet"]) == 1
@@ -121,8 +121,8 @@ def test_ctrl_c_stops_a_running_job(tmp_path: Path) -> None:
         "import rayelastic as rel\n"
         "def build():\n"
         "    topology = rel.Topology('endless')\n"
-        "    numbers = topology.source('numbers', rel.generate(lambda n: n, None, schema={'n': int}))\n"
-        "    numbers.sink('out', rel.count())\n"
+        "    numbers = topology.source(rel.generate(lambda n: n, None, schema={'n': int}), name='numbers')\n"
+        "    numbers.sink(rel.count(), name='out')\n"
         "    return topology\n"
     )
     command = [sys.executable, "-m", "rayelastic.cli", "run", str(file)]

@@ -42,8 +42,8 @@ def test_replicas_are_given_back_once_less_was_enough_for_that_long() -> None:
             due -= int(due)
 
     topology = rel.Topology("cools")
-    stream = topology.source("numbers", rel.callable(numbers, Number))
-    stream.map("keep", keep, schema=Number, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(numbers, Number), name="numbers")
+    stream.map(keep, name="keep", schema=Number, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(
         regions="elastic", region_period=PERIOD, cool_down=PERIODS * PERIOD, elasticity="off", max_processes=4
     )

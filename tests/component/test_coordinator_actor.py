@@ -58,7 +58,7 @@ def test_one_that_cannot_see_where_checkpoints_go_says_so(
     place = tmp_path / "a file"
     place.write_text("")
     topology = rel.Topology("refused")
-    topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
     job = cloudpickle.dumps(prepare(topology, rel.JobConfig(checkpoint=rel.Checkpoint(place))))
     store = Store(job, ['{"kind": "started", "incarnation": 1}'] if died else [])
     monkeypatch.setattr(coordinator_actor, "GcsStore", lambda _: store)

@@ -58,19 +58,19 @@ ROWS = [Row(n % 13, n // 3, n) for n in range(3000)]
 def keeping(source: Any) -> rel.Topology:
     """Native operators of all kinds, each with state by key."""
     topology = rel.Topology("keeps")
-    rows = topology.source("rows", source)
+    rows = topology.source(source, name="rows")
     keyed = rows.key_by("key")
-    keyed.map("seen", seen, state=Seen, schema=Out, lane="compiled").sink("out", rel.list())
-    keyed.aggregate("all", n=rel.sum("n"), kinds=rel.distinct("n")).sink("totals", rel.list())
-    keyed.window(count=5, slide=2).aggregate("counted", n=rel.sum("n")).sink("windows", rel.list())
-    timed = rows.event_time("timed", "at", lateness=2).key_by("key")
-    timed.window(seconds=50, slide=10).aggregate("panes", n=rel.sum("n")).sink("by_time", rel.list())
-    timed.session(gap=4).aggregate("sessions", n=rel.count()).sink("by_session", rel.list())
-    timed.process("quiet", Quiet, schema=Out, state=Seen, lane="compiled").sink("timers", rel.list())
-    odd = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at", lateness=2).key_by("key")
-    timed.join("joined", odd, within=(5, 5)).sink("pairs", rel.list())
+    keyed.map(seen, name="seen", state=Seen, schema=Out, lane="compiled").sink(rel.list(), name="out")
+    keyed.aggregate(name="all", n=rel.sum("n"), kinds=rel.distinct("n")).sink(rel.list(), name="totals")
+    keyed.window(count=5, slide=2).aggregate(name="counted", n=rel.sum("n")).sink(rel.list(), name="windows")
+    timed = rows.event_time("at", name="timed", lateness=2).key_by("key")
+    timed.window(seconds=50, slide=10).aggregate(name="panes", n=rel.sum("n")).sink(rel.list(), name="by_time")
+    timed.session(gap=4).aggregate(name="sessions", n=rel.count()).sink(rel.list(), name="by_session")
+    timed.process(Quiet, name="quiet", schema=Out, state=Seen, lane="compiled").sink(rel.list(), name="timers")
+    odd = rows.filter(lambda t: t.n % 2 == 1, name="odd").event_time("at", name="odd_time", lateness=2).key_by("key")
+    timed.join(odd, name="joined", within=(5, 5)).sink(rel.list(), name="pairs")
     even = rel.Pattern("even", lambda t: t.n % 2 == 0)
-    timed.match("found", even.then("odd", lambda t: t.n % 2 == 1, within=20)).sink("patterns", rel.list())
+    timed.match(even.then("odd", lambda t: t.n % 2 == 1, within=20), name="found").sink(rel.list(), name="patterns")
     return topology
 
 
@@ -135,8 +135,10 @@ def touch(t: Key, s: Any) -> Rows:
 def wide(source: Any) -> rel.Topology:
     """State of several segments, of which the last keys alone are touched between two checkpoints."""
     topology = rel.Topology("wide")
-    touched = topology.source("keys", source).flat_map("each", each, schema=Key, lane="compiled").key_by("key")
-    touched.map("touch", touch, state=Wide, schema=Rows, lane="compiled").sink("out", rel.list())
+    touched = (
+        topology.source(source, name="keys").flat_map(each, name="each", schema=Key, lane="compiled").key_by("key")
+    )
+    touched.map(touch, name="touch", state=Wide, schema=Rows, lane="compiled").sink(rel.list(), name="out")
     return topology
 
 

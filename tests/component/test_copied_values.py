@@ -104,8 +104,8 @@ def started(topology: rel.Topology, folder: Path, watched: str) -> Iterator[Runn
 @pytest.fixture
 def mapping(tmp_path: Path) -> Iterator[Running]:
     topology = rel.Topology("values")
-    rows = topology.source("numbers", rel.sequence(1 << 50)).map("row", spread, schema=Row).key_by("key")
-    rows.map("kept", remember, state=fresh, schema=Row, lane="python").sink("out", rel.count())
+    rows = topology.source(rel.sequence(1 << 50), name="numbers").map(spread, name="row", schema=Row).key_by("key")
+    rows.map(remember, name="kept", state=fresh, schema=Row, lane="python").sink(rel.count(), name="out")
     yield from started(topology, tmp_path, "kept")
 
 
@@ -121,10 +121,10 @@ def test_values_are_saved_as_they_were_at_the_mark_while_they_are_changed(mappin
 @pytest.fixture
 def timing(tmp_path: Path) -> Iterator[Running]:
     topology = rel.Topology("timers")
-    rows = topology.source("numbers", rel.sequence(1 << 50)).map("row", spread, schema=Row)
-    timed = rows.event_time("timed", "n", lateness=0).key_by("key")
-    made = timed.process("kept", Remembering, schema=Row, state=fresh, lane="python")
-    made.sink("out", rel.count())
+    rows = topology.source(rel.sequence(1 << 50), name="numbers").map(spread, name="row", schema=Row)
+    timed = rows.event_time("n", name="timed", lateness=0).key_by("key")
+    made = timed.process(Remembering, name="kept", schema=Row, state=fresh, lane="python")
+    made.sink(rel.count(), name="out")
     yield from started(topology, tmp_path, "kept")
 
 
@@ -147,9 +147,9 @@ def test_what_timers_change_is_saved_as_it_was_at_the_mark(timing: Running) -> N
 @pytest.fixture
 def passing_by(tmp_path: Path) -> Iterator[Running]:
     topology = rel.Topology("lives")
-    rows = topology.source("numbers", rel.sequence(1 << 50)).map("row", passing, schema=Row)
-    timed = rows.event_time("timed", "n", lateness=0).key_by("key")
-    timed.map("kept", remember, state=fresh, schema=Row, lane="python", ttl=LIFE).sink("out", rel.count())
+    rows = topology.source(rel.sequence(1 << 50), name="numbers").map(passing, name="row", schema=Row)
+    timed = rows.event_time("n", name="timed", lateness=0).key_by("key")
+    timed.map(remember, name="kept", state=fresh, schema=Row, lane="python", ttl=LIFE).sink(rel.count(), name="out")
     yield from started(topology, tmp_path, "kept")
 
 
@@ -172,8 +172,8 @@ def unpicklable(t: Row, kept: dict[str, Any]) -> Row:
 
 def test_a_value_that_cannot_be_pickled_ends_the_checkpoint_and_not_the_job(tmp_path: Path) -> None:
     topology = rel.Topology("locked")
-    rows = topology.source("numbers", rel.sequence(1 << 50)).map("row", spread, schema=Row).key_by("key")
-    rows.map("kept", unpicklable, state=fresh, schema=Row, lane="python").sink("out", rel.count())
+    rows = topology.source(rel.sequence(1 << 50), name="numbers").map(spread, name="row", schema=Row).key_by("key")
+    rows.map(unpicklable, name="kept", state=fresh, schema=Row, lane="python").sink(rel.count(), name="out")
     for running in started(topology, tmp_path, "kept"):
         running.await_rows(2 * KEYS)
         running.losing.take()

@@ -54,10 +54,10 @@ def two_cpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def numbers() -> rel.Topology:
     topology = rel.Topology("numbers")
-    stream = topology.source("numbers", rel.sequence(10**12))
+    stream = topology.source(rel.sequence(10**12), name="numbers")
     for index in range(8):
-        stream = stream.map(f"map{index}", dear, schema=Number)
-    stream.sink("count", rel.count())
+        stream = stream.map(dear, name=f"map{index}", schema=Number)
+    stream.sink(rel.count(), name="count")
     return topology
 
 

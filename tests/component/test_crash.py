@@ -20,8 +20,8 @@ def crash(t):
     return t.value
 
 topology = rel.Topology("crash")
-numbers = topology.source("numbers", rel.sequence(10))
-numbers.map("boom", crash, schema={{"n": int}}, lane="python").sink("out", rel.list())
+numbers = topology.source(rel.sequence(10), name="numbers")
+numbers.map(crash, name="boom", schema={{"n": int}}, lane="python").sink(rel.list(), name="out")
 rel.run(topology)
 """
 

@@ -37,10 +37,10 @@ def last(t: Any, s: Any) -> tuple[int, int, str]:
 
 def counting(source: Any) -> rel.Topology:
     topology = rel.Topology("damaged")
-    rows = topology.source("rows", source)
+    rows = topology.source(source, name="rows")
     schema: dict[str, Any] = {"key": int, "rows": int, "before": str}
-    rows.key_by("key").map("last", last, state=Last, schema=schema, lane="compiled").sink("out", rel.list())
-    rows.key_by("key").aggregate("all", n=rel.count(), texts=rel.distinct("text")).sink("totals", rel.list())
+    rows.key_by("key").map(last, name="last", state=Last, schema=schema, lane="compiled").sink(rel.list(), name="out")
+    rows.key_by("key").aggregate(name="all", n=rel.count(), texts=rel.distinct("text")).sink(rel.list(), name="totals")
     return topology
 
 

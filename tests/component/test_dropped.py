@@ -35,22 +35,22 @@ ONE_WRONG = [Event("a", 100_000 if at == 1010 else at) for at in range(1000, 110
 
 
 def timed(topology: rel.Topology, events: list[Event], name: str = "events") -> Any:
-    return topology.source(name, rel.rows(events, schema=Event)).event_time(f"time_{name}", "at")
+    return topology.source(rel.rows(events, schema=Event), name=name).event_time("at", name=f"time_{name}")
 
 
 def windows(stream: Any) -> Any:
-    return stream.window(seconds=10).aggregate("step", n=rel.count())
+    return stream.window(seconds=10).aggregate(name="step", n=rel.count())
 
 
 def sessions(stream: Any) -> Any:
-    return stream.key_by("key").session(gap=5).aggregate("step", n=rel.count())
+    return stream.key_by("key").session(gap=5).aggregate(name="step", n=rel.count())
 
 
 @pytest.mark.parametrize("declare", [windows, sessions])
 @pytest.mark.parametrize("pes", [1, 2])
 def test_late_tuples_are_counted_where_nobody_takes_them(declare: Any, pes: int) -> None:
     topology = rel.Topology("late")
-    declare(timed(topology, EVENTS)).sink("out", rel.list())
+    declare(timed(topology, EVENTS)).sink(rel.list(), name="out")
     metrics = rel.run(topology, rel.JobConfig(pes=pes)).metrics
     assert metrics.operator("step").dropped == {"late": LATE}
 
@@ -58,8 +58,8 @@ def test_late_tuples_are_counted_where_nobody_takes_them(declare: Any, pes: int)
 def test_late_tuples_that_are_taken_are_not_dropped() -> None:
     topology = rel.Topology("taken")
     made = windows(timed(topology, EVENTS))
-    made.sink("out", rel.list())
-    made.late().sink("late", rel.list())
+    made.sink(rel.list(), name="out")
+    made.late().sink(rel.list(), name="late")
     result = rel.run(topology)
     assert result.metrics.operator("step").dropped == {}
     assert len(result["late"]) == LATE
@@ -71,7 +71,7 @@ from tests.component.test_dropped import ONE_WRONG, Event, timed, windows
 
 def build():
     topology = rel.Topology("one_wrong")
-    windows(timed(topology, ONE_WRONG)).sink("out", rel.count())
+    windows(timed(topology, ONE_WRONG)).sink(rel.count(), name="out")
     return topology
 """
 
@@ -93,7 +93,7 @@ def test_dropped_late_tuples_are_logged_once_and_stand_in_the_result(
 ) -> None:
     """A4: nobody takes them, and `rel.run` says so."""
     topology = rel.Topology("late")
-    windows(timed(topology, EVENTS)).sink("out", rel.list())
+    windows(timed(topology, EVENTS)).sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(pes=pes))
     result = job.wait()
     assert job.wait() is result
@@ -112,17 +112,17 @@ def test_dropped_late_tuples_are_logged_once_and_stand_in_the_result(
 def test_nothing_is_logged_where_late_tuples_are_taken(caplog: pytest.LogCaptureFixture) -> None:
     topology = rel.Topology("taken")
     made = windows(timed(topology, EVENTS))
-    made.sink("out", rel.list())
-    made.late().sink("late", rel.list())
+    made.sink(rel.list(), name="out")
+    made.late().sink(rel.list(), name="late")
     assert rel.run(topology).late == {}
     assert "late" not in caplog.text.replace('"job": "late"', "")
 
 
 def finished(on_error: Any) -> Job:
     topology = rel.Topology("skips")
-    numbers = topology.source("numbers", rel.sequence(100))
-    made = numbers.map("step", lambda t: 6 // (t.value % 5), schema={"value": int}, on_error=on_error)
-    made.map("big", lambda t: (t.value + 2**62) * 4 // 8, schema={"value": int}).sink("out", rel.count())
+    numbers = topology.source(rel.sequence(100), name="numbers")
+    made = numbers.map(lambda t: 6 // (t.value % 5), name="step", schema={"value": int}, on_error=on_error)
+    made.map(lambda t: (t.value + 2**62) * 4 // 8, name="big", schema={"value": int}).sink(rel.count(), name="out")
     job = start(topology)
     job.wait()
     return job
@@ -131,7 +131,7 @@ def finished(on_error: Any) -> Job:
 def test_lines_that_are_not_utf_8_are_counted(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_bytes("gr\u00fcn\nrot".encode("latin-1") + b"\r\xff\r\n\xe2\x82\xac\nlast\xe9")
     topology = rel.Topology("repaired")
-    topology.source("lines", rel.text(str(tmp_path / "lines.txt"))).sink("out", rel.list())
+    topology.source(rel.text(str(tmp_path / "lines.txt")), name="lines").sink(rel.list(), name="out")
     job = start(topology)
     rows = job.wait()["out"]
     assert [row.line for row in rows] == ["gr\ufffdn", "rot", "\ufffd", "\u20ac", "last\ufffd"]

@@ -41,8 +41,8 @@ def asking(numbers: Numbers, name: str = "asks", **settings: object) -> Job:
         return (t[0],)
 
     topology = rel.Topology(name)
-    stream = topology.source("numbers", rel.callable(numbers, schema={"n": int}))
-    stream.map("ask", ask, schema={"n": int}, lane="python").sink("out", rel.count())
+    stream = topology.source(rel.callable(numbers, schema={"n": int}), name="numbers")
+    stream.map(ask, name="ask", schema={"n": int}, lane="python").sink(rel.count(), name="out")
     config = {"regions": "elastic", "region_period": PERIOD, "elasticity": "off", "max_processes": 3, **settings}
     return start(topology, rel.JobConfig(**config))  # type: ignore[arg-type]
 

@@ -32,10 +32,10 @@ def dear(t: Number) -> int:
 def passes(wanted: Callable[[list[Adaptation]], bool], operators: int = 2, **settings: object) -> list[Adaptation]:
     """Passes of a run from its first one, until there are those that are wanted."""
     topology = rel.Topology("numbers")
-    stream = topology.source("numbers", rel.sequence(10**12))
+    stream = topology.source(rel.sequence(10**12), name="numbers")
     for index in range(operators):
-        stream = stream.map(f"map{index}", dear, schema=Number)
-    stream.sink("count", rel.count())
+        stream = stream.map(dear, name=f"map{index}", schema=Number)
+    stream.sink(rel.count(), name="count")
     job = start(topology, rel.JobConfig(**settings))  # type: ignore[arg-type]
     found: list[Adaptation] = []
     try:

@@ -98,16 +98,18 @@ def every_sink(folder: Path, gates: list[testing.Gate], numbered: list[tuple[int
     rows = [Row(n) for n in range(TOTAL)]
     steps = [*rows[: CUTS[0]], gates[0], *rows[CUTS[0] : CUTS[1]], gates[1], *rows[CUTS[1] :]]
     topology = rel.Topology("sinks")
-    stream = topology.source("rows", testing.script(steps, Row))
-    stream.sink("listed", rel.list())
-    stream.sink("table", rel.arrow())
-    stream.sink("counted", rel.count())
-    stream.sink("ledger", rel.call(Ledger(folder / "ledger")))
-    stream.sink("numbered", rel.call(lambda t, epoch, number: numbered.append((t.n, epoch, number)), numbered=True))
+    stream = topology.source(testing.script(steps, Row), name="rows")
+    stream.sink(rel.list(), name="listed")
+    stream.sink(rel.arrow(), name="table")
+    stream.sink(rel.count(), name="counted")
+    stream.sink(rel.call(Ledger(folder / "ledger")), name="ledger")
+    stream.sink(
+        rel.call(lambda t, epoch, number: numbered.append((t.n, epoch, number)), numbered=True), name="numbered"
+    )
     for name, sink in (("parquet", rel.parquet), ("csv", rel.csv)):
-        stream.sink(f"{name}-file", sink(folder / f"all.{name}"))
-        stream.sink(f"{name}-parts", sink(folder / name))
-    stream.sink("growing", rel.spark.sink_stream(str(folder / "growing"), seconds=0.05))
+        stream.sink(sink(folder / f"all.{name}"), name=f"{name}-file")
+        stream.sink(sink(folder / name), name=f"{name}-parts")
+    stream.sink(rel.spark.sink_stream(str(folder / "growing"), seconds=0.05), name="growing")
     return topology
 
 

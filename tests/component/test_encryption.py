@@ -251,8 +251,8 @@ def test_a_job_says_what_is_in_force_and_its_links_are_as_they_were_asked_for(mo
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     for secure, said in ((True, f"{SUITE} on 1 of 1 links"), (False, "off; JobConfig(secure=True) has it")):
         topology, gate = rel.Topology("numbers"), Gate()
-        numbers = topology.source("numbers", script([(1,), gate, (2,)], {"n": int}))
-        numbers.map("same", lambda t: t.n, schema={"n": int}, lane="python").sink("out", rel.list())
+        numbers = topology.source(script([(1,), gate, (2,)], {"n": int}), name="numbers")
+        numbers.map(lambda t: t.n, name="same", schema={"n": int}, lane="python").sink(rel.list(), name="out")
         job = start(topology, rel.JobConfig(pes=2, secure=secure))
         with contextlib.closing(job):
             assert [pe.encryption for pe in job.status.pes] == [said] * 2
@@ -267,8 +267,8 @@ def _all_encrypted(said: str) -> bool:
 def test_links_to_replicas_are_encrypted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     topology, gate, rows = rel.Topology("numbers"), Gate(), [(n,) for n in range(500)]
-    numbers = topology.source("numbers", script([*rows[:100], gate, *rows[100:]], {"n": int}))
-    numbers.key_by("n").aggregate("counts", count=rel.count()).sink("out", rel.list())
+    numbers = topology.source(script([*rows[:100], gate, *rows[100:]], {"n": int}), name="numbers")
+    numbers.key_by("n").aggregate(name="counts", count=rel.count()).sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual", elasticity="off", secure=True))
     with contextlib.closing(job):
         assert gate.wait_reached(TIMEOUT)
@@ -289,7 +289,7 @@ def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypat
 
     monkeypatch.setattr(secure_socket._native, "Tls", Without)  # type: ignore[attr-defined]
     topology = rel.Topology("numbers")
-    topology.source("numbers", rel.rows([(1,)], schema={"n": int})).sink("out", rel.list())
+    topology.source(rel.rows([(1,)], schema={"n": int}), name="numbers").sink(rel.list(), name="out")
     with pytest.raises(ConfigError, match="no OpenSSL on .* Install OpenSSL"):
         rel.run(topology, rel.JobConfig(secure=True))
     assert rel.run(topology)["out"]

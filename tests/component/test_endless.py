@@ -46,9 +46,9 @@ def spins(t: Any) -> int:
 
 def job_of(function: Callable[[Any], int], **config: Any) -> rel.Job:
     topology = rel.Topology("endless")
-    numbers = topology.source("numbers", rel.sequence(1000))
-    stream = numbers.map("named", lambda t: t.value, schema={"n": int}, lane="python")
-    stream.map("endless", function, schema={"n": int}, lane="python").sink("out", rel.list())
+    numbers = topology.source(rel.sequence(1000), name="numbers")
+    stream = numbers.map(lambda t: t.value, name="named", schema={"n": int}, lane="python")
+    stream.map(function, name="endless", schema={"n": int}, lane="python").sink(rel.list(), name="out")
     job = rel.start(topology, rel.JobConfig(**config))
     assert inside.wait(PATIENCE)
     return job
@@ -91,9 +91,11 @@ def test_a_failure_elsewhere_is_told_though_a_function_waits() -> None:
         yield (1,)
 
     topology = rel.Topology("endless")
-    numbers = topology.source("numbers", rel.callable(given, schema={"n": int}))
-    numbers.map("endless", waits, schema={"n": int}, lane="python").sink("out", rel.list())
-    numbers.map("fails", lambda t: 1 // (1 - t.n), schema={"n": int}, lane="compiled").sink("other", rel.list())
+    numbers = topology.source(rel.callable(given, schema={"n": int}), name="numbers")
+    numbers.map(waits, name="endless", schema={"n": int}, lane="python").sink(rel.list(), name="out")
+    numbers.map(lambda t: 1 // (1 - t.n), name="fails", schema={"n": int}, lane="compiled").sink(
+        rel.list(), name="other"
+    )
     job = rel.start(topology, rel.JobConfig(threading="dedicated"))
     with (
         pytest.warns(RuntimeWarning, match="operator 'endless'"),
@@ -116,8 +118,8 @@ def wait(t):
     threading.Event().wait()
 
 topology = rel.Topology("endless")
-numbers = topology.source("numbers", rel.sequence(10))
-numbers.map("endless", {function}, schema={{"n": int}}, lane="python").sink("out", rel.list())
+numbers = topology.source(rel.sequence(10), name="numbers")
+numbers.map({function}, name="endless", schema={{"n": int}}, lane="python").sink(rel.list(), name="out")
 {end}
 """
 RUN = "rel.run(topology)"

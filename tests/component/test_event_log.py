@@ -31,7 +31,7 @@ def lines(written: io.StringIO) -> list[dict[str, object]]:
 
 def test_a_job_logs_its_start_and_end(written: io.StringIO) -> None:
     topology = rel.Topology("logged")
-    topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
     rel.run(topology)
     events = lines(written)
     assert [one["event"] for one in events] == ["job starts", "job ended"]
@@ -41,8 +41,8 @@ def test_a_job_logs_its_start_and_end(written: io.StringIO) -> None:
 
 def test_a_failure_is_an_error_on_one_line(written: io.StringIO) -> None:
     topology = rel.Topology("fails")
-    numbers = topology.source("numbers", rel.sequence(10))
-    numbers.map("inverse", lambda t: 1 // (t.value - 5), schema={"value": int}).sink("out", rel.count())
+    numbers = topology.source(rel.sequence(10), name="numbers")
+    numbers.map(lambda t: 1 // (t.value - 5), name="inverse", schema={"value": int}).sink(rel.count(), name="out")
     with pytest.raises(JobFailedError):
         rel.run(topology)
     ended = lines(written)[-1]
@@ -53,7 +53,7 @@ def test_a_failure_is_an_error_on_one_line(written: io.StringIO) -> None:
 def test_the_level_is_obeyed(written: io.StringIO) -> None:
     write_events("error", written)
     topology = rel.Topology("quiet")
-    topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
     rel.run(topology)
     assert written.getvalue() == ""
     with pytest.raises(ConfigError, match="log_level"):

@@ -132,12 +132,14 @@ class Fed:
         self.folder = folder
         topology = rel.Topology("fed")
         if until is not None:
-            topology.source("others", rel.callable(lambda: idle(until), schema={"n": int})).sink("none", rel.count())
-        rows: Any = topology.source("rows", source)
+            topology.source(rel.callable(lambda: idle(until), schema={"n": int}), name="others").sink(
+                rel.count(), name="none"
+            )
+        rows: Any = topology.source(source, name="rows")
         if keyed:
-            rows = rows.key_by("n").aggregate("counts", emit="update", all=rel.count())
-        rows.sink("table", rel.parquet(str(folder / "out")))
-        rows.sink("kept", rel.list())
+            rows = rows.key_by("n").aggregate(name="counts", emit="update", all=rel.count())
+        rows.sink(rel.parquet(str(folder / "out")), name="table")
+        rows.sink(rel.list(), name="kept")
         settings = {"checkpoint": rel.Checkpoint(folder / "checkpoints", every=600.0), **config}
         self.coordinator = Coordinator(prepare(topology, rel.JobConfig(**settings)), InProcessHost())
         self.job = Job("fed", LocalControl(self.coordinator), topology)
@@ -349,9 +351,9 @@ def test_a_stopped_job_goes_on_from_its_snapshot(tmp_path: Path) -> None:
     assert stopped.wait(PATIENCE)
     left = [t.n for t in fed.job.stop(tmp_path / "saved")["kept"]]
     topology = rel.Topology("fed")
-    rows = topology.source("rows", Pushed(committed=2))
-    rows.sink("table", rel.parquet(str(tmp_path / "out")))
-    rows.sink("kept", rel.list())
+    rows = topology.source(Pushed(committed=2), name="rows")
+    rows.sink(rel.parquet(str(tmp_path / "out")), name="table")
+    rows.sink(rel.list(), name="kept")
     result = rel.run(topology, restore=tmp_path / "saved")
     assert sorted(left + [t.n for t in result["kept"]]) == ALL
     assert sorted(parquet.read_table(tmp_path / "out").column("n").to_pylist()) == ALL

@@ -33,14 +33,14 @@ def test_local_classes_may_be_annotations() -> None:
     def twice(t: Row) -> Out:
         return Out(2 * t.n)
 
-    assert declared(lambda s: s.map("twice", twice, lane="python")) == [(2,), (4,)]
+    assert declared(lambda s: s.map(twice, name="twice", lane="python")) == [(2,), (4,)]
 
 
 def test_plain_types_may_be_null() -> None:
     def odd(t: Row) -> int | None:
         return t.n if t.n % 2 else None
 
-    assert declared(lambda s: s.map("odd", odd, schema=int | None)) == [(1,), (None,)]
+    assert declared(lambda s: s.map(odd, name="odd", schema=int | None)) == [(1,), (None,)]
 
 
 def no_value(t: Row) -> None:
@@ -60,11 +60,11 @@ def unknown(t: Row) -> Missing:  # type: ignore[name-defined]  # noqa: F821
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda s: s.map("m", lambda t: None), "it returns None and nothing else"),
-        (lambda s: s.map("m", at_times), "or returns None: to leave tuples out use filter, or flat_map and yield"),
-        (lambda s: s.map("m", unknown, lane="python"), "its annotations name 'Missing', which isn't known"),
+        (lambda s: s.map(lambda t: None, name="m"), "it returns None and nothing else"),
+        (lambda s: s.map(at_times, name="m"), "or returns None: to leave tuples out use filter, or flat_map and yield"),
+        (lambda s: s.map(unknown, name="m", lane="python"), "its annotations name 'Missing', which isn't known"),
         (lambda s: s.key_by(lambda t: t.n), "key_by takes the names of fields, not a function. Write .map(fn)"),
-        (lambda s: s.map("m", at_times, schema=int | str), "int | str can't be held by a record"),
+        (lambda s: s.map(at_times, name="m", schema=int | str), "int | str can't be held by a record"),
     ],
 )
 def test_messages_tell_what_to_write(declare: Callable[[rel.Stream], rel.Stream], said: str) -> None:
@@ -81,7 +81,7 @@ class Point:
 
 def given(rows: list[Any], schema: object = None) -> list[tuple[Any, ...]]:
     topology = rel.Topology("rows")
-    topology.source("rows", rel.rows(rows, schema)).sink("out", rel.list())
+    topology.source(rel.rows(rows, schema), name="rows").sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology)["out"]]
 
 

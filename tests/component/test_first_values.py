@@ -45,20 +45,25 @@ def fails() -> Any:
 
 VALUE = r"what a key begins with can't be pickled: TypeError: cannot pickle '_thread.lock' object"
 REFUSED: dict[str, tuple[Callable[[Stream], Stream], str]] = {
-    "state of keys": (lambda s: s.key_by("key").map("keeps", keep, state=Locked, schema=Row, lane="python"), VALUE),
+    "state of keys": (
+        lambda s: s.key_by("key").map(keep, name="keeps", state=Locked, schema=Row, lane="python"),
+        VALUE,
+    ),
     "a class with timers": (
         lambda s: (
-            s.event_time("time", "at").key_by("key").process("keeps", Timed, state=Locked, schema=Row, lane="python")
+            s.event_time("at", name="time")
+            .key_by("key")
+            .process(Timed, name="keeps", state=Locked, schema=Row, lane="python")
         ),
         VALUE,
     ),
-    "a class by key": (lambda s: s.key_by("key").apply("keeps", ByKey()), VALUE),
+    "a class by key": (lambda s: s.key_by("key").apply(ByKey(), name="keeps"), VALUE),
 }
 
 
 def declared(declare: Callable[[Stream], Stream]) -> rel.Topology:
     topology = rel.Topology("first")
-    declare(topology.source("rows", rel.rows([Row(1, 1), Row(2, 2)], schema=Row))).sink("out", rel.count())
+    declare(topology.source(rel.rows([Row(1, 1), Row(2, 2)], schema=Row), name="rows")).sink(rel.count(), name="out")
     return topology
 
 
@@ -74,7 +79,7 @@ def test_it_is_refused_by_name(case: str, tmp_path: Path) -> None:
 
 def test_a_first_value_that_fails_is_told_where_its_key_comes(tmp_path: Path) -> None:
     def declare(s: Stream) -> Stream:
-        none = s.filter("none", lambda t: t.key > 5).key_by("key")
-        return none.map("keeps", keep, state=fails, schema=Row, lane="python")
+        none = s.filter(lambda t: t.key > 5, name="none").key_by("key")
+        return none.map(keep, name="keeps", state=fails, schema=Row, lane="python")
 
     assert rel.run(declared(declare), rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved")))["out"] == 0

@@ -52,10 +52,10 @@ def test_schemas_are_declared_while_time_is_frozen() -> None:
         def made(t: Any) -> Here:
             return Here(dt.datetime.now(), dt.date.today())
 
-        rows = testing.collect(lambda s: s.map("made", made), [(1,)], {"n": int})
+        rows = testing.collect(lambda s: s.map(made, name="made"), [(1,)], {"n": int})
         assert rows == [(dt.datetime(2020, 5, 17), dt.date(2020, 5, 17), None)]
         windows = testing.collect(
-            lambda s: s.event_time("e", "at").window(seconds=10).aggregate("w", n=rel.count()), ROWS, Here
+            lambda s: s.event_time("at", name="e").window(seconds=10).aggregate(name="w", n=rel.count()), ROWS, Here
         )
         assert [row[0] for row in windows] == [row[0] for row in ROWS]
 
@@ -68,7 +68,7 @@ def test_functions_do_the_same_frozen_or_not() -> None:
         assert compile_report(later, Seen).lane == "compiled"
         schema = {"at": dt.datetime, "now": dt.datetime, "instant": float}
         return testing.collect(
-            lambda s: s.map("m", lambda t: (t.at, dt.datetime.now(), time.time()), schema=schema), ROWS, Seen
+            lambda s: s.map(lambda t: (t.at, dt.datetime.now(), time.time()), name="m", schema=schema), ROWS, Seen
         )
 
     before = functions()
@@ -105,7 +105,7 @@ def test_the_compiler_is_loaded_while_time_is_frozen(tmp_path: Path) -> None:
 @hypothesis.given(st.lists(st.tuples(st.integers(-1000, 1000), st.text(max_size=8)), max_size=20))
 def test_hypothesis_draws_the_rows(rows: list[tuple[int, str]]) -> None:
     wanted = [(n * 2, text.upper()) for n, text in rows]
-    assert testing.collect(lambda s: s.map("m", doubled), rows, {"n": int, "text": str}) == wanted
+    assert testing.collect(lambda s: s.map(doubled, name="m"), rows, {"n": int, "text": str}) == wanted
 
 
 def doubled(t: Any) -> Any:

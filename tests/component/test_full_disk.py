@@ -40,8 +40,8 @@ def test_a_full_disk_costs_checkpoints_and_nothing_else(disk: Path) -> None:
     gates = [testing.Gate() for _ in range(3)]
     script = [*ROWS[:100], gates[0], *ROWS[100:300], gates[1], *ROWS[300:500], gates[2], *ROWS[500:]]
     topology = rel.Topology("full")
-    keyed = topology.source("rows", testing.script(script, Row)).key_by("key")
-    keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+    keyed = topology.source(testing.script(script, Row), name="rows").key_by("key")
+    keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
     made = Losing(topology, rel.JobConfig(checkpoint=rel.Checkpoint(disk / "saved", every=600.0)))
     rest = disk / "rest"
     try:

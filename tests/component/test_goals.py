@@ -39,7 +39,9 @@ def asking(enough: threading.Event, pause: float, **config: object) -> Job:
         return t
 
     topology = rel.Topology("asks")
-    topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, lane="python").sink("out", rel.list())
+    topology.source(rel.callable(numbers, Number), name="numbers").map(ask, name="ask", lane="python").sink(
+        rel.list(), name="out"
+    )
     settings = {
         "regions": "elastic",
         "region_period": PERIOD,

@@ -37,8 +37,8 @@ def test_rows_appear_while_the_job_runs_and_once(tmp_path: Path) -> None:
         yield from ((n,) for n in range(1000, 2000))
 
     topology = rel.Topology("grows")
-    source = topology.source("numbers", rel.callable(numbers, schema={"n": int}))
-    source.sink("out", sink_stream(str(folder), seconds=PERIOD))
+    source = topology.source(rel.callable(numbers, schema={"n": int}), name="numbers")
+    source.sink(sink_stream(str(folder), seconds=PERIOD), name="out")
     for repeat in (1, 2):  # the second job goes on behind the first
         go_on.clear()
         job = start(topology)

@@ -38,7 +38,9 @@ def asks(enough: threading.Event, **config: object) -> tuple[rel.Topology, rel.J
         return t
 
     topology = rel.Topology("asks")
-    topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, lane="python").sink("out", rel.list())
+    topology.source(rel.callable(numbers, Number), name="numbers").map(ask, name="ask", lane="python").sink(
+        rel.list(), name="out"
+    )
     settings = {"region_period": PERIOD, "adaptation_period": PERIOD, "max_processes": 4} | config
     return topology, rel.JobConfig(**settings)  # type: ignore[arg-type]
 

@@ -95,22 +95,25 @@ def counter() -> Callable[[Any], int]:
 
 PAIR = {"k": int, "total": int}
 DECLARED: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "filter": (lambda s: s.filter("op", fresh), "SEEN"),
-    "object": (lambda s: s.map("op", Numbered(), schema=int), "self.n"),
-    "nonlocal": (lambda s: s.map("op", counter(), schema=int), "n"),
-    "vectorised": (lambda s: s.map("op", run_of, schema={"n": int}), "COUNTS"),
-    "async": (lambda s: s.map("op", waiting, schema=int), "SEEN"),
-    "keyed": (lambda s: s.key_by("k").map("op", running, state=Sum, schema=PAIR), "COUNTS"),
-    "process": (lambda s: s.key_by("k").process("op", Timed, state=Sum, schema=PAIR), "self.total"),
-    "combine": (lambda s: s.key_by("k").combine("op", Totals(), schema=int), "COUNTS"),
-    "scan": (lambda s: s.key_by("k").scan("op", lambda a, t: COUNTS.update([t.n]) or a + 1, 0, schema=int), "COUNTS"),
+    "filter": (lambda s: s.filter(fresh, name="op"), "SEEN"),
+    "object": (lambda s: s.map(Numbered(), name="op", schema=int), "self.n"),
+    "nonlocal": (lambda s: s.map(counter(), name="op", schema=int), "n"),
+    "vectorised": (lambda s: s.map(run_of, name="op", schema={"n": int}), "COUNTS"),
+    "async": (lambda s: s.map(waiting, name="op", schema=int), "SEEN"),
+    "keyed": (lambda s: s.key_by("k").map(running, name="op", state=Sum, schema=PAIR), "COUNTS"),
+    "process": (lambda s: s.key_by("k").process(Timed, name="op", state=Sum, schema=PAIR), "self.total"),
+    "combine": (lambda s: s.key_by("k").combine(Totals(), name="op", schema=int), "COUNTS"),
+    "scan": (
+        lambda s: s.key_by("k").scan(lambda a, t: COUNTS.update([t.n]) or a + 1, 0, name="op", schema=int),
+        "COUNTS",
+    ),
 }
 
 
 def declared(name: str) -> rel.Topology:
     topology = rel.Topology("hidden")
     rows = rel.rows([(i % 3, i % 7) for i in range(50)], schema={"k": int, "n": int})
-    DECLARED[name][0](topology.source("rows", rows)).sink("out", rel.list())
+    DECLARED[name][0](topology.source(rows, name="rows")).sink(rel.list(), name="out")
     return topology
 
 
@@ -136,8 +139,8 @@ def test_asking_for_replicas_is_an_error_before_anything_starts() -> None:
 @pytest.mark.parametrize("stage", ["parallel", "parallel by key", "elastic"])
 def test_no_stage_has_it_in_several_channels(stage: str) -> None:
     """A8."""
-    stream = rel.Topology("stages").source("rows", rel.rows([(1, 2)], schema={"k": int, "n": int}))
-    body = lambda s: s.filter("op", fresh)  # noqa: E731
+    stream = rel.Topology("stages").source(rel.rows([(1, 2)], schema={"k": int, "n": int}), name="rows")
+    body = lambda s: s.filter(fresh, name="op")  # noqa: E731
     by = "k" if stage == "parallel by key" else None
     declare = stream.elastic if stage == "elastic" else functools.partial(stream.parallel, width=2, by=by)
     with pytest.raises(GraphError, match=r"'op'.*remembers `SEEN` outside its state"):
@@ -152,17 +155,17 @@ def fresh_number(t: Any) -> bool:
 def test_it_never_moves_to_another_process_by_itself() -> None:
     """A8: a move begins again from a checkpoint, which doesn't have what it remembers."""
     topology = rel.Topology("hidden")
-    numbers = topology.source("numbers", rel.sequence(10))
-    numbers.filter("op", fresh_number).sink("out", rel.list())
+    numbers = topology.source(rel.sequence(10), name="numbers")
+    numbers.filter(fresh_number, name="op").sink(rel.list(), name="out")
     assert "'op' remembers `SEEN` outside its state" in why_together(prepare(topology, rel.JobConfig()), saves=True)
 
 
 def test_functions_that_remember_nothing_keep_their_replicas() -> None:
     """A8."""
     topology = rel.Topology("free")
-    source = topology.source("rows", rel.rows([(1, 2)], schema={"k": int, "n": int}))
-    source.filter("python", lambda t: t.n in SEEN, lane="python").sink("a", rel.list())
-    source.key_by("k").map("keyed", lambda t, s: (t.k, s.total), state=Sum, schema=PAIR).sink("b", rel.list())
+    source = topology.source(rel.rows([(1, 2)], schema={"k": int, "n": int}), name="rows")
+    source.filter(lambda t: t.n in SEEN, name="python", lane="python").sink(rel.list(), name="a")
+    source.key_by("k").map(lambda t, s: (t.k, s.total), name="keyed", state=Sum, schema=PAIR).sink(rel.list(), name="b")
     here = threading.local()
 
     def connected(t: Any) -> bool:
@@ -171,7 +174,7 @@ def test_functions_that_remember_nothing_keep_their_replicas() -> None:
         here.connection.append(t.n)
         return True
 
-    source.filter("connected", connected).sink("c", rel.list())
+    source.filter(connected, name="connected").sink(rel.list(), name="c")
     kinds = [topology.plan().region_of(name).region.kind.value for name in ("python", "keyed", "connected")]
     assert kinds == ["stateless", "data-parallel", "stateless"]
     assert "remembers" not in topology.explain()
@@ -265,22 +268,24 @@ def of_turn() -> Callable[[Any], int]:
 
 
 def parts_of(streams: Any) -> Any:
-    return streams[0].map("as_it_is", lambda t: t.n).union(streams[1].map("times", lambda t: t.n * 10))
+    return streams[0].map(lambda t: t.n, name="as_it_is").union(streams[1].map(lambda t: t.n * 10, name="times"))
 
 
 NS = [1, 1, 2, 2, 1]
 COUNTED: dict[str, tuple[Callable[[Any], Any], list[int]]] = {
-    "map": (lambda s: s.map("op", counter(), schema=int), [1, 2, 3, 4, 5]),
-    "filter": (lambda s: s.filter("op", changed()), [1, 2, 1]),
-    "nested": (lambda s: s.map("op", nested(), schema=int), [1, 2, 4, 6, 7]),
-    "flat_map": (lambda s: s.flat_map("op", numbered(), schema=int), [1, 2, 3, 4, 5]),
-    "keyed": (lambda s: s.key_by("n").map("op", of_keys(), state=Sum, schema=int), [1, 2, 3, 4, 5]),
-    "process": (lambda s: s.key_by("n").process("op", timed(), state=Sum, schema=int), [1, 2, 3, 4, 5]),
+    "map": (lambda s: s.map(counter(), name="op", schema=int), [1, 2, 3, 4, 5]),
+    "filter": (lambda s: s.filter(changed(), name="op"), [1, 2, 1]),
+    "nested": (lambda s: s.map(nested(), name="op", schema=int), [1, 2, 4, 6, 7]),
+    "flat_map": (lambda s: s.flat_map(numbered(), name="op", schema=int), [1, 2, 3, 4, 5]),
+    "keyed": (lambda s: s.key_by("n").map(of_keys(), name="op", state=Sum, schema=int), [1, 2, 3, 4, 5]),
+    "process": (lambda s: s.key_by("n").process(timed(), name="op", state=Sum, schema=int), [1, 2, 3, 4, 5]),
     "combine": (
-        lambda s: s.key_by("n").combine("op", called(), schema=int, emit="update").map("v", lambda t: t.value),
+        lambda s: (
+            s.key_by("n").combine(called(), name="op", schema=int, emit="update").map(lambda t: t.value, name="v")
+        ),
         [1, 2, 3, 4, 5],
     ),
-    "split": (lambda s: parts_of(s.split("op", 2, by=of_turn())), [10, 1, 20, 2, 10]),
+    "split": (lambda s: parts_of(s.split(2, name="op", by=of_turn())), [10, 1, 20, 2, 10]),
 }
 
 

@@ -27,8 +27,8 @@ def take(coordinator: Coordinator) -> None:
 def test_checkpoints_behind_the_death_of_a_coordinator_have_the_jobs_time(tmp_path: Path) -> None:
     gate = testing.Gate()
     topology = rel.Topology("ages")
-    rows = topology.source("rows", testing.script([(1,), gate, (2,)], {"n": int}))
-    rows.key_by("n").aggregate("counts", all=rel.count()).sink("out", rel.list())
+    rows = topology.source(testing.script([(1,), gate, (2,)], {"n": int}), name="rows")
+    rows.key_by("n").aggregate(name="counts", all=rel.count()).sink(rel.list(), name="out")
     spec = prepare(topology, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved", every=NEVER)))
     host = InProcessHost()
     first = Coordinator(spec, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
@@ -68,8 +68,8 @@ def test_checkpoints_behind_the_death_of_a_coordinator_have_the_jobs_time(tmp_pa
 
 def test_what_a_late_element_adapts_is_told_at_the_jobs_time() -> None:
     topology = rel.Topology("late")
-    keyed = topology.source("numbers", rel.sequence(10_000_000_000)).key_by("value")
-    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink("out", rel.count())
+    keyed = topology.source(rel.sequence(10_000_000_000), name="numbers").key_by("value")
+    keyed.window(count=1000).aggregate(name="sums", total=rel.sum("value")).sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(regions="manual"))
     try:
         sampler = Sampler(job)

@@ -53,8 +53,10 @@ def config(threading: dict[str, str], **more: Any) -> rel.JobConfig:
 
 def numbers(many: int = MANY) -> rel.Topology:
     topology = rel.Topology("numbers")
-    keyed = topology.source("numbers", rel.sequence(many)).map("words", by_key, schema=Keyed).key_by("key")
-    keyed.aggregate("counts", n=rel.count(), least=rel.min("value"), total=rel.sum("value")).sink("out", rel.list())
+    keyed = topology.source(rel.sequence(many), name="numbers").map(by_key, name="words", schema=Keyed).key_by("key")
+    keyed.aggregate(name="counts", n=rel.count(), least=rel.min("value"), total=rel.sum("value")).sink(
+        rel.list(), name="out"
+    )
     return topology
 
 
@@ -76,11 +78,13 @@ def test_words_are_counted(threading: dict[str, str], tmp_path: Path) -> None:
     text = [" ".join(draw.choices(vocabulary, k=10)) for _ in range(100_000)]
     (tmp_path / "text").write_text("\n".join(text))
     topology = rel.Topology("word_count")
-    lines = topology.source("lines", rel.text(str(tmp_path / "text")))
+    lines = topology.source(rel.text(str(tmp_path / "text")), name="lines")
     counted = (
-        lines.flat_map("words", words, schema=Word, lane="compiled").key_by("word").aggregate("counts", n=rel.count())
+        lines.flat_map(words, name="words", schema=Word, lane="compiled")
+        .key_by("word")
+        .aggregate(name="counts", n=rel.count())
     )
-    counted.sink("out", rel.list())
+    counted.sink(rel.list(), name="out")
     job = rel.start(topology, config(threading))
     try:
         found = {row.word: row.n for row in job.wait(PATIENCE)["out"]}
@@ -134,8 +138,8 @@ def test_a_sum_that_overflows_in_part_names_the_operator() -> None:
         return Keyed(0, 1 << 50)
 
     topology = rel.Topology("large")
-    keyed = topology.source("numbers", rel.sequence(MANY)).map("words", large, schema=Keyed).key_by("key")
-    keyed.aggregate("sums", total=rel.sum("value")).sink("out", rel.list())
+    keyed = topology.source(rel.sequence(MANY), name="numbers").map(large, name="words", schema=Keyed).key_by("key")
+    keyed.aggregate(name="sums", total=rel.sum("value")).sink(rel.list(), name="out")
     with pytest.raises(JobFailedError, match="operator 'sums'.*doesn't fit into int64"):
         rel.run(topology, config({"words": "manual", "sums": "dynamic"}))
 
@@ -143,9 +147,9 @@ def test_a_sum_that_overflows_in_part_names_the_operator() -> None:
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_elasticity_is_told_what_the_filler_of_a_queue_runs(lane: Any) -> None:
     topology = rel.Topology("told")
-    numbers = topology.source("numbers", rel.sequence(1 << 60))
-    keyed = numbers.map("words", by_key, schema=Keyed, lane=lane).key_by("key")
-    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    numbers = topology.source(rel.sequence(1 << 60), name="numbers")
+    keyed = numbers.map(by_key, name="words", schema=Keyed, lane=lane).key_by("key")
+    keyed.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     job = rel.start(topology, rel.JobConfig(adaptation_period=0.1))
     try:
         while not (passes := list(job.adaptations(every_pass=True))):
@@ -165,8 +169,8 @@ def test_python_answers_in_either_thread_what_machine_code_refuses() -> None:
 
     many = 3_100_000
     topology = rel.Topology("answered")
-    keyed = topology.source("numbers", rel.sequence(many)).map("words", scaled, schema=Keyed).key_by("key")
-    keyed.aggregate("counts", n=rel.count(), total=rel.sum("value")).sink("out", rel.list())
+    keyed = topology.source(rel.sequence(many), name="numbers").map(scaled, name="words", schema=Keyed).key_by("key")
+    keyed.aggregate(name="counts", n=rel.count(), total=rel.sum("value")).sink(rel.list(), name="out")
     job = rel.start(topology, config({"words": "dynamic", "counts": "manual"}))
     try:
         rows = job.wait(PATIENCE)["out"]
@@ -180,9 +184,10 @@ def test_python_answers_in_either_thread_what_machine_code_refuses() -> None:
 def test_two_streams_into_one_aggregate_are_counted() -> None:
     topology = rel.Topology("union")
     streams = [
-        topology.source(f"numbers{n}", rel.sequence(2_000_000)).map(f"words{n}", by_key, schema=Keyed) for n in "ab"
+        topology.source(rel.sequence(2_000_000), name=f"numbers{n}").map(by_key, name=f"words{n}", schema=Keyed)
+        for n in "ab"
     ]
     keyed = streams[0].union(streams[1]).key_by("key")
-    keyed.aggregate("counts", n=rel.count()).sink("out", rel.list())
+    keyed.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     rows = rel.run(topology, config({"wordsa": "dynamic", "wordsb": "manual", "counts": "dynamic"}))["out"]
     assert {row.key: row.n for row in rows} == dict.fromkeys(range(KEYS), 4000)

@@ -24,17 +24,17 @@ MOST_GROWTH = 1.05  # of the calls for an operator, from a graph an eighth as la
 
 def declared(operators: int) -> Topology:
     topology = Topology("large", compiler=FakeCompiler())
-    start = topology.source("numbers", sources.sequence(10))
+    start = topology.source(sources.sequence(10), name="numbers")
     per_branch, left = divmod(operators - 1 - BRANCHES, BRANCHES)
     for branch in range(BRANCHES):
         stream = start
         for i in range(per_branch + (branch < left)):
             name = f"b{branch}_{i}"
             if i % 10 == 9:
-                stream = stream.key_by("value").aggregate(name, "update", count=aggregates.count())
+                stream = stream.key_by("value").aggregate(name=name, emit="update", count=aggregates.count())
             else:
-                stream = stream.map(name, lambda t: t)
-        stream.sink(f"out{branch}", aggregates.count())
+                stream = stream.map(lambda t: t, name=name)
+        stream.sink(aggregates.count(), name=f"out{branch}")
     return topology
 
 

@@ -22,8 +22,8 @@ def digest(t: Any) -> tuple[str, int]:
 
 def hashed(config: rel.JobConfig | None = None) -> list[tuple[str, int]]:
     topology = rel.Topology("large")
-    texts = topology.source("texts", rel.generate(long_text, 4, schema={"text": str, "n": int}))
-    texts.map("hash", digest, schema={"digest": str, "n": int}, lane="python").sink("out", rel.list())
+    texts = topology.source(rel.generate(long_text, 4, schema={"text": str, "n": int}), name="texts")
+    texts.map(digest, name="hash", schema={"digest": str, "n": int}, lane="python").sink(rel.list(), name="out")
     return [tuple(row) for row in rel.run(topology, config)["out"]]
 
 

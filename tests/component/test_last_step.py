@@ -68,9 +68,9 @@ def amounts(rows: int = ROWS) -> Any:
 def topology_of(sink: Any, *others: tuple[str, Any, Any]) -> rel.Topology:
     """The amounts into a sink, and other sources into others."""
     made = rel.Topology("booked")
-    made.source("amounts", amounts()).sink("ledger", sink)
+    made.source(amounts(), name="amounts").sink(sink, name="ledger")
     for name, source, into in others:
-        made.source(name, source).sink(f"out of {name}", into)
+        made.source(source, name=name).sink(into, name=f"out of {name}")
     return made
 
 
@@ -114,7 +114,7 @@ def test_e1_a_checkpoint_under_way_while_the_job_ends(tmp_path: Path) -> None:
 
     ended = threading.Event()
     made = rel.Topology("booked")
-    made.source("amounts", paced()).sink("ledger", rel.call(Slow(tmp_path / "ledger")))
+    made.source(paced(), name="amounts").sink(rel.call(Slow(tmp_path / "ledger")), name="ledger")
     job = rel.start(made, config(tmp_path, LEAST))
     try:
         Paced.limit = ROWS // 2
@@ -130,7 +130,7 @@ def test_e1_a_checkpoint_under_way_while_the_job_ends(tmp_path: Path) -> None:
 def test_e1_a_job_that_is_stopped_and_restored_gives_no_number_twice(tmp_path: Path) -> None:
     def made() -> rel.Topology:
         topology = rel.Topology("booked")
-        topology.source("amounts", paced()).sink("ledger", rel.call(Told(tmp_path / "ledger")))
+        topology.source(paced(), name="amounts").sink(rel.call(Told(tmp_path / "ledger")), name="ledger")
         return topology
 
     job = rel.start(made(), config(tmp_path, LEAST))
@@ -172,7 +172,7 @@ def test_e6_a_failure_at_the_very_end_recovers(tmp_path: Path, call: str, times:
 def test_e6_a_job_that_is_stopped_and_cannot_show_its_last_rows_is_restored(tmp_path: Path) -> None:
     def made() -> rel.Topology:
         topology = rel.Topology("booked")
-        topology.source("amounts", paced()).sink("ledger", rel.call(Told(tmp_path / "ledger")))
+        topology.source(paced(), name="amounts").sink(rel.call(Told(tmp_path / "ledger")), name="ledger")
         return topology
 
     job = rel.start(made(), config(tmp_path))
@@ -196,8 +196,10 @@ def test_e6_a_job_that_is_stopped_and_cannot_show_its_last_rows_is_restored(tmp_
 def test_e6_a_job_whose_sources_stand_still_for_checkpoints_ends_with_one(tmp_path: Path) -> None:
     Told.faults["commit"] = 2
     made = rel.Topology("channels")
-    rows = made.source("amounts", amounts()).parallel("both", 2, lambda s: s.map("same", lambda t: t, schema=Amount))
-    rows.sink("ledger", rel.call(Told(tmp_path / "ledger")))
+    rows = made.source(amounts(), name="amounts").parallel(
+        2, lambda s: s.map(lambda t: t, name="same", schema=Amount), name="both"
+    )
+    rows.sink(rel.call(Told(tmp_path / "ledger")), name="ledger")
     job = rel.start(made, config(tmp_path))
     try:
         job.wait(PATIENCE)
@@ -221,7 +223,7 @@ def test_e6_a_file_that_cannot_be_shown_at_the_end(tmp_path: Path, name: str, mo
     sink = rel.csv if name == "all.csv" else rel.parquet
     rel.run(topology_of(sink(str(tmp_path / name))), config(tmp_path))
     back = rel.Topology("back")
-    back.source("rows", sink(str(tmp_path / name))).sink("out", rel.list())
+    back.source(sink(str(tmp_path / name)), name="rows").sink(rel.list(), name="out")
     assert sorted(t.amount for t in rel.run(back)["out"]) == ALL
     assert not left[0]
 
@@ -253,7 +255,7 @@ def test_e10_each_start_has_an_object_of_its_own(tmp_path: Path) -> None:
     """Losses all the time, while the ledger keeps rows that no checkpoint has."""
     ours, looked, steps = Ledger(tmp_path / "ledger"), threading.Event(), 10
     made = rel.Topology("booked")
-    made.source("amounts", paced()).sink("ledger", rel.call(ours))
+    made.source(paced(), name="amounts").sink(rel.call(ours), name="ledger")
     coordinator = Coordinator(prepare(made, config(tmp_path)), InProcessHost())
     job = Job("booked", LocalControl(coordinator), made)
     job._start()
@@ -332,8 +334,8 @@ def test_e7_a_sink_that_prepares_is_not_let_go_when_the_checkpoint_is_abandoned(
 
     monkeypatch.setattr(MarkedSaving, "abandon", watched)
     made = rel.Topology("overlapping")
-    made.source("rows", rel.callable(endless, {"n": int})).sink("out", rel.call(Overlapping()))
-    made.source("others", rel.callable(endless, {"n": int})).sink("refuses", rel.call(Refuses()))
+    made.source(rel.callable(endless, {"n": int}), name="rows").sink(rel.call(Overlapping()), name="out")
+    made.source(rel.callable(endless, {"n": int}), name="others").sink(rel.call(Refuses()), name="refuses")
     job = rel.start(made, config(tmp_path, LEAST, pins={"rows": 0, "others": 1}))
     try:
         assert Overlapping.abandoned.wait(PATIENCE)

@@ -166,8 +166,8 @@ def test_files_are_read_anew_and_damaged_ones_are_told(folder: Path, tmp_path: P
 
 def topology(gate: Gate) -> rel.Topology:
     made, rows = rel.Topology("numbers"), [(n,) for n in range(500)]
-    numbers = made.source("numbers", script([*rows[:100], gate, *rows[100:]], {"n": int}))
-    numbers.key_by("n").aggregate("counts", count=rel.count()).sink("out", rel.list())
+    numbers = made.source(script([*rows[:100], gate, *rows[100:]], {"n": int}), name="numbers")
+    numbers.key_by("n").aggregate(name="counts", count=rel.count()).sink(rel.list(), name="out")
     return made
 
 

@@ -53,9 +53,9 @@ def busy() -> Iterator[tuple[Job, threading.Event]]:
     """A job of two PEs whose sink stands still until the event is set."""
     go_on = threading.Event()
     topology = rel.Topology("stalls")
-    numbers = topology.source("numbers", rel.sequence(10_000_000))
-    doubled = numbers.map("double", lambda t: t.value * 2, schema={"value": int})
-    doubled.sink("out", rel.call(lambda t: go_on.wait()))
+    numbers = topology.source(rel.sequence(10_000_000), name="numbers")
+    doubled = numbers.map(lambda t: t.value * 2, name="double", schema={"value": int})
+    doubled.sink(rel.call(lambda t: go_on.wait()), name="out")
     job = start(topology, rel.JobConfig(pins={"out": 1}, adaptation_period=PERIOD), metrics_port=0)
     yield job, go_on
     go_on.set()
@@ -89,8 +89,8 @@ def test_every_metric_is_served_with_sane_values(busy: tuple[Job, threading.Even
 
 def test_checkpoints_are_served_once_there_are_some() -> None:
     topology = rel.Topology("safe")
-    keyed = topology.source("numbers", rel.sequence(10_000_000_000)).key_by("value")
-    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink("out", rel.count())
+    keyed = topology.source(rel.sequence(10_000_000_000), name="numbers").key_by("value")
+    keyed.window(count=1000).aggregate(name="sums", total=rel.sum("value")).sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.5)), metrics_port=0)
     try:
         for _ in range(LOOKS):
@@ -123,8 +123,8 @@ def test_a_dear_operator_is_named_with_its_rule() -> None:
             total = total * 1.000001 + 1.0
         return total
 
-    numbers = topology.source("numbers", rel.sequence(100_000_000))
-    numbers.map("dear", dear, schema={"value": float}, lane="compiled").sink("out", rel.count())
+    numbers = topology.source(rel.sequence(100_000_000), name="numbers")
+    numbers.map(dear, name="dear", schema={"value": float}, lane="compiled").sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(adaptation_period=PERIOD))
     try:
         found = named(job, lambda found: found.cause is Cause.DEAR and "last decision" in found.rule)
@@ -139,10 +139,10 @@ def test_a_dear_operator_is_named_with_its_rule() -> None:
 
 def test_an_operator_that_holds_the_token_is_named() -> None:
     topology = rel.Topology("token")
-    numbers = topology.source("numbers", rel.callable(endless, schema={"value": int}))
-    first = numbers.map("first", lambda t: sum(range(200)) + t.value, schema={"value": int}, lane="python")
-    first.map("second", lambda t: sum(range(20_000)) + t.value, schema={"value": int}, lane="python").sink(
-        "out", rel.count()
+    numbers = topology.source(rel.callable(endless, schema={"value": int}), name="numbers")
+    first = numbers.map(lambda t: sum(range(200)) + t.value, name="first", schema={"value": int}, lane="python")
+    first.map(lambda t: sum(range(20_000)) + t.value, name="second", schema={"value": int}, lane="python").sink(
+        rel.count(), name="out"
     )
     job = start(topology, rel.JobConfig(threads=2, threading="dynamic", elasticity="off"))
     try:
@@ -154,8 +154,8 @@ def test_an_operator_that_holds_the_token_is_named() -> None:
 
 def test_who_has_the_token_while_threads_wait_for_it_is_named() -> None:
     topology = rel.Topology("token")
-    numbers = topology.source("numbers", rel.sequence(10))
-    numbers.map("named", lambda t: t.value, schema={"value": int}, lane="python").sink("out", rel.count())
+    numbers = topology.source(rel.sequence(10), name="numbers")
+    numbers.map(lambda t: t.value, name="named", schema={"value": int}, lane="python").sink(rel.count(), name="out")
 
     def reading(seconds: float, waited: float) -> JobMetrics:
         counts = OperatorSample(
@@ -178,8 +178,8 @@ def test_only_a_job_whose_source_sleeps_keeps_up_with_it(
     asleep: float, busy: float, limits: bool, keeps_up: bool
 ) -> None:
     topology = rel.Topology("paced")
-    numbers = topology.source("numbers", rel.sequence(10))
-    numbers.map("step", lambda t: t.value, schema={"value": int}).sink("out", rel.count())
+    numbers = topology.source(rel.sequence(10), name="numbers")
+    numbers.map(lambda t: t.value, name="step", schema={"value": int}).sink(rel.count(), name="out")
 
     def reading(seconds: float) -> JobMetrics:
         source = OperatorSample(
@@ -194,8 +194,8 @@ def test_only_a_job_whose_source_sleeps_keeps_up_with_it(
 
 def test_a_skewed_key_is_named() -> None:
     topology = rel.Topology("skew")
-    words = topology.source("words", rel.rows([("a",)], schema={"word": str}))
-    words.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.count())
+    words = topology.source(rel.rows([("a",)], schema={"word": str}), name="words")
+    words.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.count(), name="out")
     plan = topology.plan()
 
     def reading(seconds: float, taken: tuple[int, int, int]) -> JobMetrics:
@@ -262,8 +262,8 @@ def test_a_hot_key_of_a_running_job_is_named() -> None:
             yield Event(n // 20 if n % 20 == 0 else 7, n)
 
     topology = rel.Topology("hot")
-    keyed = topology.source("events", rel.callable(events, Event)).key_by("key")
-    keyed.map("add", add, state=Total, schema={"value": float}, lane="compiled").sink("out", rel.count())
+    keyed = topology.source(rel.callable(events, Event), name="events").key_by("key")
+    keyed.map(add, name="add", state=Total, schema={"value": float}, lane="compiled").sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(regions="elastic", elasticity="off"), metrics_port=0)
     try:
         region = job.plan().region_of("add").region.name
@@ -298,7 +298,7 @@ def test_a_slow_source_is_named() -> None:
         go_on.wait()
 
     topology = rel.Topology("slow")
-    topology.source("numbers", rel.callable(slow, schema={"value": int})).sink("out", rel.count())
+    topology.source(rel.callable(slow, schema={"value": int}), name="numbers").sink(rel.count(), name="out")
     job = start(topology)
     try:
         found = job.bottleneck(LOOK)
@@ -311,7 +311,7 @@ def test_a_slow_source_is_named() -> None:
 @pytest.mark.parametrize("port", [-1, 70_000, "8080", True])
 def test_a_bad_metrics_port_starts_nothing(port: object) -> None:
     topology = rel.Topology("bad")
-    topology.source("numbers", rel.sequence(1)).sink("out", rel.count())
+    topology.source(rel.sequence(1), name="numbers").sink(rel.count(), name="out")
     with pytest.raises(ConfigError, match="metrics_port"):
         rel.run(topology, metrics_port=port)  # type: ignore[arg-type]
 
@@ -325,10 +325,10 @@ def test_operators_that_take_turns_under_the_token_have_the_cpu_time_of_their_th
         return int(t.value)
 
     topology = rel.Topology("turns")
-    even = topology.source("even", rel.sequence(10_000_000))
-    odd = topology.source("odd", rel.sequence(10_000_000))
-    first = even.union(odd).map("first", burn, schema={"value": int}, lane="python")
-    first.map("second", burn, schema={"value": int}, lane="python").sink("out", rel.call(lambda t: None))
+    even = topology.source(rel.sequence(10_000_000), name="even")
+    odd = topology.source(rel.sequence(10_000_000), name="odd")
+    first = even.union(odd).map(burn, name="first", schema={"value": int}, lane="python")
+    first.map(burn, name="second", schema={"value": int}, lane="python").sink(rel.call(lambda t: None), name="out")
     models = {"first": "manual", "second": "dynamic", "out": "manual"}
     with closing(start(topology, rel.JobConfig(elasticity="off", threads=1, threading=models))) as job:
         job.pause(SETTLED)

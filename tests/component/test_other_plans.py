@@ -34,9 +34,11 @@ class Changing:
             script += [*self.feed.given[start:stop], gate]
         script += self.feed.given[STOPS[-1] :]
         topology = rel.Topology("changing")
-        keyed = topology.source("events", testing.script(script, Event)).key_by("key")
-        counted = keyed.map("count", count, state=Seen, schema=Counted, lane="compiled")
-        counted.map("first", twice, lane="python").map("second", twice, lane="python").sink("out", rel.list())
+        keyed = topology.source(testing.script(script, Event), name="events").key_by("key")
+        counted = keyed.map(count, name="count", state=Seen, schema=Counted, lane="compiled")
+        counted.map(twice, name="first", lane="python").map(twice, name="second", lane="python").sink(
+            rel.list(), name="out"
+        )
         self.saved = folder / "checkpoints"
         checkpoint = rel.Checkpoint(self.saved, every=600.0)
         settings = {"regions": "manual", "checkpoint": checkpoint, "elasticity": "off"} | config

@@ -64,7 +64,7 @@ def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def topology(source: Any, sink: Any) -> rel.Topology:
     made = rel.Topology("outages")
-    made.source("rows", source).sink("out", sink)
+    made.source(source, name="rows").sink(sink, name="out")
     return made
 
 
@@ -221,8 +221,10 @@ def test_a_checkpoint_of_python_values_stays_where_a_job_gave_up(
 
     def made(source: Any) -> rel.Topology:
         topology = rel.Topology("kept")
-        keyed = topology.source("rows", source).map("keyed", lambda t: (0, *t), schema={"key": int, **FIELDS})
-        keyed.key_by("key").map("counted", counted, state=dict, schema=Row).sink("out", rel.postgres(server, table))
+        keyed = topology.source(source, name="rows").map(lambda t: (0, *t), name="keyed", schema={"key": int, **FIELDS})
+        keyed.key_by("key").map(counted, name="counted", state=dict, schema=Row).sink(
+            rel.postgres(server, table), name="out"
+        )
         return topology
 
     gate = testing.Gate()

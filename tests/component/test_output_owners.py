@@ -101,7 +101,9 @@ def test_the_same_topology_again(kind: Kind, end: str, tmp_path: Path) -> None:
     if end == "failed":
         bad = rel.rows([(n,) for n in range(300)], schema=SCHEMA)
         topology = rel.Topology("writes")
-        topology.source("numbers", bad).map("fails", lambda t: 1 // (299 - t.n), schema=SCHEMA).sink("out", sink)
+        topology.source(bad, name="numbers").map(lambda t: 1 // (299 - t.n), name="fails", schema=SCHEMA).sink(
+            sink, name="out"
+        )
         with pytest.raises(JobFailedError):
             rel.run(topology)
     else:
@@ -196,7 +198,7 @@ def test_no_output_of_a_job_is_touched_if_one_of_them_is_anothers(tmp_path: Path
     with holding(rel.csv(tmp_path / "taken"), [300], "other") as other:
         other.wait()
         topology = writes(kind.sink(str(tmp_path / kind.name)))
-        topology.source("more", rel.sequence(10)).sink("second", rel.csv(tmp_path / "taken"))
+        topology.source(rel.sequence(10), name="more").sink(rel.csv(tmp_path / "taken"), name="second")
         for pins in ({}, {"numbers": 0, "out": 0, "more": 1, "second": 1}):
             with pytest.raises(SinkTakenError, match="operator 'second'"):
                 rel.run(topology, rel.JobConfig(pins=pins), restore=tmp_path / "A")
@@ -231,7 +233,7 @@ def test_an_output_whose_owner_was_killed_is_free_at_once(tmp_path: Path) -> Non
         "    print('runs', flush=True)\n"
         "    sys.stdin.read()\n"
         "topology = rel.Topology('writes')\n"
-        "topology.source('numbers', rel.callable(rows, {'n': int})).sink('out', rel.csv(sys.argv[1]))\n"
+        "topology.source(rel.callable(rows, {'n': int}), name='numbers').sink(rel.csv(sys.argv[1]), name='out')\n"
         "rel.run(topology)\n"
     )
     kind, target = KINDS["csv-folder"], str(tmp_path / "out")
@@ -252,7 +254,7 @@ def test_an_output_whose_owner_was_killed_is_free_at_once(tmp_path: Path) -> Non
 
 def test_two_sinks_of_one_job_have_outputs_of_their_own(tmp_path: Path) -> None:
     topology = writes(rel.csv(tmp_path / "out"))
-    topology.source("more", rel.sequence(10)).sink("second", rel.parquet(tmp_path / "out"))
+    topology.source(rel.sequence(10), name="more").sink(rel.parquet(tmp_path / "out"), name="second")
     with pytest.raises(SinkTakenError, match=r"operator 'second'.*belongs to job 'writes' \(sink 'out'"):
         rel.run(topology)
     job = rel.start(writes(rel.csv(tmp_path / "out")))

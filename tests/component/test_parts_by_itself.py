@@ -43,9 +43,9 @@ def burning(enough: threading.Event, apart: threading.Event, folder: Path, *sour
         return t
 
     topology = rel.Topology("burns")
-    first, second = (topology.source(f"source{n}", source) for n, source in enumerate(sources))
-    burned = first.union(second).map("first", burn, schema=Number, lane="python")
-    burned.map("second", burn, schema=Number, lane="python").sink("out", rel.list())
+    first, second = (topology.source(source, name=f"source{n}") for n, source in enumerate(sources))
+    burned = first.union(second).map(burn, name="first", schema=Number, lane="python")
+    burned.map(burn, name="second", schema=Number, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(
         regions="elastic", region_period=1.0, region_target=TARGET, max_processes=2, checkpoint=rel.Checkpoint(folder)
     )
@@ -120,8 +120,8 @@ def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
 )
 def test_which_jobs_go_apart_by_themselves(source: object, lane: LaneChoice, pes: int, saves: bool, why: str) -> None:
     topology = rel.Topology("parts")
-    numbers = topology.source("numbers", source)
-    numbers.map("next", lambda t: t.value + 1, schema=Number, lane=lane).sink("out", rel.list())
+    numbers = topology.source(source, name="numbers")
+    numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane=lane).sink(rel.list(), name="out")
     told = why_together(prepare(topology, rel.JobConfig(pes=pes)), saves=saves)
     assert bool(told) is bool(why)
     assert why in told
@@ -138,14 +138,14 @@ def test_files_of_csv_and_json_that_are_here_are_read_again_if_that_pays(tmp_pat
         (rel.sequence(10), 0.0),
     ):
         topology = rel.Topology("parts")
-        numbers = topology.source("numbers", source)
-        numbers.map("next", lambda t: t.value + 1, schema=Number, lane="python").sink("out", rel.list())
+        numbers = topology.source(source, name="numbers")
+        numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane="python").sink(rel.list(), name="out")
         job = prepare(topology, rel.JobConfig())
         assert why_together(job, saves=True) == ""
         assert seconds_to_go_on(job.operators["numbers"]) == pytest.approx(seconds, rel=0.01)
     topology = rel.Topology("gone")
-    numbers = topology.source("numbers", rel.csv(str(tmp_path / "large.csv"), schema=Number))
-    numbers.map("next", lambda t: t.value + 1, schema=Number, lane="python").sink("out", rel.list())
+    numbers = topology.source(rel.csv(str(tmp_path / "large.csv"), schema=Number), name="numbers")
+    numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane="python").sink(rel.list(), name="out")
     job = prepare(topology, rel.JobConfig())
     (tmp_path / "large.csv").unlink()  # as on another machine
     assert "numbers would have to give again" in why_together(job, saves=True)

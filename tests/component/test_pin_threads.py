@@ -22,12 +22,15 @@ def test_each_scheduler_thread_has_one_cpu() -> None:
             yield from ((n,) for n in range(500))
 
         topology = rel.Topology("pinned")
-        numbers = topology.source("numbers", rel.callable(numbered, schema={"n": int}))
+        numbers = topology.source(rel.callable(numbered, schema={"n": int}), name="numbers")
         where = {"thread": int, "cpus": int}
         seen = numbers.map(
-            "cpus", lambda t: (threading.get_native_id(), len(os.sched_getaffinity(0))), schema=where, lane="python"
+            lambda t: (threading.get_native_id(), len(os.sched_getaffinity(0))),
+            name="cpus",
+            schema=where,
+            lane="python",
         )
-        seen.sink("out", rel.list())
+        seen.sink(rel.list(), name="out")
         config = rel.JobConfig(threading={"cpus": "dynamic", "out": "manual"}, threads=2, pin_threads=pin_threads)
         return {t.cpus for t in rel.run(topology, config)["out"] if t.thread not in source}
 

@@ -72,8 +72,8 @@ SCHEMA = {"name": str, "n": int}
 
 def topology_of(source: Any) -> rel.Topology:
     topology = rel.Topology("polled")
-    rows = topology.source("rows", rel.polled(source, SCHEMA))
-    rows.map("slow", lambda t: (t.name, t.n), schema=SCHEMA, lane="python").sink("out", rel.list())
+    rows = topology.source(rel.polled(source, SCHEMA), name="rows")
+    rows.map(lambda t: (t.name, t.n), name="slow", schema=SCHEMA, lane="python").sink(rel.list(), name="out")
     return topology
 
 
@@ -101,7 +101,7 @@ def test_arrow_batches_are_taken() -> None:
             return One()
 
     topology = rel.Topology("arrow")
-    topology.source("rows", rel.polled(Source(), {"name": str | None, "n": int})).sink("out", rel.list())
+    topology.source(rel.polled(Source(), {"name": str | None, "n": int}), name="rows").sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [("x", 1), (None, 2)]
 
 

@@ -54,7 +54,7 @@ def table(server: str, request: pytest.FixtureRequest) -> str:
 
 def topology(source: Any, server: str, table: str, name: str = "postgres") -> rel.Topology:
     made = rel.Topology(name)
-    made.source("rows", source).sink("out", rel.postgres(server, table))
+    made.source(source, name="rows").sink(rel.postgres(server, table), name="out")
     return made
 
 
@@ -238,7 +238,7 @@ def test_a_checkpoint_that_meets_the_end_has_all_rows(server: str, table: str, t
 def test_checkpoints_go_on_when_one_of_two_tables_is_complete(server: str, table: str, tmp_path: Path) -> None:
     gate = testing.Gate()
     made = topology(rel.rows(ROWS, schema=Row), server, table)
-    made.source("more", testing.script([*ROWS[:300], gate, *ROWS[300:]], Row)).sink("other", rel.count())
+    made.source(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), name="more").sink(rel.count(), name="other")
     pins = {"rows": 0, "out": 0, "more": 1, "other": 1}
     config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     losing = Losing(made, config)

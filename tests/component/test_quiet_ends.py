@@ -24,9 +24,9 @@ import rayelastic as rel
 
 def build():
     topology = rel.Topology("wide")
-    numbers = topology.source("numbers", rel.sequence(10))
+    numbers = topology.source(rel.sequence(10), name="numbers")
     for i in range(2000):
-        numbers.filter(f"filter{i}", lambda t: True, lane="python").sink(f"out{i}", rel.count())
+        numbers.filter(lambda t: True, name=f"filter{i}", lane="python").sink(rel.count(), name=f"out{i}")
     return topology
 """
 
@@ -68,7 +68,7 @@ def test_ctrl_c_in_a_topology_file_is_no_traceback(tmp_path: Path) -> None:
 
 def test_journals_are_their_owners(tmp_path: Path) -> None:
     topology = rel.Topology("told")
-    topology.source("numbers", rel.sequence(10)).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
     config = rel.JobConfig(journal=str(tmp_path / "journal-{pe}"), regions="elastic")
     rel.run(topology, config)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
@@ -151,7 +151,7 @@ def test_without_a_location_the_command_line_says_so(tmp_path: Path, capsys: pyt
         "import rayelastic as rel\n"
         "def build():\n"
         "    topology = rel.Topology('small')\n"
-        "    topology.source('numbers', rel.sequence(10)).sink('out', rel.count())\n"
+        "    topology.source(rel.sequence(10), name='numbers').sink(rel.count(), name='out')\n"
         "    return topology\n"
     )
     assert main(["run", str(tmp_path / "small.py"), "--quiet", "--restore", "latest"]) == 2

@@ -80,11 +80,15 @@ def test_the_interpreter_marks_only_windows_that_were_emitted() -> None:
 def test_reduce_emits_the_keys_first() -> None:
     def reduced(emit: str) -> list[Any]:
         return testing.collect(
-            lambda s: s.key_by("k").reduce("newest", lambda _, new: new, emit=emit), [(1, "a", 2)], schema
+            lambda s: s.key_by("k").reduce(lambda _, new: new, name="newest", emit=emit), [(1, "a", 2)], schema
         )
 
     schema = {"x": int, "k": str, "y": int}
     assert reduced("update") == reduced("final") == [("a", 1, 2)]
     topology = rel.Topology("names")
-    made = topology.source("s", rel.rows([], schema=schema)).key_by("k").reduce("r", lambda _, new: new, emit="update")
+    made = (
+        topology.source(rel.rows([], schema=schema), name="s")
+        .key_by("k")
+        .reduce(lambda _, new: new, name="r", emit="update")
+    )
     assert made.schema.names == ("k", "x", "y")

@@ -42,8 +42,8 @@ class Host(InProcessHost):
 def test_an_element_that_has_ended_when_the_question_comes() -> None:
     gate = testing.Gate()
     topology = rel.Topology("ends")
-    rows = topology.source("rows", testing.script([*ROWS, gate], {"key": int, "n": int}))
-    rows.key_by("key").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    rows = topology.source(testing.script([*ROWS, gate], {"key": int, "n": int}), name="rows")
+    rows.key_by("key").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     job = Job("ends", LocalControl(Coordinator(prepare(topology), Host())), topology)
     job._start()
     try:

@@ -22,12 +22,13 @@ SMALL, LARGE = 3, 7
 
 
 def matched(rows: Any) -> None:
-    timed = rows.event_time("time", "at", lateness=2).key_by("key")
+    timed = rows.event_time("at", name="time", lateness=2).key_by("key")
     small = rel.Pattern("small", lambda t: t.n % 10 == 3)
     found = timed.match(
-        "found", small.then("large", lambda t: t.n % 10 == 7, within=200).then("end", lambda t: t.n > 1000, within=30)
+        small.then("large", lambda t: t.n % 10 == 7, within=200).then("end", lambda t: t.n > 1000, within=30),
+        name="found",
     )
-    found.sink("out", rel.list())
+    found.sink(rel.list(), name="out")
 
 
 def test_sequences_of_a_pattern_are_shown_by_their_tuples(tmp_path: Path) -> None:
@@ -57,8 +58,8 @@ def test_sequences_of_a_pattern_are_shown_by_their_tuples(tmp_path: Path) -> Non
 
 
 def crossed(rows: Any) -> None:
-    rules = rows.filter("rules", lambda t: t.n % 20 == 0).key_by("n")
-    rows.cross_join("all", rules, by="arrival").sink("out", rel.list())
+    rules = rows.filter(lambda t: t.n % 20 == 0, name="rules").key_by("n")
+    rows.cross_join(rules, name="all", by="arrival").sink(rel.list(), name="out")
 
 
 def test_a_cross_join_is_shown_with_the_tuples_of_its_right_side(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_cross_join_is_shown_with_the_tuples_of_its_right_side(tmp_path: Path)
 
 
 def delayed(rows: Any) -> None:
-    rows.delay("wait", seconds=1000.0).sink("out", rel.count())
+    rows.delay(name="wait", seconds=1000.0).sink(rel.count(), name="out")
 
 
 def test_a_delay_is_shown_with_the_time_that_is_left(tmp_path: Path) -> None:
@@ -86,9 +87,9 @@ def test_a_delay_that_has_fewer_tuples_than_it_waits_for_is_damaged() -> None:
 
 
 def merged(rows: Any) -> None:
-    even = rows.filter("even", lambda t: t.n % 2 == 0).event_time("even_time", "at", lateness=30)
-    odd = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at", lateness=20)
-    even.merge_by_time("merged", odd).sink("out", rel.list())
+    even = rows.filter(lambda t: t.n % 2 == 0, name="even").event_time("at", name="even_time", lateness=30)
+    odd = rows.filter(lambda t: t.n % 2 == 1, name="odd").event_time("at", name="odd_time", lateness=20)
+    even.merge_by_time(odd, name="merged").sink(rel.list(), name="out")
 
 
 def test_a_merge_is_shown_with_the_inputs_of_its_tuples(tmp_path: Path) -> None:
@@ -101,12 +102,14 @@ def test_a_merge_is_shown_with_the_inputs_of_its_tuples(tmp_path: Path) -> None:
 
 
 def held_back(rows: Any) -> None:
-    rows.switch("off", rows.filter("tens", lambda t: t.n % 10 == 0), lambda t: t.n > 1000, start=False).sink(
-        "a", rel.list()
+    rows.switch(rows.filter(lambda t: t.n % 10 == 0, name="tens"), lambda t: t.n > 1000, name="off", start=False).sink(
+        rel.list(), name="a"
     )
-    rows.switch("on", rows.filter("hundreds", lambda t: t.n % 100 == 0), lambda t: True).sink("b", rel.list())
-    rows.gate("full", rows.filter("none", lambda t: t.n < 0), most=3).sink("c", rel.list())
-    rows.gate("open", rows.filter("all", lambda t: True), most=7).sink("d", rel.list())
+    rows.switch(rows.filter(lambda t: t.n % 100 == 0, name="hundreds"), lambda t: True, name="on").sink(
+        rel.list(), name="b"
+    )
+    rows.gate(rows.filter(lambda t: t.n < 0, name="none"), name="full", most=3).sink(rel.list(), name="c")
+    rows.gate(rows.filter(lambda t: True, name="all"), name="open", most=7).sink(rel.list(), name="d")
 
 
 def test_switches_and_gates_are_shown_with_what_they_are_set_to(tmp_path: Path) -> None:
@@ -146,8 +149,8 @@ class CountingByKey:
 
 
 def counted(rows: Any) -> None:
-    rows.apply("object", Counting()).sink("a", rel.list())
-    rows.key_by("key").apply("by_key", CountingByKey()).sink("b", rel.list())
+    rows.apply(Counting(), name="object").sink(rel.list(), name="a")
+    rows.key_by("key").apply(CountingByKey(), name="by_key").sink(rel.list(), name="b")
 
 
 @pytest.fixture

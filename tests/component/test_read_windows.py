@@ -28,10 +28,10 @@ def saved(declare: Any, folder: Path, key: bytes | None = None) -> rel.SavedStat
 
 
 def by_time(rows: Any) -> None:
-    timed = rows.event_time("time", "at").key_by("key")
-    timed.window(seconds=40).aggregate("panes", n=rel.sum("n"), least=rel.min("at")).sink("a", rel.list())
-    timed.session(gap=10).aggregate("sessions", n=rel.count()).sink("b", rel.list())
-    rows.key_by("key").window(count=1000).aggregate("counted", n=rel.sum("n")).sink("c", rel.list())
+    timed = rows.event_time("at", name="time").key_by("key")
+    timed.window(seconds=40).aggregate(name="panes", n=rel.sum("n"), least=rel.min("at")).sink(rel.list(), name="a")
+    timed.session(gap=10).aggregate(name="sessions", n=rel.count()).sink(rel.list(), name="b")
+    rows.key_by("key").window(count=1000).aggregate(name="counted", n=rel.sum("n")).sink(rel.list(), name="c")
 
 
 def test_open_windows_are_shown_as_they_would_be_given(tmp_path: Path) -> None:
@@ -47,12 +47,12 @@ def test_open_windows_are_shown_as_they_would_be_given(tmp_path: Path) -> None:
 
 
 def joined(rows: Any) -> None:
-    timed = rows.event_time("time", "at").key_by("key")
-    other = rows.filter("odd", lambda t: t.n % 2 == 1).event_time("odd_time", "at").key_by("key")
-    timed.join("interval", other, within=(20, 5), how="full").sink("a", rel.list())
-    even = rows.filter("even", lambda t: t.n % 2 == 0).key_by("key")
-    rows.key_by("key").join("latest", even, by="arrival", keep="latest").sink("b", rel.list())
-    rows.key_by("key").join("pairs", even, how="full").sink("c", rel.list())
+    timed = rows.event_time("at", name="time").key_by("key")
+    other = rows.filter(lambda t: t.n % 2 == 1, name="odd").event_time("at", name="odd_time").key_by("key")
+    timed.join(other, name="interval", within=(20, 5), how="full").sink(rel.list(), name="a")
+    even = rows.filter(lambda t: t.n % 2 == 0, name="even").key_by("key")
+    rows.key_by("key").join(even, name="latest", by="arrival", keep="latest").sink(rel.list(), name="b")
+    rows.key_by("key").join(even, name="pairs", how="full").sink(rel.list(), name="c")
 
 
 def test_tuples_that_a_join_keeps_are_shown_by_side(tmp_path: Path) -> None:

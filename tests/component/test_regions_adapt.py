@@ -60,8 +60,10 @@ def dear(t: Event, s: Seen) -> Counted:
 
 def topology_of(feed: Feed) -> rel.Topology:
     topology = rel.Topology("adapting")
-    events = topology.source("events", rel.callable(feed, Event))
-    events.key_by("key").map("count", dear, state=Seen, schema=Counted, lane="compiled").sink("out", rel.list())
+    events = topology.source(rel.callable(feed, Event), name="events")
+    events.key_by("key").map(dear, name="count", state=Seen, schema=Counted, lane="compiled").sink(
+        rel.list(), name="out"
+    )
     return topology
 
 

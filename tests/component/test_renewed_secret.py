@@ -33,8 +33,8 @@ def topology(gates: list[testing.Gate]) -> rel.Topology:
     """Counts by key; its source stops at each gate."""
     made = rel.Topology("renewed")
     script = testing.script([*ROWS[:200], gates[0], *ROWS[200:400], gates[1], *ROWS[400:]], Row)
-    keyed = made.source("rows", script).key_by("key")
-    keyed.aggregate("counts", emit="update", n=rel.last("n"), all=rel.count()).sink("out", rel.list())
+    keyed = made.source(script, name="rows").key_by("key")
+    keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
     return made
 
 

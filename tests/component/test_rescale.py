@@ -96,8 +96,8 @@ def test_words_are_counted_as_if_nothing_had_moved() -> None:
             yield Line(" ".join(words_of_line))
 
     topology = rel.Topology("words")
-    split = topology.source("lines", rel.callable(lines, Line)).flat_map("words", words, schema=Word)
-    split.key_by("word").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    split = topology.source(rel.callable(lines, Line), name="lines").flat_map(words, name="words", schema=Word)
+    split.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
     job = start(topology, ELASTIC)
     try:
         region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)
@@ -155,8 +155,8 @@ def test_a_change_waits_for_what_a_hot_key_has_kept_waiting(monkeypatch: pytest.
             threading.Event().wait(ANSWER)
 
     topology = rel.Topology("hot")
-    events = topology.source("events", rel.callable(feed, Event)).key_by("key")
-    events.map("count", slow, state=Seen, schema=Counted, lane="python").sink("out", rel.list())
+    events = topology.source(rel.callable(feed, Event), name="events").key_by("key")
+    events.map(slow, name="count", state=Seen, schema=Counted, lane="python").sink(rel.list(), name="out")
     job = start(topology, ELASTIC)
     control: Any = job._control
     control._coordinator._rescaling._performer._passing = passing

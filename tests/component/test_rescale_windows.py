@@ -37,17 +37,17 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
 
 def windows(window: str) -> Callable[[Any], Any]:
     def declared(events: Any) -> Any:
-        timed = events.event_time("time", "at", lateness=LATENESS)
-        keyed = timed.map("doubled", lambda t: Event(t.key, t.at, 2 * t.number)).key_by("key")
+        timed = events.event_time("at", name="time", lateness=LATENESS)
+        keyed = timed.map(lambda t: Event(t.key, t.at, 2 * t.number), name="doubled").key_by("key")
         sums = {"n": rel.count(), "first": rel.first("number"), "total": rel.sum("number")}
-        return WINDOWS[window](keyed).aggregate("windows", **sums)
+        return WINDOWS[window](keyed).aggregate(name="windows", **sums)
 
     return declared
 
 
 def topology_of(source: Any, declared: Callable[[Any], Any]) -> rel.Topology:
     topology = rel.Topology("windows")
-    declared(topology.source("events", source)).sink("out", rel.list())
+    declared(topology.source(source, name="events")).sink(rel.list(), name="out")
     return topology
 
 
@@ -142,8 +142,8 @@ def test_windows_are_given_as_if_nothing_had_moved(window: str) -> None:
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_own_aggregates_are_given_as_if_nothing_had_moved(lane: str) -> None:
     def declared(events: Any) -> Any:
-        keyed = events.event_time("time", "at", lateness=LATENESS).key_by("key")
-        return keyed.window(seconds=600, slide=200).combine("windows", Sums, lane=lane)
+        keyed = events.event_time("at", name="time", lateness=LATENESS).key_by("key")
+        return keyed.window(seconds=600, slide=200).combine(Sums, name="windows", lane=lane)
 
     check_moving(declared, events, Event, ["windows"])
 
@@ -168,12 +168,12 @@ def joins(join: str) -> Callable[[Any], Any]:
     """Odd ones meet even ones, whose key has another name; the operator behind the join is of its region."""
 
     def declared(events: Any) -> Any:
-        timed = events.event_time("time", "at", lateness=LATENESS)
-        left = timed.filter("left", lambda t: t.number % 2 == 1).key_by("key")
-        right = timed.filter("right", lambda t: t.number % 2 == 0)
-        quotes = right.map("quotes", lambda t: Quote(t.key, t.at, t.number)).key_by("item")
-        joined = left.join("joined", quotes, **JOINS[join])
-        return joined.filter("behind", lambda t: t.key >= 0)
+        timed = events.event_time("at", name="time", lateness=LATENESS)
+        left = timed.filter(lambda t: t.number % 2 == 1, name="left").key_by("key")
+        right = timed.filter(lambda t: t.number % 2 == 0, name="right")
+        quotes = right.map(lambda t: Quote(t.key, t.at, t.number), name="quotes").key_by("item")
+        joined = left.join(quotes, name="joined", **JOINS[join])
+        return joined.filter(lambda t: t.key >= 0, name="behind")
 
     return declared
 
@@ -184,25 +184,29 @@ def test_all_pairs_are_joined_as_if_nothing_had_moved(ended: bool) -> None:
     """By both sides of one source, or by one source and a table that ends."""
 
     def declared(events: Any) -> Any:
-        rare = events.filter("rare", lambda t: t.number % 50 == 0).map("quotes", lambda t: Quote(t.key, t.at, t.number))
-        known = events.topology.source("known", rel.rows([Quote(key, 0, key % 3) for key in range(-KEYS, KEYS, 2)]))
+        rare = events.filter(lambda t: t.number % 50 == 0, name="rare").map(
+            lambda t: Quote(t.key, t.at, t.number), name="quotes"
+        )
+        known = events.topology.source(
+            rel.rows([Quote(key, 0, key % 3) for key in range(-KEYS, KEYS, 2)]), name="known"
+        )
         right = known if ended else rare
         if ended:
-            rare.sink("rare_count", rel.count())
+            rare.sink(rel.count(), name="rare_count")
         else:
-            known.sink("known_count", rel.count())
-        return events.key_by("key").join("joined", right.key_by("item"), how="full")
+            known.sink(rel.count(), name="known_count")
+        return events.key_by("key").join(right.key_by("item"), name="joined", how="full")
 
     check_moving(declared, events, Event, ["joined"], lambda rows: Counter(tuple(row) for row in rows))
 
 
 def rules(events: Any) -> Any:
     """Each event with every tenth one, which change all the time and are the same in all replicas."""
-    timed = events.event_time("time", "at", lateness=LATENESS)
-    tenth = timed.filter("tenth", lambda t: t.number % 100 == 0)
-    now = tenth.map("now", lambda t: Quote(t.key % 3, t.at, t.number)).key_by("item")
-    joined = timed.key_by("key").cross_join("joined", now, how="left")
-    return joined.filter("behind", lambda t: t.key >= 0)
+    timed = events.event_time("at", name="time", lateness=LATENESS)
+    tenth = timed.filter(lambda t: t.number % 100 == 0, name="tenth")
+    now = tenth.map(lambda t: Quote(t.key % 3, t.at, t.number), name="now").key_by("item")
+    joined = timed.key_by("key").cross_join(now, name="joined", how="left")
+    return joined.filter(lambda t: t.key >= 0, name="behind")
 
 
 def test_rules_are_known_to_all_replicas_as_if_there_were_one() -> None:
@@ -210,27 +214,27 @@ def test_rules_are_known_to_all_replicas_as_if_there_were_one() -> None:
 
 
 HAS_ENDED: dict[str, Callable[[Any, Any], Any]] = {
-    "rules": lambda keyed, right: keyed.cross_join("joined", right.key_by("amount"), how="left"),
-    "table": lambda keyed, right: keyed.join("joined", right.key_by("item"), how="left"),
+    "rules": lambda keyed, right: keyed.cross_join(right.key_by("amount"), name="joined", how="left"),
+    "table": lambda keyed, right: keyed.join(right.key_by("item"), name="joined", how="left"),
 }
 
 
 @pytest.mark.parametrize("join", HAS_ENDED)
 def test_what_a_stream_that_has_ended_has_left_moves_on(join: str) -> None:
     def declared(events: Any) -> Any:
-        known = events.topology.source("known", rel.rows([Quote(key, 0, key % 3) for key in range(0, KEYS, 2)]))
-        timed = events.event_time("time", "at", lateness=LATENESS)
-        return HAS_ENDED[join](timed.key_by("key"), known.event_time("known_time", "at"))
+        known = events.topology.source(rel.rows([Quote(key, 0, key % 3) for key in range(0, KEYS, 2)]), name="known")
+        timed = events.event_time("at", name="time", lateness=LATENESS)
+        return HAS_ENDED[join](timed.key_by("key"), known.event_time("at", name="known_time"))
 
     check_moving(declared, events, Event, ["joined"])
 
 
 def pattern(events: Any) -> Any:
-    timed = events.event_time("time", "at", lateness=LATENESS)
+    timed = events.event_time("at", name="time", lateness=LATENESS)
     first = rel.Pattern("a", lambda t: t.number % 5 == 0)
     second = first.then("b", lambda t: t.number % 7 == 0, within=900, without=lambda t: t.number % 11 == 0)
     third = second.then("c", lambda t: t.number % 3 == 0, within=300)
-    return timed.key_by("key").match("found", third, how="left")
+    return timed.key_by("key").match(third, name="found", how="left")
 
 
 def test_patterns_are_found_as_if_nothing_had_moved() -> None:

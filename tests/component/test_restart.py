@@ -38,9 +38,9 @@ def totals(source: Any, out: Path) -> rel.Topology:
         state["all"] = state.get("all", 0) + t.n
         return t.key, state["all"]
 
-    keyed = topology.source("rows", source).key_by("key")
-    added = keyed.map("totals", add, state=dict, schema={"key": int, "all": int})
-    added.sink("out", rel.parquet(str(out)))
+    keyed = topology.source(source, name="rows").key_by("key")
+    added = keyed.map(add, name="totals", state=dict, schema={"key": int, "all": int})
+    added.sink(rel.parquet(str(out)), name="out")
     return topology
 
 
@@ -55,7 +55,7 @@ def expected() -> list[tuple[int, int]]:
 
 def written(out: Path) -> list[tuple[int, int]]:
     back = rel.Topology("back")
-    back.source("rows", rel.parquet(str(out / "*.parquet"))).sink("out", rel.list())
+    back.source(rel.parquet(str(out / "*.parquet")), name="rows").sink(rel.list(), name="out")
     return sorted(tuple(row) for row in rel.run(back)["out"])
 
 
@@ -146,13 +146,13 @@ import rayelastic as rel
 saved, out = sys.argv[1:]
 topology = rel.Topology("loop")
 rows = rel.rows([(n % 7, n) for n in range(2000)], schema={"key": int, "n": int})
-keyed = topology.source("rows", rows).throttle("slow", per_second=500).key_by("key")
+keyed = topology.source(rows, name="rows").throttle(name="slow", per_second=500).key_by("key")
 
 def add(t, state):
     state["all"] = state.get("all", 0) + t.n
     return t.key, state["all"]
 
-keyed.map("totals", add, state=dict, schema={"key": int, "all": int}).sink("out", rel.parquet(out))
+keyed.map(add, name="totals", state=dict, schema={"key": int, "all": int}).sink(rel.parquet(out), name="out")
 job = rel.start(topology, rel.JobConfig(checkpoint=rel.Checkpoint(saved, every=0.2)), restore="latest")
 while not job.status.state.is_final:
     job.pause(0.05)

@@ -78,8 +78,8 @@ def replicas_hurt(job: Job, feed: Feed) -> None:
 def test_a_replica_of_a_native_region_that_does_not_help_is_taken_back() -> None:
     feed = Feed()
     topology = rel.Topology("hurts")
-    keyed = topology.source("work", rel.callable(feed, Work)).key_by("key")
-    keyed.map("burn", burn, state=Seen, schema=Done, lane="compiled").sink("out", rel.list())
+    keyed = topology.source(rel.callable(feed, Work), name="work").key_by("key")
+    keyed.map(burn, name="burn", state=Seen, schema=Done, lane="compiled").sink(rel.list(), name="out")
     assert topology.operators["burn"].lane is Lane.COMPILED
     config = rel.JobConfig(
         regions="elastic", region_period=PERIOD, region_target=TARGET, max_processes=2, elasticity="off"

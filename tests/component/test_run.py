@@ -41,7 +41,7 @@ CONFIGS = [
 
 def numbers(topology: rel.Topology, count: int = 5000) -> rel.Stream:
     table = pa.table({"n": pa.array(range(count), pa.int64())})
-    return topology.source("numbers", rel.arrow(table, Number))
+    return topology.source(rel.arrow(table, Number), name="numbers")
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
@@ -53,9 +53,9 @@ def test_map_filter_flat_map_keep_order(config: rel.JobConfig, lane: str) -> Non
         yield Number(t.n)
         yield Number(t.n + 1)
 
-    stream = numbers(topology).map("square", lambda t: Number(t.n * t.n), schema=Number, lane=lane)  # type: ignore[arg-type]
-    stream = stream.filter("even", lambda t: t.n % 2 == 0, lane=lane)  # type: ignore[arg-type]
-    stream.flat_map("twice", twice, schema=Number, lane=lane).key_by("n").sink("out", rel.list())  # type: ignore[arg-type]
+    stream = numbers(topology).map(lambda t: Number(t.n * t.n), name="square", schema=Number, lane=lane)  # type: ignore[arg-type]
+    stream = stream.filter(lambda t: t.n % 2 == 0, name="even", lane=lane)  # type: ignore[arg-type]
+    stream.flat_map(twice, name="twice", schema=Number, lane=lane).key_by("n").sink(rel.list(), name="out")  # type: ignore[arg-type]
     expected = [value for n in range(5000) if n % 2 == 0 for value in (n * n, n * n + 1)]
     assert [t.n for t in rel.run(topology, config)["out"]] == expected
 
@@ -72,9 +72,9 @@ def test_keyed_state_belongs_to_the_key(config: rel.JobConfig, lane: str) -> Non
 
     topology = rel.Topology("running")
     rows = [Pair(f"key-{n % 7}-of-a-good-length", n) for n in range(3000)]
-    stream = topology.source("rows", rel.rows(rows)).key_by("key")
+    stream = topology.source(rel.rows(rows), name="rows").key_by("key")
     state = Total if lane == "compiled" else Mutable
-    stream.map("running", running, schema=Pair, state=state, lane=lane).sink("out", rel.list())  # type: ignore[arg-type]
+    stream.map(running, name="running", schema=Pair, state=state, lane=lane).sink(rel.list(), name="out")  # type: ignore[arg-type]
     totals: Counter[str] = Counter()
     expected = []
     for row in rows:
@@ -87,10 +87,10 @@ def test_keyed_state_belongs_to_the_key(config: rel.JobConfig, lane: str) -> Non
 def test_union_and_several_consumers(config: rel.JobConfig) -> None:
     topology = rel.Topology("diamond")
     source = numbers(topology)
-    small = source.filter("small", lambda t: t.n < 1000)
-    large = source.filter("large", lambda t: t.n >= 1000)
-    small.union(large).sink("all", rel.arrow())
-    small.sink("few", rel.count())
+    small = source.filter(lambda t: t.n < 1000, name="small")
+    large = source.filter(lambda t: t.n >= 1000, name="large")
+    small.union(large).sink(rel.arrow(), name="all")
+    small.sink(rel.count(), name="few")
     result = rel.run(topology, config)
     assert sorted(result["all"]["n"].to_pylist()) == list(range(5000))
     assert result["few"] == 1000
@@ -108,10 +108,10 @@ def test_files_in_and_out(tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "in.parquet")
     for source in (rel.csv(tmp_path / "in.csv"), rel.parquet(tmp_path / "in.parquet"), rel.arrow(table)):
         topology = rel.Topology("files")
-        stream = topology.source("rows", source)
-        stream.sink("parquet", rel.parquet(tmp_path / "out.parquet"))
-        stream.sink("csv", rel.csv(tmp_path / "out.csv"))
-        stream.sink("table", rel.arrow())
+        stream = topology.source(source, name="rows")
+        stream.sink(rel.parquet(tmp_path / "out.parquet"), name="parquet")
+        stream.sink(rel.csv(tmp_path / "out.csv"), name="csv")
+        stream.sink(rel.arrow(), name="table")
         result = rel.run(topology)
         for out in (parquet.read_table(tmp_path / "out.parquet"), result["table"]):
             assert out.column_names == table.column_names
@@ -126,9 +126,11 @@ def test_python_sources_and_call_sink() -> None:
 
     seen: list[int] = []
     topology = rel.Topology("python")
-    topology.source("calls", rel.callable(three, schema={"n": int})).sink("out", rel.call(lambda t: seen.append(t.n)))
-    topology.source("made", rel.generate(lambda n: n * n, 1000, schema={"n": int})).sink("list", rel.list())
-    topology.source("native", rel.sequence(100_000, payload_bytes=100)).sink("count", rel.count())
+    topology.source(rel.callable(three, schema={"n": int}), name="calls").sink(
+        rel.call(lambda t: seen.append(t.n)), name="out"
+    )
+    topology.source(rel.generate(lambda n: n * n, 1000, schema={"n": int}), name="made").sink(rel.list(), name="list")
+    topology.source(rel.sequence(100_000, payload_bytes=100), name="native").sink(rel.count(), name="count")
     result = rel.run(topology)
     assert seen == [1, 2, 3]
     assert [t.n for t in result["list"]] == [n * n for n in range(1000)]
@@ -139,9 +141,9 @@ def test_python_sources_and_call_sink() -> None:
 def test_aggregates(emit: str) -> None:
     topology = rel.Topology("aggregates")
     rows = [Pair("ab"[n % 2], n) for n in range(100)]
-    keyed = topology.source("rows", rel.rows(rows)).key_by("key")
+    keyed = topology.source(rel.rows(rows), name="rows").key_by("key")
     keyed.aggregate(
-        "totals",
+        name="totals",
         emit=emit,
         n=rel.count(),
         total=rel.sum("n"),
@@ -150,7 +152,7 @@ def test_aggregates(emit: str) -> None:
         mean=rel.mean("n"),
         first=rel.first("n"),
         last=rel.last("n"),
-    ).sink("out", rel.list())
+    ).sink(rel.list(), name="out")
     out = rel.run(topology)["out"]
     assert len(out) == (2 if emit == "final" else 100)
     assert tuple(out[-2]) == ("a", 50, 2450, 0, 98, 49.0, 0, 98)
@@ -164,7 +166,7 @@ def test_a_raising_function_stops_the_job_with_operator_tuple_and_traceback(lane
         return 1000 / (t.n - 3333)
 
     topology = rel.Topology("raises")
-    numbers(topology).key_by("n").map("inverse", inverse, schema=float, lane=lane).sink("out", rel.count())  # type: ignore[arg-type]
+    numbers(topology).key_by("n").map(inverse, name="inverse", schema=float, lane=lane).sink(rel.count(), name="out")  # type: ignore[arg-type]
     with pytest.raises(JobFailedError) as caught:
         rel.run(topology, rel.JobConfig(pes=pes))
     assert caught.value.operator == "inverse"
@@ -177,7 +179,7 @@ def test_a_source_that_breaks_fails_the_job(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     path.write_text("n\n" + "1\n" * 10)
     topology = rel.Topology("breaks")
-    topology.source("rows", rel.csv(path, schema={"n": int})).sink("out", rel.count())
+    topology.source(rel.csv(path, schema={"n": int}), name="rows").sink(rel.count(), name="out")
     path.write_text("n\n1\nnot a number\n")
     with pytest.raises(JobFailedError, match="rows") as caught:
         rel.run(topology)
@@ -196,8 +198,8 @@ def test_cancel(drain: bool, pes: int) -> None:
         arrived.set()
 
     topology = rel.Topology("endless")
-    endless = topology.source("endless", rel.generate(lambda n: n, None, schema={"n": int}))
-    endless.key_by("n").map("same", lambda t: t.n, schema={"n": int}).sink("out", rel.call(see))
+    endless = topology.source(rel.generate(lambda n: n, None, schema={"n": int}), name="endless")
+    endless.key_by("n").map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.call(see), name="out")
     job = rel.start(topology, rel.JobConfig(pes=pes))
     assert arrived.wait(30)
     job.cancel(drain=drain)
@@ -210,12 +212,12 @@ def test_cancel(drain: bool, pes: int) -> None:
 def test_bad_input_is_refused_before_anything_starts(tmp_path: Path) -> None:
     topology = rel.Topology("bad")
     with pytest.raises(SourceError, match="lines"):
-        topology.source("lines", rel.text(tmp_path / "missing.txt"))
+        topology.source(rel.text(tmp_path / "missing.txt"), name="lines")
     source = numbers(topology)
     with pytest.raises(LaneError, match="json"):
-        source.map("json", lambda t: __import__("json").dumps(t.n), schema=str, lane="compiled")
+        source.map(lambda t: __import__("json").dumps(t.n), name="json", schema=str, lane="compiled")
     with pytest.raises(GraphError, match="sink"):
         rel.run(topology)
-    source.sink("out", rel.count())
+    source.sink(rel.count(), name="out")
     with pytest.raises(ConfigError, match="region"):
         rel.run(topology, rel.JobConfig(pes=5))

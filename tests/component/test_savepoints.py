@@ -28,11 +28,11 @@ KEYS, ROWS = 97, 4000
 
 def counting(rows: Any, path: Path | None = None, names: tuple[str, str] = ("count", "out")) -> rel.Topology:
     topology = rel.Topology("savepoints")
-    keyed = topology.source("events", rows).key_by("key")
-    counts = keyed.map(names[0], count, state=Seen, schema=Counted, lane="compiled")
-    counts.sink(names[1], rel.list())
+    keyed = topology.source(rows, name="events").key_by("key")
+    counts = keyed.map(count, name=names[0], state=Seen, schema=Counted, lane="compiled")
+    counts.sink(rel.list(), name=names[1])
     if path is not None:
-        counts.sink("files", rel.parquet(str(path)))
+        counts.sink(rel.parquet(str(path)), name="files")
     return topology
 
 
@@ -188,7 +188,7 @@ def test_a_topology_may_have_changed(feed: Events, gates: list[testing.Gate], tm
     check(rel.run(more, restore=saved)["out"], feed)
     assert len(written(tmp_path / "files")) == ROWS - 1000
     fewer = rel.Topology("savepoints")
-    fewer.source("events", rows).sink("out", rel.count())
+    fewer.source(rows, name="events").sink(rel.count(), name="out")
     with pytest.raises(StateError, match="'count'"):
         rel.run(fewer, restore=saved)
     assert rel.run(fewer, restore=rel.Snapshot(saved.location, drop=("count",)))["out"] == ROWS
@@ -276,9 +276,9 @@ def test_python_values_are_saved_under_a_key_alone_and_the_job_goes_on(
     feed: Events, gates: list[testing.Gate], tmp_path: Path
 ) -> None:
     topology = rel.Topology("values")
-    keyed = topology.source("events", script(feed, gates)).key_by("key")
-    keyed.map("kept", lambda t, kept: kept.append(t) or t, state=list, schema=Event, lane="python").sink(
-        "out", rel.count()
+    keyed = topology.source(script(feed, gates), name="events").key_by("key")
+    keyed.map(lambda t, kept: kept.append(t) or t, name="kept", state=list, schema=Event, lane="python").sink(
+        rel.count(), name="out"
     )
     job = rel.start(topology)
     try:
@@ -334,9 +334,9 @@ def other(t: Small, s: Any) -> int:
 def test_a_record_of_state_may_have_become_wider(tmp_path: Path) -> None:
     gate, rows = testing.Gate(), [Small(n % 5, f"{n:03} is a long text") for n in range(100)]
     before = rel.Topology("wider")
-    keyed = before.source("rows", testing.script([*rows[:50], gate], Small)).key_by("n")
+    keyed = before.source(testing.script([*rows[:50], gate], Small), name="rows").key_by("n")
     schema: dict[str, Any] = {"rows": int, "name": str}
-    keyed.map("seen", narrow, state=Narrow, schema=schema, lane="compiled").sink("out", rel.list())
+    keyed.map(narrow, name="seen", state=Narrow, schema=schema, lane="compiled").sink(rel.list(), name="out")
     job = rel.start(before)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -345,15 +345,15 @@ def test_a_record_of_state_may_have_become_wider(tmp_path: Path) -> None:
         gate.open()
         job.close()
     after = rel.Topology("wider")
-    keyed = after.source("rows", rel.rows(rows, schema=Small)).key_by("n")
+    keyed = after.source(rel.rows(rows, schema=Small), name="rows").key_by("n")
     schema |= {"note": str, "short": str}
-    keyed.map("seen", wide, state=Wide, schema=schema, lane="compiled").sink("more", rel.list())
+    keyed.map(wide, name="seen", state=Wide, schema=schema, lane="compiled").sink(rel.list(), name="more")
     given = [tuple(t) for t in rel.run(after, restore=saved)["more"]]
     last = [rows[45 + n % 5].text for n in range(50)]  # each key's, before the savepoint
     assert given == [(n // 5 + 1, last[n - 50], "twelve bytes", "few") for n in range(50, 100)]
     wrong = rel.Topology("wider")
-    keyed = wrong.source("rows", rel.rows(rows, schema=Small)).key_by("n")
-    keyed.map("seen", other, state=Other, schema={"n": int}, lane="compiled").sink("out", rel.count())
+    keyed = wrong.source(rel.rows(rows, schema=Small), name="rows").key_by("n")
+    keyed.map(other, name="seen", state=Other, schema={"n": int}, lane="compiled").sink(rel.count(), name="out")
     with pytest.raises(StateError, match="'seen'.*its state was by key.*may have more fields"):
         rel.run(wrong, restore=saved)
 
@@ -362,8 +362,10 @@ def test_a_record_of_state_may_have_become_wider(tmp_path: Path) -> None:
 def test_a_manifest_that_was_changed_tells_no_untyped_error(tmp_path: Path, shape: Any) -> None:
     """Of an unsigned one with a right digest: how the state was laid out is nonsense, and the record is another one."""
     gate, before = testing.Gate(), rel.Topology("wider")
-    keyed = before.source("rows", testing.script([(1, "a"), gate], Small)).key_by("n")
-    keyed.map("seen", narrow, state=Narrow, schema={"rows": int, "name": str}, lane="compiled").sink("out", rel.list())
+    keyed = before.source(testing.script([(1, "a"), gate], Small), name="rows").key_by("n")
+    keyed.map(narrow, name="seen", state=Narrow, schema={"rows": int, "name": str}, lane="compiled").sink(
+        rel.list(), name="out"
+    )
     job = rel.start(before)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -376,8 +378,8 @@ def test_a_manifest_that_was_changed_tells_no_untyped_error(tmp_path: Path, shap
     text = json.dumps(body, sort_keys=True)
     file.write_text(json.dumps({"body": text, "sha256": hashlib.sha256(text.encode()).hexdigest(), "hmac": None}))
     after = rel.Topology("wider")
-    keyed = after.source("rows", rel.rows([], schema=Small)).key_by("n")
+    keyed = after.source(rel.rows([], schema=Small), name="rows").key_by("n")
     schema = {"rows": int, "name": str, "note": str, "short": str}
-    keyed.map("seen", wide, state=Wide, schema=schema, lane="compiled").sink("more", rel.list())
+    keyed.map(wide, name="seen", state=Wide, schema=schema, lane="compiled").sink(rel.list(), name="more")
     with pytest.raises(StateError, match="'seen'.*its state was by key"):
         rel.run(after, restore=saved)

@@ -76,8 +76,8 @@ def test_replicas_are_there_by_the_clock_and_no_key_notices(clock: Clock) -> Non
             n += 1
 
     topology = rel.Topology("by_the_clock")
-    stream = topology.source("numbers", rel.callable(numbers, Number)).key_by("key")
-    stream.map("count", count, state=Seen, schema=Number, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(numbers, Number), name="numbers").key_by("key")
+    stream.map(count, name="count", state=Seen, schema=Number, lane="python").sink(rel.list(), name="out")
     day = rel.Schedule({"08:00": (3, 4), "20:00": 1})
     config = rel.JobConfig(
         regions="elastic", region_period=PERIOD, elasticity="off", replicas={"count": day}, max_processes=4
@@ -134,7 +134,7 @@ def test_more_than_may_be_is_refused_before_anything_starts() -> None:
     with pytest.raises(ConfigError, match="says .1, 16., and max_replicas=8"):
         rel.JobConfig(replicas={"count": day}, max_replicas=8)
     topology = rel.Topology("fixed")
-    topology.source("numbers", rel.sequence(10)).sink("out", rel.list())
+    topology.source(rel.sequence(10), name="numbers").sink(rel.list(), name="out")
     with pytest.raises(ConfigError, match="which keeps one replica"):
         rel.start(topology, rel.JobConfig(regions="elastic", replicas={"numbers": day}))
 

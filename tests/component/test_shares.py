@@ -80,8 +80,8 @@ def ask(t: Event, s: Seen) -> Counted:
 def test_warm_keys_go_where_there_is_time_for_them() -> None:
     feed = WarmFeed(KEYS)
     topology = rel.Topology("warm")
-    keyed = topology.source("events", rel.callable(feed, Event)).key_by("key")
-    keyed.map("count", ask, state=Seen, schema=Counted, lane="python").sink("out", rel.list())
+    keyed = topology.source(rel.callable(feed, Event), name="events").key_by("key")
+    keyed.map(ask, name="count", state=Seen, schema=Counted, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(
         regions="elastic", region_period=PERIOD, elasticity="off", replicas={"count": 2}, max_processes=2
     )

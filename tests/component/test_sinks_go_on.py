@@ -30,13 +30,15 @@ def test_what_a_job_wrote_until_its_last_checkpoint_is_gone_on_with(tmp_path: Pa
 
     def topology() -> rel.Topology:
         made = rel.Topology("goes_on")
-        numbers = made.source("lines", rel.text(lines)).map("number", number, schema={"n": int}, lane="python")
+        numbers = made.source(rel.text(lines), name="lines").map(
+            number, name="number", schema={"n": int}, lane="python"
+        )
         for name, sink in (("parquet", rel.parquet), ("csv", rel.csv), ("jsonl", rel.json)):
-            numbers.sink(f"{name}-file", sink(tmp_path / f"all.{name}"))
-            numbers.sink(f"{name}-parts", sink(tmp_path / name))
-        numbers.sink("growing", rel.spark.sink_stream(str(tmp_path / "growing"), seconds=0.05))
-        numbers.sink("listed", rel.list())
-        numbers.sink("counted", rel.count())
+            numbers.sink(sink(tmp_path / f"all.{name}"), name=f"{name}-file")
+            numbers.sink(sink(tmp_path / name), name=f"{name}-parts")
+        numbers.sink(rel.spark.sink_stream(str(tmp_path / "growing"), seconds=0.05), name="growing")
+        numbers.sink(rel.list(), name="listed")
+        numbers.sink(rel.count(), name="counted")
         return made
 
     saved = tmp_path / "checkpoints"

@@ -38,8 +38,10 @@ def test_checkpoints_are_complete_within_five_seconds(pins: dict[str, int], tmp_
         nobody.wait(SLOW)
 
     topology = rel.Topology("slow")
-    doubled = topology.source("rows", rel.sequence(1 << 40)).map("doubled", lambda t: 2 * t.value, schema={"n": int})
-    doubled.sink("out", rel.call(slow))
+    doubled = topology.source(rel.sequence(1 << 40), name="rows").map(
+        lambda t: 2 * t.value, name="doubled", schema={"n": int}
+    )
+    doubled.sink(rel.call(slow), name="out")
     made = Losing(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0)))
     try:
         assert came.wait(60)
@@ -63,8 +65,8 @@ def test_a_job_is_stopped_though_more_is_behind_a_slow_operator_than_a_link_take
         return f"{t.n}{wide}"
 
     topology = rel.Topology("stopped")
-    source = topology.source("rows", testing.script([*((n,) for n in range(rows)), gate], Number))
-    source.map("widened", slow, schema={"text": str}).sink("out", rel.list())
+    source = topology.source(testing.script([*((n,) for n in range(rows)), gate], Number), name="rows")
+    source.map(slow, name="widened", schema={"text": str}).sink(rel.list(), name="out")
     config = rel.JobConfig(pins={"rows": 0, "widened": 0, "out": 1}, threading="dynamic", threads=2, elasticity="off")
     job = rel.start(topology, config)
     try:

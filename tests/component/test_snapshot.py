@@ -52,28 +52,32 @@ def remembered(t: Row, s: list[int]) -> tuple[str | None, int]:
 
 def compiled(s: Stream) -> Stream:
     schema = {"user": str | None, "total": int, "longest": str}
-    return s.key_by("user").map("tally", tally, state=Tally, schema=schema, lane="compiled")
+    return s.key_by("user").map(tally, name="tally", state=Tally, schema=schema, lane="compiled")
 
 
 def python_record(s: Stream) -> Stream:
     schema = {"user": str | None, "total": int, "longest": str}
-    return s.key_by("user").map("tally", tally, state=Tally, schema=schema, lane="python")
+    return s.key_by("user").map(tally, name="tally", state=Tally, schema=schema, lane="python")
 
 
 def python_values(s: Stream) -> Stream:
-    return s.key_by("user").map("seen", remembered, state=list, schema={"user": str | None, "sum": int}, lane="python")
+    return s.key_by("user").map(
+        remembered, name="seen", state=list, schema={"user": str | None, "sum": int}, lane="python"
+    )
 
 
 def final_aggregate(s: Stream) -> Stream:
-    return s.key_by("user").aggregate("totals", total=rel.sum("n"), last=rel.last("n"), some=rel.max("user"))
+    return s.key_by("user").aggregate(name="totals", total=rel.sum("n"), last=rel.last("n"), some=rel.max("user"))
 
 
 def running_aggregate(s: Stream) -> Stream:
-    return s.key_by("user").aggregate("totals", emit="update", total=rel.sum("n"))
+    return s.key_by("user").aggregate(name="totals", emit="update", total=rel.sum("n"))
 
 
 def chain(s: Stream) -> Stream:
-    return final_aggregate(s.filter("even", lambda t: t.n % 2 == 0).key_by("user").map("same", keep, state=Tally))
+    return final_aggregate(
+        s.filter(lambda t: t.n % 2 == 0, name="even").key_by("user").map(keep, name="same", state=Tally)
+    )
 
 
 def keep(t: Row, s: Any) -> Row:
@@ -135,8 +139,8 @@ def test_what_a_source_makes_after_the_snapshot_is_not_submitted(tmp_path: Path)
 
     def topology(function: Callable[[int], int]) -> rel.Topology:
         topology = rel.Topology("late")
-        numbers = topology.source("numbers", rel.generate(function, 100, schema={"n": int}))
-        numbers.aggregate("count", emit="update", count=rel.count()).sink("out", rel.list())
+        numbers = topology.source(rel.generate(function, 100, schema={"n": int}), name="numbers")
+        numbers.aggregate(name="count", emit="update", count=rel.count()).sink(rel.list(), name="out")
         return topology
 
     job = rel.start(topology(busy_while_saved))
@@ -164,7 +168,7 @@ def test_a_job_that_cannot_be_saved_goes_on(tmp_path: Path) -> None:
         return t.n if s.file.readable() else 0
 
     def declare(s: Stream) -> Stream:
-        return s.key_by("user").map("use", use, state=Closed, schema={"n": int}, lane="python")
+        return s.key_by("user").map(use, name="use", state=Closed, schema={"n": int}, lane="python")
 
     gate = testing.Gate()
     job = rel.start(topology_of(declare, testing.script([*ROWS[:100], gate, *ROWS[100:200]], Row)))
@@ -230,15 +234,15 @@ def narrower(s: Stream) -> Stream:
         total: int = s.total
         return total
 
-    return s.key_by("user").map("tally", count, state=Tally, schema={"n": int}, lane="compiled")
+    return s.key_by("user").map(count, name="tally", state=Tally, schema={"n": int}, lane="compiled")
 
 
 def renamed(s: Stream) -> Stream:
-    return s.key_by("user").aggregate("sums", total=rel.sum("n"))
+    return s.key_by("user").aggregate(name="sums", total=rel.sum("n"))
 
 
 def stateless(s: Stream) -> Stream:
-    return s.map("tally", lambda t: t.n)
+    return s.map(lambda t: t.n, name="tally")
 
 
 @pytest.mark.parametrize(
@@ -351,7 +355,7 @@ def test_what_cannot_be_read_back_or_written_lets_the_job_go_on(
 
 def grows(s: Stream) -> Stream:
     return s.key_by("user").aggregate(
-        "some",
+        name="some",
         emit="update",
         users=rel.distinct("n"),
         middle=rel.quantile("n", 0.5),
@@ -360,7 +364,7 @@ def grows(s: Stream) -> Stream:
 
 
 def windows(s: Stream) -> Stream:
-    return s.key_by("user").window(count=9, slide=3).aggregate("some", n=rel.distinct("n"), last=rel.last("n"))
+    return s.key_by("user").window(count=9, slide=3).aggregate(name="some", n=rel.distinct("n"), last=rel.last("n"))
 
 
 @pytest.mark.parametrize("declare", [grows, windows, compiled, final_aggregate])

@@ -28,8 +28,10 @@ ROWS = [Row(f"key, {n % 7}\nof {n}", n) for n in range(1000)]
 
 def counted(source: Any, sink: Any) -> rel.Topology:
     topology = rel.Topology("edges")
-    stream = topology.source("rows", source).aggregate("count", emit="update", n=rel.count(), key=rel.last("key"))
-    stream.sink("out", sink)
+    stream = topology.source(source, name="rows").aggregate(
+        name="count", emit="update", n=rel.count(), key=rel.last("key")
+    )
+    stream.sink(sink, name="out")
     return topology
 
 
@@ -128,8 +130,10 @@ def lines_in(path: Path, count: int, word: str = "line") -> Path:
 
 def texts(*paths: Path) -> rel.Topology:
     topology = rel.Topology("texts")
-    slow = topology.source("lines", rel.text(list(paths))).map("slowly", paced, schema={"line": str}, lane="python")
-    slow.sink("out", rel.list())
+    slow = topology.source(rel.text(list(paths)), name="lines").map(
+        paced, name="slowly", schema={"line": str}, lane="python"
+    )
+    slow.sink(rel.list(), name="out")
     return topology
 
 
@@ -174,8 +178,8 @@ def test_a_source_goes_on_in_the_input_that_it_had_alone(saved_lines: Path, tmp_
         b,
     )
     topology = rel.Topology("texts")
-    rows = topology.source("lines", rel.rows([("a",)], schema={"line": str}))
-    rows.map("slowly", paced, schema={"line": str}, lane="python").sink("out", rel.list())
+    rows = topology.source(rel.rows([("a",)], schema={"line": str}), name="lines")
+    rows.map(paced, name="slowly", schema={"line": str}, lane="python").sink(rel.list(), name="out")
     with pytest.raises(StateError, match=r"operator 'lines'.*which was text files and is Python tuples now"):
         rel.run(topology, restore=saved_lines)
     with b.open("a") as file:
@@ -203,9 +207,9 @@ def test_rows_of_a_table_are_known_again(tmp_path: Path) -> None:
 
     def run(table: pa.Table, **options: Any) -> rel.Topology:
         topology = rel.Topology("tables")
-        topology.source("rows", rel.arrow(table)).map(
-            "wait", lambda t: wait(t.n), lane="python", schema={"n": int}
-        ).sink("out", rel.list())
+        topology.source(rel.arrow(table), name="rows").map(
+            lambda t: wait(t.n), name="wait", lane="python", schema={"n": int}
+        ).sink(rel.list(), name="out")
         return topology
 
     def wait(n: int) -> int:

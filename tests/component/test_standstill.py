@@ -56,8 +56,8 @@ class SilentHost(InProcessHost):
 def gated() -> tuple[rel.Topology, testing.Gate]:
     gate = testing.Gate()
     topology = rel.Topology("silent")
-    rows = topology.source("rows", testing.script([(1,), gate, (2,)], {"n": int}))
-    rows.sink("out", rel.list())
+    rows = topology.source(testing.script([(1,), gate, (2,)], {"n": int}), name="rows")
+    rows.sink(rel.list(), name="out")
     return topology, gate
 
 

@@ -85,20 +85,20 @@ class Process:
 def keeping(rows: Any) -> None:
     keyed = rows.key_by("user", "part")
     outputs = [
-        keyed.map("record", seen, state=Seen, schema={"n": int}, lane="compiled"),
-        rows.key_by("hot").map("value", listed, state=list, schema={"n": int}, lane="python"),
-        rows.key_by("user").aggregate("totals", n=rel.count(), most=rel.max("price"), users=rel.distinct("part")),
-        rows.key_by("part").aggregate("mortal", emit="update", ttl=1e6, n=rel.count(), some=rel.last("user")),
-        rows.aggregate("all", n=rel.count(), mean=rel.mean("price")),
-        rows.key_by("part").process("process", Process(), schema={"n": int}, clock=True),
-        rows.key_by("at").map("times", seen, state=Seen, schema={"n": int}, lane="compiled"),
-        rows.key_by("price").map("prices", seen, state=Seen, schema={"n": int}, lane="compiled"),
-        rows.key_by("part").window(count=7).aggregate("windows", n=rel.count()),
-        rows.key_by("part").map("odd", odd, state=dict, schema={"n": int}, lane="python"),
+        keyed.map(seen, name="record", state=Seen, schema={"n": int}, lane="compiled"),
+        rows.key_by("hot").map(listed, name="value", state=list, schema={"n": int}, lane="python"),
+        rows.key_by("user").aggregate(name="totals", n=rel.count(), most=rel.max("price"), users=rel.distinct("part")),
+        rows.key_by("part").aggregate(name="mortal", emit="update", ttl=1e6, n=rel.count(), some=rel.last("user")),
+        rows.aggregate(name="all", n=rel.count(), mean=rel.mean("price")),
+        rows.key_by("part").process(Process(), name="process", schema={"n": int}, clock=True),
+        rows.key_by("at").map(seen, name="times", state=Seen, schema={"n": int}, lane="compiled"),
+        rows.key_by("price").map(seen, name="prices", state=Seen, schema={"n": int}, lane="compiled"),
+        rows.key_by("part").window(count=7).aggregate(name="windows", n=rel.count()),
+        rows.key_by("part").map(odd, name="odd", state=dict, schema={"n": int}, lane="python"),
     ]
     for number, output in enumerate(outputs):
-        output.sink(f"out{number}", rel.count())
-    rows.map("plain", lambda t: t.part, schema={"n": int}).sink("out", rel.count())
+        output.sink(rel.count(), name=f"out{number}")
+    rows.map(lambda t: t.part, name="plain", schema={"n": int}).sink(rel.count(), name="out")
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +230,10 @@ def test_what_was_damaged_is_refused(running: rel.Job, tmp_path: Path) -> None:
 def test_keys_of_replicas_are_found_wherever_they_are() -> None:
     gate = testing.Gate()
     made = rel.Topology("replicas")
-    rows = made.source("rows", testing.script([*ROWS, gate], Row))
-    rows.key_by("price").map("prices", seen, state=Seen, schema={"n": int}, lane="compiled").sink("out", rel.count())
+    rows = made.source(testing.script([*ROWS, gate], Row), name="rows")
+    rows.key_by("price").map(seen, name="prices", state=Seen, schema={"n": int}, lane="compiled").sink(
+        rel.count(), name="out"
+    )
     job = rel.start(made, rel.JobConfig(regions="manual", elasticity="off"))
     try:
         assert gate.wait_reached(PATIENCE)

@@ -55,10 +55,10 @@ def expected(made: int) -> list[Text]:
 def test_replicas_come_and_go_and_the_order_stays(lane: LaneChoice, model: str | None) -> None:
     numbers = Numbers()
     topology = rel.Topology("turns")
-    stream = topology.source("numbers", rel.callable(numbers, Number)).flat_map(
-        "texts", several, schema=Text, lane=lane
+    stream = topology.source(rel.callable(numbers, Number), name="numbers").flat_map(
+        several, name="texts", schema=Text, lane=lane
     )
-    stream.sink("out", rel.list())
+    stream.sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual", elasticity="off", threading=model, threads=2))
     try:
         for replicas in (2, 3, 1, 2, 1):
@@ -97,10 +97,10 @@ def test_a_keyed_region_behind_it_changes_too_and_a_fork_gets_all_twice() -> Non
     """Replicas come home before keys are dealt out: to a sink in another element, and to keys that move."""
     numbers = Numbers()
     topology = rel.Topology("mixed")
-    stream = topology.source("numbers", rel.callable(numbers, Number))
-    tagged = stream.map("tag", lambda t: (t.value * 7919 % 50, t.value), schema=Kept, lane="python")
-    tagged.sink("all", rel.list())
-    tagged.key_by("key").map("watch", watch, state=Last, schema=Kept, lane="python").sink("out", rel.list())
+    stream = topology.source(rel.callable(numbers, Number), name="numbers")
+    tagged = stream.map(lambda t: (t.value * 7919 % 50, t.value), name="tag", schema=Kept, lane="python")
+    tagged.sink(rel.list(), name="all")
+    tagged.key_by("key").map(watch, name="watch", state=Last, schema=Kept, lane="python").sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual", elasticity="off", pins={"all": 1}))
     try:
         stateless, keyed = (job.plan().region_of(name).region.name for name in ("tag", "watch"))
@@ -120,12 +120,12 @@ def test_a_keyed_region_behind_it_changes_too_and_a_fork_gets_all_twice() -> Non
 def ruled(numbers: Any, rules: Any) -> rel.Topology:
     """Each sixteenth number with all rules."""
     topology = rel.Topology("ruled")
-    changes = topology.source("rules", rules).key_by("rule")
-    each = topology.source("numbers", numbers).cross_join("each", changes, how="left", by="arrival")
-    behind = each.filter("behind", lambda t: t.value % 16 == 0)
-    behind.sink("out", rel.list())
-    behind.filter("old", lambda t: t.rule == "a" and t.version == 1).sink("olds", rel.count())
-    behind.filter("none", lambda t: t.rule is None).sink("nones", rel.count())
+    changes = topology.source(rules, name="rules").key_by("rule")
+    each = topology.source(numbers, name="numbers").cross_join(changes, name="each", how="left", by="arrival")
+    behind = each.filter(lambda t: t.value % 16 == 0, name="behind")
+    behind.sink(rel.list(), name="out")
+    behind.filter(lambda t: t.rule == "a" and t.version == 1, name="old").sink(rel.count(), name="olds")
+    behind.filter(lambda t: t.rule is None, name="none").sink(rel.count(), name="nones")
     return topology
 
 
@@ -208,8 +208,8 @@ def test_rules_that_have_ended_are_known_to_new_replicas(pins: dict[str, int]) -
 
 def test_what_has_no_replicas_says_why() -> None:
     topology = rel.Topology("others")
-    stream = topology.source("numbers", rel.sequence(10))
-    stream.aggregate("sum", n=rel.count()).sink("out", rel.list())
+    stream = topology.source(rel.sequence(10), name="numbers")
+    stream.aggregate(name="sum", n=rel.count()).sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual"))
     try:
         with pytest.raises(ConfigError, match="region r1 keeps its replicas: it is pipeline"):
@@ -226,8 +226,8 @@ def test_a_job_whose_replicas_take_turns_is_saved_at_one_moment_and_goes_on(tmp_
 
     def topology() -> rel.Topology:
         made = rel.Topology("saved")
-        source = made.source("numbers", testing.script(numbers, {"value": int}))
-        source.flat_map("texts", several, schema=Text, lane="python").sink("out", rel.list())
+        source = made.source(testing.script(numbers, {"value": int}), name="numbers")
+        source.flat_map(several, name="texts", schema=Text, lane="python").sink(rel.list(), name="out")
         return made
 
     config = rel.JobConfig(regions="manual", elasticity="off")
@@ -252,9 +252,9 @@ def test_a_job_whose_replicas_take_turns_is_saved_at_one_moment_and_goes_on(tmp_
 def test_replicas_that_take_turns_are_saved_with_their_rules(tmp_path: Path) -> None:
     def topology(numbers: list[Any], rules: list[Any]) -> rel.Topology:
         made = rel.Topology("saved rules")
-        changes = made.source("rules", testing.script(rules, {"rule": str, "version": int})).key_by("rule")
-        source = made.source("numbers", testing.script(numbers, {"value": int}))
-        source.cross_join("each", changes, how="left", by="arrival").sink("out", rel.list())
+        changes = made.source(testing.script(rules, {"rule": str, "version": int}), name="rules").key_by("rule")
+        source = made.source(testing.script(numbers, {"value": int}), name="numbers")
+        source.cross_join(changes, name="each", how="left", by="arrival").sink(rel.list(), name="out")
         return made
 
     config = rel.JobConfig(regions="manual", elasticity="off")
@@ -294,8 +294,10 @@ def test_replicas_that_wait_for_answers_all_wait_all_the_time(answer: float) -> 
 
     numbers = Numbers()
     topology = rel.Topology("answers")
-    stream = topology.source("numbers", rel.callable(numbers, Number)).map("ask", ask, schema=Number, lane="python")
-    stream.sink("out", rel.call(lambda t: None))
+    stream = topology.source(rel.callable(numbers, Number), name="numbers").map(
+        ask, name="ask", schema=Number, lane="python"
+    )
+    stream.sink(rel.call(lambda t: None), name="out")
     job = start(topology, rel.JobConfig(regions="manual", elasticity="off"))
     try:
         job.rescale("r1", 4)

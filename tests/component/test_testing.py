@@ -29,7 +29,7 @@ def running(stream: Stream, lane: Any) -> Stream:
         s.total += t.n
         return t.k, s.total
 
-    return stream.key_by("k").map("running", add, state=Sum, schema={"k": int, "total": int}, lane=lane)
+    return stream.key_by("k").map(add, name="running", state=Sum, schema={"k": int, "total": int}, lane=lane)
 
 
 def test_an_operator_that_is_right_passes_in_every_condition() -> None:
@@ -55,7 +55,7 @@ def test_state_outside_of_the_runtimes_hands_is_found_by_restoring() -> None:
             seen.append(t.n)
             return len(seen)
 
-        return stream.map("count", count, schema={"n": int}, lane="python")
+        return stream.map(count, name="count", schema={"n": int}, lane="python")
 
     with pytest.raises(testing.VerificationError, match=r"restored after 100 rows: row 100 is \(1,\), not \(101,\)"):
         testing.verify_operator(declare, ROWS, Row, snapshots=4)
@@ -64,7 +64,7 @@ def test_state_outside_of_the_runtimes_hands_is_found_by_restoring() -> None:
 def test_a_lane_that_gives_something_else_is_found() -> None:
     def declare(stream: Stream, lane: Any) -> Stream:
         return stream.map(
-            "same", (lambda t: t.n) if lane == "python" else (lambda t: t.n + 1), lane=lane, schema={"n": int}
+            (lambda t: t.n) if lane == "python" else (lambda t: t.n + 1), name="same", lane=lane, schema={"n": int}
         )
 
     with pytest.raises(testing.VerificationError, match=r"compiled lane, manual: row 0 is \(1,\), not \(0,\)"):
@@ -73,7 +73,7 @@ def test_a_lane_that_gives_something_else_is_found() -> None:
 
 def test_an_operator_that_raises_fails_the_check() -> None:
     def declare(stream: Stream) -> Stream:
-        return stream.map("inverse", lambda t: 1 // (t.n - 150), schema={"n": int}, lane="python")
+        return stream.map(lambda t: 1 // (t.n - 150), name="inverse", schema={"n": int}, lane="python")
 
     with pytest.raises(JobFailedError, match="operator 'inverse': ZeroDivisionError"):
         testing.verify_operator(declare, ROWS, Row)
@@ -83,7 +83,7 @@ def test_a_script_waits_at_its_gates_and_fails_as_often_as_it_says() -> None:
     gate = testing.Gate()
     steps = [(0,), gate, (1,), testing.Raise(OSError("gone"), times=1), (2,)]
     topology = rel.Topology("scripted")
-    topology.source("numbers", testing.script(steps, {"n": int})).sink("out", rel.list())
+    topology.source(testing.script(steps, {"n": int}), name="numbers").sink(rel.list(), name="out")
     job = rel.start(topology)
     assert gate.wait_reached(60)
     while job.metrics().operator("out").tuples_in < 1:
@@ -97,7 +97,7 @@ def test_a_script_waits_at_its_gates_and_fails_as_often_as_it_says() -> None:
 def test_a_closed_gate_does_not_keep_a_job_from_being_cancelled() -> None:
     gate = testing.Gate()
     topology = rel.Topology("gated")
-    topology.source("numbers", testing.script([gate], {"n": int})).sink("out", rel.list())
+    topology.source(testing.script([gate], {"n": int}), name="numbers").sink(rel.list(), name="out")
     job = rel.start(topology)
     assert gate.wait_reached(60)
     job.cancel()

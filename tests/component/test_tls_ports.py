@@ -36,7 +36,7 @@ def read(url: str, context: ssl.SSLContext | None) -> str:
 
 def topology(gate: Gate) -> rel.Topology:
     made = rel.Topology("watched")
-    made.source("rows", script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    made.source(script([gate, (1,)], {"n": int}), name="rows").sink(rel.count(), name="out")
     return made
 
 

@@ -25,10 +25,10 @@ OPERATORS = 30
 def job() -> Iterator[Job]:
     go_on = threading.Event()
     topology = rel.Topology("many")
-    stream = topology.source("numbers", rel.sequence(10_000_000))
+    stream = topology.source(rel.sequence(10_000_000), name="numbers")
     for number in range(OPERATORS):
-        stream = stream.map(f"step_{number}", lambda t: t.value + 1, schema={"value": int})
-    stream.sink("out", rel.call(lambda t: go_on.wait()))
+        stream = stream.map(lambda t: t.value + 1, name=f"step_{number}", schema={"value": int})
+    stream.sink(rel.call(lambda t: go_on.wait()), name="out")
     job = start(topology, rel.JobConfig(pins={"out": 1}, adaptation_period=0.2))
     yield job
     go_on.set()
@@ -62,7 +62,7 @@ def test_the_picture_fits_the_terminal(job: Job, width: int, height: int) -> Non
 
 def test_without_a_terminal_it_prints_until_the_job_ends() -> None:
     topology = rel.Topology("short")
-    topology.source("numbers", rel.sequence(1000)).sink("out", rel.count())
+    topology.source(rel.sequence(1000), name="numbers").sink(rel.count(), name="out")
     job = start(topology)
     written = io.StringIO()
     top(job, Console(file=written, width=80, height=24))

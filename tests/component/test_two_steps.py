@@ -82,10 +82,10 @@ ALL: dict[str, Any] = {
 def test_two_steps_give_what_one_gives(config: rel.JobConfig, keyed: bool) -> None:
     topology = rel.Topology("both")
     given = rows(5000, seed=1)
-    stream = topology.source("rows", rel.rows(given, Row))
+    stream = topology.source(rel.rows(given, Row), name="rows")
     grouped = stream.key_by("key") if keyed else stream
-    grouped.aggregate("once", **ALL).sink("one", rel.list())
-    grouped.aggregate("twice", two_steps=True, **ALL).sink("two", rel.list())
+    grouped.aggregate(name="once", **ALL).sink(rel.list(), name="one")
+    grouped.aggregate(name="twice", two_steps=True, **ALL).sink(rel.list(), name="two")
     result = rel.run(topology, config)
     assert len(result["one"]) == (len({t.key for t in given}) if keyed else 1)
     assert [tuple(t) for t in result["two"]] == [tuple(t) for t in result["one"]], "in the order of the keys, too"
@@ -94,8 +94,8 @@ def test_two_steps_give_what_one_gives(config: rel.JobConfig, keyed: bool) -> No
 def test_sums_that_are_too_large_fail_in_either_step() -> None:
     for values in ([2**62, 2**62], [2**62] * 2000):
         topology = rel.Topology("large")
-        stream = topology.source("rows", rel.rows([(1, value) for value in values], {"key": int, "n": int}))
-        stream.key_by("key").aggregate("sums", two_steps=True, n=rel.sum("n")).sink("out", rel.list())
+        stream = topology.source(rel.rows([(1, value) for value in values], {"key": int, "n": int}), name="rows")
+        stream.key_by("key").aggregate(name="sums", two_steps=True, n=rel.sum("n")).sink(rel.list(), name="out")
         with pytest.raises(JobFailedError, match="doesn't fit into int64"):
             rel.run(topology, rel.JobConfig(run_records=1))
 
@@ -120,11 +120,11 @@ class Hot:
 
 def counting(hot: Hot, ask: Callable[[NamedTuple], tuple[int]] | None = None) -> rel.Topology:
     topology = rel.Topology("hot")
-    stream = topology.source("keys", rel.callable(hot, schema={"key": int}))
+    stream = topology.source(rel.callable(hot, schema={"key": int}), name="keys")
     if ask is not None:
-        stream = stream.map("ask", ask, schema={"key": int}, lane="python")
-    counts = stream.key_by("key").aggregate("counts", two_steps=None if ask is not None else True, n=rel.count())
-    counts.sink("out", rel.list())
+        stream = stream.map(ask, name="ask", schema={"key": int}, lane="python")
+    counts = stream.key_by("key").aggregate(name="counts", two_steps=None if ask is not None else True, n=rel.count())
+    counts.sink(rel.list(), name="out")
     return topology
 
 
@@ -182,9 +182,9 @@ PARTS = rel.JobConfig(elasticity="off", threading="dynamic", threads=1)  # whoev
 
 def endless(value: Callable[[NamedTuple], tuple[int, int]], **wanted: Any) -> rel.Topology:
     topology = rel.Topology("endless")
-    numbers = topology.source("numbers", rel.sequence(1 << 40))
-    keyed = numbers.map("keyed", value, schema={"key": int, "n": int}, lane="compiled").key_by("key")
-    keyed.aggregate("counts", **wanted).sink("out", rel.list())
+    numbers = topology.source(rel.sequence(1 << 40), name="numbers")
+    keyed = numbers.map(value, name="keyed", schema={"key": int, "n": int}, lane="compiled").key_by("key")
+    keyed.aggregate(name="counts", **wanted).sink(rel.list(), name="out")
     return topology
 
 
@@ -223,8 +223,8 @@ def test_a_hot_key_is_named_before_any_replica_is_tried_in_vain() -> None:
         return (t[0],)
 
     topology = rel.Topology("named")
-    keyed = topology.source("keys", rel.callable(hot, schema={"key": int})).key_by("key")
-    keyed.map("ask", ask, state=Asked, schema={"key": int}, lane="python").sink("out", rel.count())
+    keyed = topology.source(rel.callable(hot, schema={"key": int}), name="keys").key_by("key")
+    keyed.map(ask, name="ask", state=Asked, schema={"key": int}, lane="python").sink(rel.count(), name="out")
     config = rel.JobConfig(regions="elastic", region_period=0.4, elasticity="off", max_processes=3)
     job = start(topology, config)
     try:
@@ -251,8 +251,8 @@ def test_the_first_step_has_nothing_that_would_have_to_be_saved(tmp_path: Path) 
 
     def topology() -> rel.Topology:
         made = rel.Topology("saved")
-        source = made.source("keys", testing.script(keys, {"key": int}))
-        source.key_by("key").aggregate("counts", two_steps=True, n=rel.count()).sink("out", rel.list())
+        source = made.source(testing.script(keys, {"key": int}), name="keys")
+        source.key_by("key").aggregate(name="counts", two_steps=True, n=rel.count()).sink(rel.list(), name="out")
         return made
 
     config = rel.JobConfig(regions="manual", elasticity="off")
@@ -286,19 +286,19 @@ def test_the_first_step_has_nothing_that_would_have_to_be_saved(tmp_path: Path) 
     ],
 )
 def test_what_can_not_be_in_two_steps_is_told_at_its_declaration(arguments: dict[str, object], problem: str) -> None:
-    stream = rel.Topology("bad").source("numbers", rel.sequence(10))
+    stream = rel.Topology("bad").source(rel.sequence(10), name="numbers")
     with pytest.raises(GraphError) as raised:
-        stream.aggregate("totals", two_steps=True, **arguments)  # type: ignore[arg-type]
+        stream.aggregate(name="totals", two_steps=True, **arguments)  # type: ignore[arg-type]
     assert problem in str(raised.value)
     assert "totals" in str(raised.value)
 
 
 def test_aggregates_that_could_be_in_two_steps_are_known() -> None:
     topology = rel.Topology("known")
-    stream = topology.source("rows", rel.rows(rows(1, seed=1), Row)).key_by("key")
-    stream.aggregate("counts", n=rel.count()).sink("a", rel.list())
-    stream.aggregate("means", n=rel.mean("n")).sink("b", rel.list())
-    stream.aggregate("updates", "update", n=rel.count()).sink("c", rel.list())
-    stream.aggregate("parts", two_steps=True, n=rel.count()).sink("d", rel.list())
+    stream = topology.source(rel.rows(rows(1, seed=1), Row), name="rows").key_by("key")
+    stream.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="a")
+    stream.aggregate(name="means", n=rel.mean("n")).sink(rel.list(), name="b")
+    stream.aggregate(name="updates", emit="update", n=rel.count()).sink(rel.list(), name="c")
+    stream.aggregate(name="parts", two_steps=True, n=rel.count()).sink(rel.list(), name="d")
     job = prepare(topology, rel.JobConfig())
     assert set(aggregates_for_two_steps(job).values()) == {"counts"}, "the second of two steps is none of them"

@@ -99,8 +99,10 @@ def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
     feed = PacedFeed(keys=300)
     with service() as remote:
         topology = rel.Topology("asking")
-        keyed = topology.source("events", rel.callable(feed, Event)).key_by("key")
-        keyed.map("ask", asking(remote.address), state=Seen, schema=Counted, lane="python").sink("out", rel.list())
+        keyed = topology.source(rel.callable(feed, Event), name="events").key_by("key")
+        keyed.map(asking(remote.address), name="ask", state=Seen, schema=Counted, lane="python").sink(
+            rel.list(), name="out"
+        )
         job = start(topology, rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off"))
         try:
             feed.rate = 1.8 * ONE
@@ -130,8 +132,8 @@ def test_one_without_state_gets_replicas_too_and_keeps_the_order() -> None:
             return t
 
         topology = rel.Topology("asking")
-        events = topology.source("events", rel.callable(feed, Event))
-        events.map("ask", ask, lane="python").sink("out", rel.list())
+        events = topology.source(rel.callable(feed, Event), name="events")
+        events.map(ask, name="ask", lane="python").sink(rel.list(), name="out")
         job = start(topology, rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off"))
         try:
             feed.rate = 1.8 * ONE
@@ -181,8 +183,8 @@ def test_two_operators_that_wait_in_one_element_come_to_wait_at_the_same_time() 
         return t
 
     topology = rel.Topology("waiting")
-    numbers = topology.source("numbers", rel.sequence(1_000_000))
-    numbers.map("one", one, lane="python").map("two", two, lane="python").sink("out", rel.count())
+    numbers = topology.source(rel.sequence(1_000_000), name="numbers")
+    numbers.map(one, name="one", lane="python").map(two, name="two", lane="python").sink(rel.count(), name="out")
     job = start(topology)  # with default settings
     try:
         assert meeting.met.wait(PATIENCE)
@@ -212,8 +214,10 @@ def test_the_first_result_of_a_slow_function_waits_for_no_other() -> None:
         return t
 
     topology = rel.Topology("slow")
-    numbers = topology.source("numbers", rel.sequence(1_000_000))
-    numbers.map("slow", slow, lane="python").map("behind", behind, lane="python").sink("out", rel.count())
+    numbers = topology.source(rel.sequence(1_000_000), name="numbers")
+    numbers.map(slow, name="slow", lane="python").map(behind, name="behind", lane="python").sink(
+        rel.count(), name="out"
+    )
     job = start(topology)  # with default settings
     try:
         assert arrived.wait(PATIENCE)

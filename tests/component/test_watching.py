@@ -12,8 +12,8 @@ from rayelastic.watching import Reading, Watch
 
 def numbers(name: str = "numbers", sink: object | None = None) -> rel.Topology:
     topology = rel.Topology(name)
-    stream = topology.source("numbers", rel.sequence(1000))
-    stream.map("double", lambda t: t.value * 2, schema={"value": int}).sink("out", sink or rel.list())
+    stream = topology.source(rel.sequence(1000), name="numbers")
+    stream.map(lambda t: t.value * 2, name="double", schema={"value": int}).sink(sink or rel.list(), name="out")
     return topology
 
 
@@ -26,7 +26,7 @@ def test_a_topology_shows_its_graph_and_lanes() -> None:
 
 def test_a_topology_that_cant_run_yet_says_why() -> None:
     topology = rel.Topology("unfinished")
-    topology.source("numbers", rel.sequence(10))
+    topology.source(rel.sequence(10), name="numbers")
     assert "without a sink" in topology._repr_html_()
 
 
@@ -73,9 +73,9 @@ def test_a_watch_updates_until_the_job_ends() -> None:
 
 def test_a_job_shows_its_failure() -> None:
     topology = rel.Topology("fails")
-    topology.source("numbers", rel.sequence(10)).map(
-        "inverse", lambda t: 1 // (t.value - 5), schema={"value": int}
-    ).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="numbers").map(
+        lambda t: 1 // (t.value - 5), name="inverse", schema={"value": int}
+    ).sink(rel.count(), name="out")
     job = start(topology)
     job.pause(30)
     assert "division" in job._repr_html_()

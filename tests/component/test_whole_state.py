@@ -87,27 +87,27 @@ class Barrier:
 
 
 def delayed(rows: Stream) -> Stream:
-    return rows.delay("wait", seconds=1.5)
+    return rows.delay(name="wait", seconds=1.5)
 
 
 def switched(rows: Stream) -> Stream:
-    return rows.switch("wait", rows.filter("last", lambda t: t.n == ROWS[-1].n), lambda t: True, start=False)
+    return rows.switch(rows.filter(lambda t: t.n == ROWS[-1].n, name="last"), lambda t: True, name="wait", start=False)
 
 
 def gated(rows: Stream) -> Stream:
-    return rows.gate("wait", rows.filter("some", lambda t: t.n % 5 == 0), most=3)
+    return rows.gate(rows.filter(lambda t: t.n % 5 == 0, name="some"), name="wait", most=3)
 
 
 def waiting(rows: Stream) -> Any:
     topology = rows.topology
     assert isinstance(topology, rel.Topology)
-    return topology.apply("wait", Barrier(), one=rows, two=topology.source("numbers", rel.sequence(200_000)))
+    return topology.apply(Barrier(), name="wait", one=rows, two=topology.source(rel.sequence(200_000), name="numbers"))
 
 
 def in_turns(rows: Stream) -> Stream:
-    first, *others = rows.split("deal", 3)
+    first, *others = rows.split(3, name="deal")
     for number, other in enumerate(others):
-        other.sink(f"other {number}", rel.count())
+        other.sink(rel.count(), name=f"other {number}")
     return first
 
 
@@ -115,8 +115,8 @@ BUILT: dict[str, Callable[[Stream], Stream]] = {
     "delay": delayed,
     "switch": switched,
     "gate": gated,
-    "attributes": lambda rows: rows.apply("wait", Attributes()),
-    "snapshot and restore": lambda rows: rows.apply("wait", Pair()),
+    "attributes": lambda rows: rows.apply(Attributes(), name="wait"),
+    "snapshot and restore": lambda rows: rows.apply(Pair(), name="wait"),
     "barrier": waiting,
     "split": in_turns,
 }
@@ -124,7 +124,7 @@ BUILT: dict[str, Callable[[Stream], Stream]] = {
 
 def declare(built: str, source: Any) -> rel.Topology:
     topology = rel.Topology("whole")
-    BUILT[built](topology.source("rows", source)).sink("out", rel.list())
+    BUILT[built](topology.source(source, name="rows")).sink(rel.list(), name="out")
     return topology
 
 
@@ -182,8 +182,8 @@ def test_an_attribute_that_cannot_be_pickled_is_named_and_the_job_goes_on(tmp_pa
             return [t]
 
     gate, topology = testing.Gate(), rel.Topology("opens")
-    topology.source("rows", testing.script([*ROWS[:50], gate, *ROWS[50:]], Row)).apply("keeps", Opens()).sink(
-        "out", rel.count()
+    topology.source(testing.script([*ROWS[:50], gate, *ROWS[50:]], Row), name="rows").apply(Opens(), name="keeps").sink(
+        rel.count(), name="out"
     )
     job = rel.start(topology)
     try:

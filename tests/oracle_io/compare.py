@@ -141,11 +141,11 @@ class _Run:
     def by_engine(self, source: Any, body: Any, table: Any) -> list[Difference]:
         """What a job gives, and what is read of the files that it writes."""
         topology = rel.Topology("oracle")
-        stream = topology.source("rows", source)
+        stream = topology.source(source, name="rows")
         if self.program.options.get("on_bad_row") == "divert":
-            stream.errors.sink("bad", rel.count())
-        stream.sink("table", rel.arrow())
-        stream.sink("tuples", rel.list())
+            stream.errors.sink(rel.count(), name="bad")
+        stream.sink(rel.arrow(), name="table")
+        stream.sink(rel.list(), name="tuples")
         kinds = {kind for field in body.schema.fields for kind in kinds_of(field.format)}
         trips = (
             {"parquet": set[DataType](), "json": _NO_JSON, "csv": _NO_CSV}
@@ -154,7 +154,7 @@ class _Run:
         )
         trips = {name: without for name, without in trips.items() if not kinds & without}
         for name in trips:
-            stream.sink(name, getattr(rel, name)(str(self.folder / f"out.{name}")))
+            stream.sink(getattr(rel, name)(str(self.folder / f"out.{name}")), name=name)
         try:
             result = rel.run(topology)
         except RayelasticError as error:

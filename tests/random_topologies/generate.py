@@ -62,7 +62,9 @@ class Maker(PlainSteps, TimedSteps):
 
     def adapt(self, stream: str) -> None:
         name = adapter(self.flows[stream].schema)
-        self.add("map", [stream], f'{{0}}.map("{{n}}", {name}, schema=BASE, lane=LANE)', fn=name, uses=("BASE", name))
+        self.add(
+            "map", [stream], f'{{0}}.map({name}, name="{{n}}", schema=BASE, lane=LANE)', fn=name, uses=("BASE", name)
+        )
 
 
 STEPS: list[Callable[[Maker, str], bool]] = [

@@ -12,17 +12,17 @@ class PlainSteps(BaseMaker):
 
     def filter(self, stream: str) -> bool:
         fn = self.chance.choice(list(FILTERS))
-        self.add("filter", [stream], f'{{0}}.filter("{{n}}", {fn}, lane=LANE)', fn=fn, uses=(fn,))
+        self.add("filter", [stream], f'{{0}}.filter({fn}, name="{{n}}", lane=LANE)', fn=fn, uses=(fn,))
         return True
 
     def map(self, stream: str) -> bool:
         fn = self.chance.choice(list(MAPS))
-        self.add("map", [stream], f'{{0}}.map("{{n}}", {fn}, schema=BASE, lane=LANE)', fn=fn, uses=("BASE", fn))
+        self.add("map", [stream], f'{{0}}.map({fn}, name="{{n}}", schema=BASE, lane=LANE)', fn=fn, uses=("BASE", fn))
         return True
 
     def flat_map(self, stream: str) -> bool:
         fn = self.chance.choice(list(FLAT_MAPS))
-        text = f'{{0}}.flat_map("{{n}}", {fn}, schema=BASE, lane=LANE)'
+        text = f'{{0}}.flat_map({fn}, name="{{n}}", schema=BASE, lane=LANE)'
         self.add("flat_map", [stream], text, fn=fn, uses=("BASE", fn))
         return True
 
@@ -55,7 +55,7 @@ class PlainSteps(BaseMaker):
         if not self.flows[stream].ordered:
             return False
         fn, keys, emit = self.chance.choice(list(REDUCES)), self.keys(), self.chance.choice(["final", "update"])
-        text = f'{keyed(keys)}.reduce("{{n}}", {fn}, emit="{emit}")'
+        text = f'{keyed(keys)}.reduce({fn}, name="{{n}}", emit="{emit}")'
         self.add("reduce", [stream], text, fn=fn, keys=keys, emit=emit, uses=(fn,))
         return True
 
@@ -63,7 +63,7 @@ class PlainSteps(BaseMaker):
         keys, emit = self.keys(), self.chance.choice(["final", "update"])
         if emit == "update" and not self.flows[stream].ordered:
             return False
-        text = f'{keyed(keys)}.combine("{{n}}", Range, emit="{emit}", lane=LANE)'
+        text = f'{keyed(keys)}.combine(Range, name="{{n}}", emit="{emit}", lane=LANE)'
         self.add("combine", [stream], text, keys=keys, emit=emit, uses=("Range",))
         return True
 
@@ -81,7 +81,7 @@ class PlainSteps(BaseMaker):
         if not self.flows[stream].ordered:
             return False
         keys = self.keys()
-        self.add("deduplicate", [stream], f'{keyed(keys)}.deduplicate("{{n}}")', keys=keys)
+        self.add("deduplicate", [stream], f'{keyed(keys)}.deduplicate(name="{{n}}")', keys=keys)
         return True
 
     def union(self, stream: str) -> bool:
@@ -104,7 +104,7 @@ class PlainSteps(BaseMaker):
             if any(not 0 <= g <= 2 for g in self.flows[stream].column("g")):
                 return False
             outputs = {f"_{i}": f"{{n}}[{i}]" for i in range(3)}
-            text = '{0}.split("{n}", 3, by=s_number, lane=LANE)'
+            text = '{0}.split(3, name="{n}", by=s_number, lane=LANE)'
             known = {"by": "s_number", "ways": ["0", "1", "2"], "uses": ("s_number",), "own": False}
             self.add("split", [stream], text, outputs=outputs, **known)
             return True
@@ -118,11 +118,11 @@ class PlainSteps(BaseMaker):
 
     def stage(self, stream: str) -> bool:
         order, fn = self.chance.random() < 0.6, self.chance.choice(list(MAPS))
-        body = f'lambda s: s.map("body", {fn}, schema=BASE, lane=LANE)'
+        body = f'lambda s: s.map({fn}, name="body", schema=BASE, lane=LANE)'
         if self.chance.random() < 0.5:
-            text = f'{{0}}.parallel("{{n}}", {self.chance.choice([2, 3])}, {body}, order={order})'
+            text = f'{{0}}.parallel({self.chance.choice([2, 3])}, {body}, name="{{n}}", order={order})'
         else:
-            text = f'{{0}}.elastic("{{n}}", {body}, most=3, start={self.chance.choice([1, 2, 3])}, order={order})'
+            text = f'{{0}}.elastic({body}, name="{{n}}", most=3, start={self.chance.choice([1, 2, 3])}, order={order})'
         if self.flows[stream].is_timed:
             return False
         self.add("stage", [stream], text, fn=fn, order=order, uses=("BASE", fn))
@@ -135,7 +135,7 @@ class PlainSteps(BaseMaker):
         keys, count = self.chance.choice([(), self.keys()]), self.chance.choice([1, 2, 3, 5])
         slide = self.chance.choice([count, count, max(1, count - 1), count + 1])
         rest = self.chance.choice([None, True, False])
-        text = f'{keyed(keys)}.window(count={count}, slide={slide}, rest={rest}).aggregate("{{n}}", '
+        text = f'{keyed(keys)}.window(count={count}, slide={slide}, rest={rest}).aggregate(name="{{n}}", '
         wanted = self.wanted(flow)
         shown = slide >= count if rest is None else rest
         self.add(
@@ -146,7 +146,7 @@ class PlainSteps(BaseMaker):
 
     def enrich(self, stream: str) -> bool:
         how = self.chance.choice(["inner", "left"])
-        text = f'{keyed(("k",))}.enrich("{{n}}", {{{{"a": 7, "longer than twelve": -1}}}}, how="{how}")'
+        text = f'{keyed(("k",))}.enrich({{{{"a": 7, "longer than twelve": -1}}}}, name="{{n}}", how="{how}")'
         table = {"a": 7, "longer than twelve": -1}
         self.add("enrich", [stream], text, how=how, keys=("k",), table=table, value=Field("value", "int"))
         return True

@@ -103,9 +103,9 @@ class Program:
 
 ROWS = {{{sources}}}
 top = rel.Topology("found")
-streams = declare(lambda name, schema: top.source(name, rel.rows(ROWS[name], schema=schema)), {lane!r})
+streams = declare(lambda name, schema: top.source(rel.rows(ROWS[name], schema=schema), name=name), {lane!r})
 for name, stream in streams.items():
-    stream.sink(f"out_{{name}}", rel.list())
+    stream.sink(rel.list(), name=f"out_{{name}}")
 result = rel.run(top, {config})
 print(*(tuple(t) for t in result["out_{stream}"]), sep="\\n")
 """

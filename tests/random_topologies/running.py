@@ -74,11 +74,11 @@ def declared(program: Program, lane: str, source: Callable[[str, Any, list[Any]]
     rows = {node.name: node.options["rows"] for node in program.sources}
     module = program.module(name)
     try:
-        streams = module["declare"](lambda n, schema: topology.source(n, source(n, schema, rows[n])), lane)
+        streams = module["declare"](lambda n, schema: topology.source(source(n, schema, rows[n]), name=n), lane)
     except GraphError as error:
         raise RejectedError(str(error)) from error
     for stream, made in streams.items():
-        made.sink(f"out_{stream}", rel.list())
+        made.sink(rel.list(), name=f"out_{stream}")
     return topology
 
 

@@ -23,7 +23,7 @@ class TimedSteps(BaseMaker):
             return False
         if not flow.ordered and not self.is_punctual_by_split(stream, lateness):
             lateness = max(times, default=0) - min(times, default=0)
-        text = f'{{0}}.event_time("{{n}}", "at", lateness={lateness})'
+        text = f'{{0}}.event_time("at", name="{{n}}", lateness={lateness})'
         name = self.add("event_time", [stream], text, lateness=lateness)
         if self.chance.random() < 0.4:
             self.window(name)
@@ -61,7 +61,7 @@ class TimedSteps(BaseMaker):
         if not others or not self.flows[stream].is_punctual or len(self.origins(stream)) > 1:
             return False
         outputs = {"_late": "{n}.late()"}
-        self.add("merge", [stream, self.chance.choice(others)], '{0}.merge_by_time("{n}", {1})', outputs=outputs)
+        self.add("merge", [stream, self.chance.choice(others)], '{0}.merge_by_time({1}, name="{n}")', outputs=outputs)
         return True
 
     def window(self, stream: str) -> bool:
@@ -81,7 +81,7 @@ class TimedSteps(BaseMaker):
             slide = self.chance.choice([size, size, 2, 3, size + 3])
             frame, kind = f"window(seconds={size}, slide={slide}{late})", "windows"
             known |= {"size": size, "slide": slide}
-        text = f'{keyed(keys)}.{frame}.aggregate("{{n}}", {aggregates_text(wanted)})'
+        text = f'{keyed(keys)}.{frame}.aggregate(name="{{n}}", {aggregates_text(wanted)})'
         self.add(kind, [stream], text, outputs={"_late": "{n}.late()"}, **known)
         return True
 
@@ -147,7 +147,7 @@ class TimedSteps(BaseMaker):
             return False
         keys, pattern = self.chance.choice([("k",), ("s",)]), self.chance.choice(list(PATTERNS))
         how = self.chance.choice(["inner", "left"])
-        text = f'{keyed(keys)}.match("{{n}}", {PATTERNS[pattern][0]}, how="{how}", lane=LANE)'
+        text = f'{keyed(keys)}.match({PATTERNS[pattern][0]}, name="{{n}}", how="{how}", lane=LANE)'
         self.add(
             "match", [stream], text, keys=keys, pattern=pattern, how=how, outputs={"_late": "{n}.late()"},
             uses=("s_small", "s_large", "s_none"),
@@ -173,7 +173,7 @@ class TimedSteps(BaseMaker):
         chance, known = self.chance, dict[str, Any]()
         if kind == "cross":
             how, right_keys = chance.choice(["inner", "left"]), chance.choice([(), ("k",)])
-            text = f'{{0}}.cross_join("{{n}}", {keyed(right_keys, "{1}")}, how="{how}")'
+            text = f'{{0}}.cross_join({keyed(right_keys, "{1}")}, name="{{n}}", how="{how}")'
             self.add("cross", [stream, right], text, how=how, right_keys=right_keys)
             return True
         keys = chance.choice([("k",), ("g",), ("k", "g")])

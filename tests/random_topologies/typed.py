@@ -20,7 +20,7 @@ class TypedMaker(BaseMaker):
         other = (Field("k", key.kind, key.nullable, like=bool(likes)), *schema[1:])
         left, right = self.source(schema, self.rows(schema)), self.source(other, self.rows(schema))
         timed = [
-            self.add("event_time", [one], '{0}.event_time("{n}", "at", lateness=9)', lateness=9)
+            self.add("event_time", [one], '{0}.event_time("at", name="{n}", lateness=9)', lateness=9)
             for one in (left, right)
         ]
         self.outputs(timed[0], timed[1], value)
@@ -47,17 +47,17 @@ class TypedMaker(BaseMaker):
         by_key, other = keyed(("k",)), keyed(("k",), "{1}")
         emit = self.chance.choice(["final", "update"])
         self.add("aggregate", [left], f'{by_key}.aggregate(name="{{n}}", emit="{emit}", {told})', emit=emit, **known)
-        self.add("deduplicate", [left], f'{by_key}.deduplicate("{{n}}")', keys=("k",))
+        self.add("deduplicate", [left], f'{by_key}.deduplicate(name="{{n}}")', keys=("k",))
         emit = self.chance.choice(["final", "update"])
-        text = f'{by_key}.reduce("{{n}}", r_newer, emit="{emit}")'
+        text = f'{by_key}.reduce(r_newer, name="{{n}}", emit="{emit}")'
         self.add("reduce", [left], text, fn="r_newer", keys=("k",), emit=emit, uses=("r_newer",))
-        frame = f'{by_key}.window(seconds=4).aggregate("{{n}}", {told})'
+        frame = f'{by_key}.window(seconds=4).aggregate(name="{{n}}", {told})'
         self.add("windows", [left], frame, size=4, slide=4, lateness=0, outputs=late, **known)
         self.add(
-            "sessions", [left], f'{by_key}.session(gap=2).aggregate("{{n}}", {told})', gap=2, outputs=late, **known
+            "sessions", [left], f'{by_key}.session(gap=2).aggregate(name="{{n}}", {told})', gap=2, outputs=late, **known
         )
         self.add(
-            "gathered", [left], f'{by_key}.window(seconds=5).collect("{{n}}")',
+            "gathered", [left], f'{by_key}.window(seconds=5).collect(name="{{n}}")',
             keys=("k",), how="collect", size=5, slide=5, outputs=late,
         )  # fmt: skip
         for kind, option, more in (
@@ -70,5 +70,5 @@ class TypedMaker(BaseMaker):
         self.cross(left, right)
 
     def cross(self, left: str, right: str) -> None:
-        text = '{0}.cross_join("{n}", {1}.key_by("k"), how="left")'
+        text = '{0}.cross_join({1}.key_by("k"), name="{n}", how="left")'
         self.add("cross", [left, right], text, how="left", right_keys=("k",))

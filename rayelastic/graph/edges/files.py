@@ -188,10 +188,10 @@ def json(
     >>> _ = pathlib.Path(file.name).write_text('{"@tags": ["a", "b"], "n": 3}')
     >>> topology = rel.Topology("events")
     >>> source = rel.json(file.name, columns={"@tags": "tags", "n": "n"}, types={"tags": list[str]})
-    >>> events = topology.source("events", source)
-    >>> events.map("tags", lambda t: (len(t.tags), t.tags[0]), lane="compiled").sink("out", rel.list())
+    >>> events = topology.source(source, name="events")
+    >>> events.map(lambda t: (len(t.tags), t.tags[0]), name="tags", lane="compiled").sink(rel.list(), name="out")
     <sink out>
-    >>> _ = events.sink("copy", rel.json(file.name + ".copy.jsonl"))
+    >>> _ = events.sink(rel.json(file.name + ".copy.jsonl"), name="copy")
     >>> [tuple(t) for t in rel.run(topology)["out"]]
     [(2, 'a')]
     >>> print(pathlib.Path(file.name + ".copy.jsonl").read_text().strip())

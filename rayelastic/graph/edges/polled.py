@@ -131,7 +131,7 @@ def polled(source: Partitions, schema: object) -> PolledSource:
         ...     def open(self, partition, position):
         ...         return Countdown(int(partition) if position is None else position)
         >>> topology = rel.Topology("launch")
-        >>> topology.source("numbers", rel.polled(Countdowns(), {"n": int})).sink("out", rel.list())
+        >>> topology.source(rel.polled(Countdowns(), {"n": int}), name="numbers").sink(rel.list(), name="out")
         <sink out>
         >>> [t.n for t in rel.run(topology)["out"]]
         [2, 1, 0]

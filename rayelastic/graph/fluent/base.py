@@ -85,9 +85,9 @@ class StreamBase(ABC, Generic[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("numbers")
-        >>> texts = topology.source("texts", rel.rows([("1",), ("two",)], schema={"text": str}))
-        >>> parsed = texts.map("parse", lambda t: int(t.text), schema=int, lane="python", on_error="divert")
-        >>> parsed.sink("numbers", rel.list()), parsed.errors.sink("bad", rel.list())
+        >>> texts = topology.source(rel.rows([("1",), ("two",)], schema={"text": str}), name="texts")
+        >>> parsed = texts.map(lambda t: int(t.text), name="parse", schema=int, lane="python", on_error="divert")
+        >>> parsed.sink(rel.list(), name="numbers"), parsed.errors.sink(rel.list(), name="bad")
         (<sink numbers>, <sink bad>)
         >>> [(t.text, t.error) for t in rel.run(topology)["bad"]]
         [('two', "ValueError: invalid literal for int() with base 10: 'two'")]

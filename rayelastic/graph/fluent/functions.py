@@ -66,7 +66,7 @@ class FunctionMethods(StreamBase[StreamT]):
         ...     await asyncio.sleep(0.01)
         ...     return 2 * t.value
         >>> topology = rel.Topology("waiting")
-        >>> numbers = topology.source("numbers", rel.rows([(1,), (2,), (3,)], schema=int))
+        >>> numbers = topology.source(rel.rows([(1,), (2,), (3,)], schema=int), name="numbers")
         >>> numbers.map(twice, concurrent=rel.concurrent(capacity=32, timeout=5)).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
@@ -161,8 +161,8 @@ class FunctionMethods(StreamBase[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("sizes")
         >>> rows = rel.rows([("a", 2), ("b", 5), ("a", 4)], schema={"word": str, "size": int})
-        >>> words = topology.source("words", rows)
-        >>> words.key_by("word").aggregate("by_word", mean=rel.mean("size")).sink("keyed", rel.list())
+        >>> words = topology.source(rows, name="words")
+        >>> words.key_by("word").aggregate(name="by_word", mean=rel.mean("size")).sink(rel.list(), name="keyed")
         <sink keyed>
         >>> words.aggregate(words=rel.distinct("word"), sizes=rel.sum("size")).sink(rel.list(), name="global")
         <sink global>

@@ -75,11 +75,11 @@ class CrossMethods(StreamBase[StreamT]):
         >>> topology = rel.Topology("alerts")
         >>> limits = [("high", 100, 0), ("low", 10, 0), ("high", 500, 5)]
         >>> limits = rel.rows(limits, {"rule": str, "most": int, "at": int})
-        >>> rules = topology.source("rules", limits).event_time("rule_time", "at").key_by("rule")
+        >>> rules = topology.source(limits, name="rules").event_time("at", name="rule_time").key_by("rule")
         >>> paid = rel.rows([("a", 50, 1), ("b", 200, 2), ("c", 300, 9)], {"who": str, "sum": int, "at": int})
-        >>> paid = topology.source("paid", paid).event_time("time", "at").key_by("who")
-        >>> broken = paid.cross_join("each", rules).filter("broken", lambda t: t.sum > t.most)
-        >>> broken.sink("out", rel.list())
+        >>> paid = topology.source(paid, name="paid").event_time("at", name="time").key_by("who")
+        >>> broken = paid.cross_join(rules, name="each").filter(lambda t: t.sum > t.most, name="broken")
+        >>> broken.sink(rel.list(), name="out")
         <sink out>
         >>> [(t.who, t.rule, t.most) for t in rel.run(topology)["out"]]
         [('a', 'low', 10), ('b', 'high', 100), ('b', 'low', 10), ('c', 'low', 10)]
@@ -169,21 +169,21 @@ class JoinMethods(CrossMethods[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("named")
-        >>> orders = topology.source("orders", rel.rows([(1, "ann"), (2, "bob")], {"order": int, "user": str}))
-        >>> users = topology.source("users", rel.rows([("ann", "NZ")], {"user": str, "country": str}))
-        >>> orders.key_by("user").join("named", users.key_by("user"), how="left").sink("out", rel.list())
+        >>> orders = topology.source(rel.rows([(1, "ann"), (2, "bob")], {"order": int, "user": str}), name="orders")
+        >>> users = topology.source(rel.rows([("ann", "NZ")], {"user": str, "country": str}), name="users")
+        >>> orders.key_by("user").join(users.key_by("user"), name="named", how="left").sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [(1, 'ann', 'NZ'), (2, 'bob', None)]
         >>> import rayelastic as rel
         >>> topology = rel.Topology("asof")
         >>> rows = rel.rows([("A", 1, 9.5), ("A", 5, 8.0)], {"key": str, "at": int, "price": float})
-        >>> prices = topology.source("prices", rows)
+        >>> prices = topology.source(rows, name="prices")
         >>> rows = rel.rows([("A", 4, 2), ("A", 6, 1)], {"key": str, "at": int, "count": int})
-        >>> orders = topology.source("orders", rows)
-        >>> latest = prices.event_time("t1", "at").key_by("key")
-        >>> joined = orders.event_time("t2", "at").key_by("key").join("cost", latest)
-        >>> joined.sink("out", rel.list())
+        >>> orders = topology.source(rows, name="orders")
+        >>> latest = prices.event_time("at", name="t1").key_by("key")
+        >>> joined = orders.event_time("at", name="t2").key_by("key").join(latest, name="cost")
+        >>> joined.sink(rel.list(), name="out")
         <sink out>
         >>> [(t.at, t.count, t.price) for t in rel.run(topology)["out"]]
         [(4, 2, 9.5), (6, 1, 8.0)]
@@ -225,7 +225,7 @@ class JoinMethods(CrossMethods[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("named")
         >>> trades = topology.source(rel.rows([("A", 9), ("B", 7)], schema={"symbol": str, "price": int}))
-        >>> trades.key_by("symbol").enrich("named", {"A": "Acme"}, how="left").sink("out", rel.list())
+        >>> trades.key_by("symbol").enrich({"A": "Acme"}, name="named", how="left").sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('A', 9, 'Acme'), ('B', 7, None)]

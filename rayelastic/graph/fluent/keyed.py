@@ -74,8 +74,8 @@ class KeyedMethods(StreamBase[StreamT]):
         ...     return s.n
         >>> topology = rel.Topology("visits")
         >>> rows = rel.rows([("a", 0), ("b", 40), ("a", 60), ("a", 200)], schema={"who": str, "at": int})
-        >>> timed = topology.source("visits", rows).event_time("time", "at")
-        >>> timed.key_by("who").map("count", count, state=Count, schema=int, ttl=100).sink("out", rel.list())
+        >>> timed = topology.source(rows, name="visits").event_time("at", name="time")
+        >>> timed.key_by("who").map(count, name="count", state=Count, schema=int, ttl=100).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [1, 1, 2, 1]
@@ -183,8 +183,8 @@ class KeyedMethods(StreamBase[StreamT]):
         ...             out.give((*out.key, time))
         >>> topology = rel.Topology("silence")
         >>> rows = rel.rows([("a", 0), ("b", 30), ("a", 50), ("a", 200)], schema={"who": str, "at": int})
-        >>> timed = topology.source("seen", rows).event_time("time", "at").key_by("who")
-        >>> timed.process("silence", Silence, schema={"who": str, "at": int}).sink("out", rel.list())
+        >>> timed = topology.source(rows, name="seen").event_time("at", name="time").key_by("who")
+        >>> timed.process(Silence, name="silence", schema={"who": str, "at": int}).sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('b', 90), ('a', 110), ('a', 260)]
@@ -223,9 +223,9 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("fraud")
         >>> rows = rel.rows([("a", 0, 5), ("b", 10, 3), ("a", 50, 700)], {"who": str, "at": int, "sum": int})
-        >>> paid = topology.source("paid", rows).event_time("time", "at").key_by("who")
+        >>> paid = topology.source(rows, name="paid").event_time("at", name="time").key_by("who")
         >>> pattern = rel.Pattern("small", lambda t: t.sum < 10).then("large", lambda t: t.sum > 500, within=60)
-        >>> paid.match("fraud", pattern, how="left").sink("out", rel.list())
+        >>> paid.match(pattern, name="fraud", how="left").sink(rel.list(), name="out")
         <sink out>
         >>> [(t.who, t.small_sum, t.large_sum, t.missing) for t in rel.run(topology)["out"]]
         [('a', 5, 700, None), ('b', 3, None, 'large')]
@@ -242,8 +242,8 @@ class KeyedMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("once")
-        >>> words = topology.source("words", rel.rows([("a",), ("b",), ("a",)], schema={"word": str}))
-        >>> words.key_by("word").deduplicate("once").sink("out", rel.list())
+        >>> words = topology.source(rel.rows([("a",), ("b",), ("a",)], schema={"word": str}), name="words")
+        >>> words.key_by("word").deduplicate(name="once").sink(rel.list(), name="out")
         <sink out>
         >>> [t.word for t in rel.run(topology)["out"]]
         ['a', 'b']
@@ -280,8 +280,8 @@ class KeyedMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("balances")
-        >>> paid = topology.source("paid", rel.rows([("a", 2), ("b", 5), ("a", -1)], {"who": str, "sum": int}))
-        >>> paid.key_by("who").scan("balance", lambda total, t: total + t.sum, 0).sink("out", rel.list())
+        >>> paid = topology.source(rel.rows([("a", 2), ("b", 5), ("a", -1)], {"who": str, "sum": int}), name="paid")
+        >>> paid.key_by("who").scan(lambda total, t: total + t.sum, 0, name="balance").sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('a', 2), ('b', 5), ('a', 1)]
@@ -337,8 +337,8 @@ class KeyedMethods(StreamBase[StreamT]):
         ...     def result(self, state):
         ...         return math.exp(state.logs / state.n)
         >>> topology = rel.Topology("prices")
-        >>> prices = topology.source("prices", rel.rows([("a", 2.0), ("a", 8.0)], {"k": str, "price": float}))
-        >>> prices.key_by("k").combine("mean", GeometricMean).sink("out", rel.list())
+        >>> prices = topology.source(rel.rows([("a", 2.0), ("a", 8.0)], {"k": str, "price": float}), name="prices")
+        >>> prices.key_by("k").combine(GeometricMean, name="mean").sink(rel.list(), name="out")
         <sink out>
         >>> [(t.k, round(t.value, 9)) for t in rel.run(topology)["out"]]
         [('a', 4.0)]
@@ -381,7 +381,7 @@ class KeyedMethods(StreamBase[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("best")
         >>> rows = rel.rows([("a", 7, "x"), ("a", 5, "y")], {"k": str, "n": int, "of": str})
-        >>> offers = topology.source("offers", rows)
+        >>> offers = topology.source(rows, name="offers")
         >>> offers.key_by("k").reduce(lambda best, t: t if t.n < best.n else best).sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]

@@ -58,7 +58,7 @@ class PassageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("later")
-        >>> topology.source("n", rel.sequence(100)).delay("later", 0.01).sink("out", rel.count())
+        >>> topology.source(rel.sequence(100), name="n").delay(0.01, name="later").sink(rel.count(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         100
@@ -91,9 +91,9 @@ class PassageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("switched")
-        >>> turns = topology.source("turns", rel.rows([(False,)], schema={"on": bool}))
-        >>> numbers = topology.source("numbers", rel.sequence(3))
-        >>> numbers.switch("switch", turns, lambda t: t.on).sink("out", rel.list())
+        >>> turns = topology.source(rel.rows([(False,)], schema={"on": bool}), name="turns")
+        >>> numbers = topology.source(rel.sequence(3), name="numbers")
+        >>> numbers.switch(turns, lambda t: t.on, name="switch").sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [0, 1, 2]
@@ -119,9 +119,9 @@ class PassageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("gated")
-        >>> done = topology.source("done", rel.sequence(2))
-        >>> numbers = topology.source("numbers", rel.sequence(5))
-        >>> numbers.gate("gate", done, most=2).sink("out", rel.list())
+        >>> done = topology.source(rel.sequence(2), name="done")
+        >>> numbers = topology.source(rel.sequence(5), name="numbers")
+        >>> numbers.gate(done, name="gate", most=2).sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [0, 1, 2, 3, 4]

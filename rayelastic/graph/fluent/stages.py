@@ -53,9 +53,9 @@ class StageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("squares")
-        >>> numbers = topology.source("numbers", rel.sequence(5))
+        >>> numbers = topology.source(rel.sequence(5), name="numbers")
         >>> squares = numbers.parallel(3, lambda s: s.map(lambda t: t.value ** 2), order=True)
-        >>> squares.sink("out", rel.list())
+        >>> squares.sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [0, 1, 4, 9, 16]
@@ -83,9 +83,9 @@ class StageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("squares")
-        >>> numbers = topology.source("numbers", rel.sequence(5))
+        >>> numbers = topology.source(rel.sequence(5), name="numbers")
         >>> squares = numbers.elastic(lambda s: s.map(lambda t: t.value ** 2), most=4, order=True)
-        >>> squares.sink("out", rel.list())
+        >>> squares.sink(rel.list(), name="out")
         <sink out>
         >>> [t.value for t in rel.run(topology)["out"]]
         [0, 1, 4, 9, 16]
@@ -110,8 +110,8 @@ class StageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("balanced")
-        >>> parts = topology.source("numbers", rel.sequence(5)).elastic_split("parts", 2)
-        >>> parts[0].union(parts[1]).sink("out", rel.count())
+        >>> parts = topology.source(rel.sequence(5), name="numbers").elastic_split(2, name="parts")
+        >>> parts[0].union(parts[1]).sink(rel.count(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         5
@@ -144,8 +144,8 @@ class StageMethods(StreamBase[StreamT]):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("parity")
-        >>> parts = topology.source("n", rel.sequence(7)).split("parts", small=lambda t: t.value < 3)
-        >>> parts.small.sink("small", rel.count()), parts.rest.sink("large", rel.count())
+        >>> parts = topology.source(rel.sequence(7), name="n").split(name="parts", small=lambda t: t.value < 3)
+        >>> parts.small.sink(rel.count(), name="small"), parts.rest.sink(rel.count(), name="large")
         (<sink small>, <sink large>)
         >>> result = rel.run(topology)
         >>> result["small"], result["large"]

@@ -26,8 +26,8 @@ class Topology(Declarations):
 
     >>> from rayelastic.graph.edges import sinks, sources
     >>> topology = Topology("squares", compiler=None)  # no function in it, so nothing to compile
-    >>> numbers = topology.source("numbers", sources.sequence(10))
-    >>> numbers.sink("out", sinks.list())
+    >>> numbers = topology.source(sources.sequence(10), name="numbers")
+    >>> numbers.sink(sinks.list(), name="out")
     <sink out>
     >>> list(topology.operators)
     ['numbers', 'out']
@@ -69,11 +69,11 @@ class Topology(Declarations):
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("halves")
-        >>> numbers = topology.source("numbers", rel.rows([(8,), (5,)], schema={"n": int}))
-        >>> again = topology.feedback("again", like=numbers)
-        >>> parts = numbers.union(again).split("one", more=lambda t: t.n > 1)
-        >>> again.close(parts.more.map("half", lambda t: (t.n // 2,), schema={"n": int}))
-        >>> parts.rest.sink("out", rel.list())
+        >>> numbers = topology.source(rel.rows([(8,), (5,)], schema={"n": int}), name="numbers")
+        >>> again = topology.feedback(name="again", like=numbers)
+        >>> parts = numbers.union(again).split(name="one", more=lambda t: t.n > 1)
+        >>> again.close(parts.more.map(lambda t: (t.n // 2,), name="half", schema={"n": int}))
+        >>> parts.rest.sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         [Record(n=1), Record(n=1)]

@@ -70,11 +70,11 @@ class WindowedStream(Generic[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
         >>> rows = [(0, "a"), (4, "b"), (9, "a"), (11, "a"), (2, "b"), (31, "b")]
-        >>> clicks = topology.source("clicks", rel.rows(rows, schema={"at": int, "user": str}))
+        >>> clicks = topology.source(rel.rows(rows, schema={"at": int, "user": str}), name="clicks")
         >>> counts = clicks.event_time("at", lateness=5).window(seconds=10).aggregate(n=rel.count())
-        >>> counts.sink("out", rel.list())
+        >>> counts.sink(rel.list(), name="out")
         <sink out>
-        >>> counts.late().sink("late", rel.list())
+        >>> counts.late().sink(rel.list(), name="late")
         <sink late>
         >>> result = rel.run(topology)
         >>> [tuple(t) for t in result["out"]], [tuple(t) for t in result["late"]]
@@ -121,9 +121,9 @@ class WindowedStream(Generic[StreamT]):
         ...     yield (*key, window.start, max((t.word for t in tuples), key=len))
         >>> topology = rel.Topology("longest")
         >>> rows = rel.rows([("x", "a", 1), ("x", "bb", 4), ("x", "c", 12)], {"k": str, "word": str, "at": int})
-        >>> timed = topology.source("words", rows).event_time("time", "at").key_by("k")
+        >>> timed = topology.source(rows, name="words").event_time("at", name="time").key_by("k")
         >>> schema = {"k": str, "start": int, "word": str}
-        >>> timed.window(seconds=10).process("longest", longest, schema=schema).sink("out", rel.list())
+        >>> timed.window(seconds=10).process(longest, name="longest", schema=schema).sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 0, 'bb'), ('x', 10, 'c')]
@@ -181,8 +181,8 @@ class WindowedStream(Generic[StreamT]):
         ...         return state.high - state.low
         >>> topology = rel.Topology("spreads")
         >>> rows = rel.rows([("x", 7.0, 1), ("x", 5.0, 4), ("x", 9.0, 12)], {"k": str, "price": float, "at": int})
-        >>> timed = topology.source("offers", rows).event_time("time", "at").key_by("k")
-        >>> timed.window(seconds=10).combine("spread", Spread).sink("out", rel.list())
+        >>> timed = topology.source(rows, name="offers").event_time("at", name="time").key_by("k")
+        >>> timed.window(seconds=10).combine(Spread, name="spread").sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 0, 10, 2.0), ('x', 10, 20, 0.0)]
@@ -223,7 +223,7 @@ class WindowedStream(Generic[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("longest")
         >>> rows = rel.rows([("x", "a", 1), ("x", "bb", 4), ("x", "c", 12)], {"k": str, "word": str, "at": int})
-        >>> timed = topology.source("words", rows).event_time("time", "at").key_by("k")
+        >>> timed = topology.source(rows, name="words").event_time("at", name="time").key_by("k")
         >>> timed.window(seconds=10).fold(lambda n, t: max(n, len(t.word)), 0, every=3).sink(rel.list(), name="out")
         <sink out>
         >>> for t in rel.run(topology)["out"]:
@@ -258,9 +258,9 @@ class WindowedStream(Generic[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("best")
         >>> rows = rel.rows([("x", 7, 1), ("x", 5, 4), ("x", 9, 12)], {"k": str, "price": int, "at": int})
-        >>> timed = topology.source("offers", rows).event_time("time", "at").key_by("k")
-        >>> best = timed.session(gap=5).reduce("best", lambda best, t: t if t.price < best.price else best)
-        >>> best.sink("out", rel.list())
+        >>> timed = topology.source(rows, name="offers").event_time("at", name="time").key_by("k")
+        >>> best = timed.session(gap=5).reduce(lambda best, t: t if t.price < best.price else best, name="best")
+        >>> best.sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 1, 9, 5, 4), ('x', 12, 17, 9, 12)]
@@ -300,8 +300,8 @@ class WindowedStream(Generic[StreamT]):
         >>> import rayelastic as rel
         >>> topology = rel.Topology("largest")
         >>> rows = rel.rows([("x", 7, 1), ("x", 5, 4), ("x", 9, 6)], {"k": str, "price": int, "at": int})
-        >>> timed = topology.source("offers", rows).event_time("time", "at").key_by("k")
-        >>> timed.window(seconds=10).top("largest", 2, "price").sink("out", rel.list())
+        >>> timed = topology.source(rows, name="offers").event_time("at", name="time").key_by("k")
+        >>> timed.window(seconds=10).top(2, "price", name="largest").sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [('x', 0, 10, 1, 9, 6), ('x', 0, 10, 2, 7, 1)]
@@ -331,9 +331,9 @@ class WindowedStream(Generic[StreamT]):
         >>> topology = rel.Topology("baskets")
         >>> scanned = [("x", "tea", 4), ("x", "milk", 1), ("x", "pay", 6), ("x", "rice", 7)]
         >>> rows = rel.rows(scanned, {"k": str, "what": str, "at": int})
-        >>> timed = topology.source("scanned", rows).event_time("time", "at", lateness=5).key_by("k")
-        >>> baskets = timed.session(gap=60).collect("baskets", until=lambda t: t.what == "pay")
-        >>> baskets.map("short", lambda t: (t.start, t.place, t.what)).sink("out", rel.list())
+        >>> timed = topology.source(rows, name="scanned").event_time("at", name="time", lateness=5).key_by("k")
+        >>> baskets = timed.session(gap=60).collect(name="baskets", until=lambda t: t.what == "pay")
+        >>> baskets.map(lambda t: (t.start, t.place, t.what), name="short").sink(rel.list(), name="out")
         <sink out>
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [(1, 1, 'milk'), (1, 2, 'tea'), (1, 3, 'pay'), (7, 1, 'rice')]

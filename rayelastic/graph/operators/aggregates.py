@@ -197,7 +197,7 @@ def last(field: str, *, nulls: bool = False) -> AggregateSpec:
     >>> topology = rel.Topology("prices")
     >>> rows = rel.rows([(1, 9), (2, None)], schema={"at": int, "price": int | None})
     >>> latest = {"at": rel.last("at"), "known": rel.last("price"), "price": rel.last("price", nulls=True)}
-    >>> topology.source("rows", rows).aggregate("latest", **latest).sink("out", rel.list())
+    >>> topology.source(rows, name="rows").aggregate(name="latest", **latest).sink(rel.list(), name="out")
     <sink out>
     >>> [tuple(t) for t in rel.run(topology)["out"]]
     [(2, 9, None)]
@@ -250,8 +250,8 @@ def top_k(field: str, k: int) -> TopK:
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("top")
-    >>> numbers = topology.source("numbers", rel.sequence(10))
-    >>> numbers.aggregate("largest", n=rel.top_k("value", 2)).sink("out", rel.list())
+    >>> numbers = topology.source(rel.sequence(10), name="numbers")
+    >>> numbers.aggregate(name="largest", n=rel.top_k("value", 2)).sink(rel.list(), name="out")
     <sink out>
     >>> [tuple(t) for t in rel.run(topology)["out"]]
     [(9, 8)]

@@ -52,7 +52,7 @@ else:
         >>> import rayelastic as rel
         >>> topology = rel.Topology("json")
         >>> rows = rel.rows([({"user": {"name": "ada"}},)], schema={"payload": rel.Json})
-        >>> topology.source("in", rows).sink("out", rel.list())
+        >>> topology.source(rows, name="in").sink(rel.list(), name="out")
         <sink out>
         >>> rel.run(topology)["out"]
         [Record(payload={'user': {'name': 'ada'}})]

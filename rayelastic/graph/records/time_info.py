@@ -85,8 +85,8 @@ class Ttl:
     >>> import rayelastic as rel
     >>> topology = rel.Topology("once")
     >>> rows = rel.rows([("a", 0), ("a", 40), ("a", 80), ("a", 120)], schema={"who": str, "at": int})
-    >>> timed = topology.source("seen", rows).event_time("time", "at").key_by("who")
-    >>> timed.deduplicate("once", ttl=rel.Ttl(60, since="first")).sink("out", rel.list())
+    >>> timed = topology.source(rows, name="seen").event_time("at", name="time").key_by("who")
+    >>> timed.deduplicate(name="once", ttl=rel.Ttl(60, since="first")).sink(rel.list(), name="out")
     <sink out>
     >>> [t.at for t in rel.run(topology)["out"]]
     [0, 80]

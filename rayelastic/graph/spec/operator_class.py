@@ -162,9 +162,9 @@ def operator(
     ...     def invoke(self, n, words):
     ...         yield (f"{n[0].value} {words[0].value} {words[1].value}",)
     >>> topology = rel.Topology("lines")
-    >>> numbers = topology.source("numbers", rel.rows([(1,), (2,)], schema=int))
-    >>> words = topology.source("words", rel.rows([("a",), ("b",), ("c",), ("d",)], schema=str))
-    >>> topology.apply("line", Line(), n=numbers, word=words).sink("out", rel.list())
+    >>> numbers = topology.source(rel.rows([(1,), (2,)], schema=int), name="numbers")
+    >>> words = topology.source(rel.rows([("a",), ("b",), ("c",), ("d",)], schema=str), name="words")
+    >>> topology.apply(Line(), name="line", n=numbers, word=words).sink(rel.list(), name="out")
     <sink out>
     >>> [t.line for t in rel.run(topology)["out"]]
     ['1 a b', '2 c d']

@@ -121,8 +121,8 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
     >>> from rayelastic import testing
     >>> gate, topology = testing.Gate(), rel.Topology("odd_and_even")
     >>> rows = [(n % 2, n) for n in range(100)]
-    >>> numbers = topology.source("rows", testing.script([*rows, gate], {"odd": int, "n": int}))
-    >>> numbers.key_by("odd").aggregate("totals", total=rel.sum("n")).sink("out", rel.list())
+    >>> numbers = topology.source(testing.script([*rows, gate], {"odd": int, "n": int}), name="rows")
+    >>> numbers.key_by("odd").aggregate(name="totals", total=rel.sum("n")).sink(rel.list(), name="out")
     <sink out>
     >>> job = rel.start(topology)
     >>> gate.wait_reached(60)

@@ -90,9 +90,9 @@ class Scale:
     def __call__(self, t): return t.count * self.by
 
 topology = rel.Topology("t")
-source = topology.source("rows", rel.rows([Event(2), Event(3)]))
+source = topology.source(rel.rows([Event(2), Event(3)]), name="rows")
 for by in (5, 7):
-    source.map(f"scaled_{by}", Scale(by), lane="compiled").sink(f"out_{by}", rel.list())
+    source.map(Scale(by), name=f"scaled_{by}", lane="compiled").sink(rel.list(), name=f"out_{by}")
 results = rel.run(topology)
 print([t.value for by in (5, 7) for t in results[f"out_{by}"]], "numba" in sys.modules)
 """

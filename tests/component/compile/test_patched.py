@@ -233,7 +233,7 @@ def now(t) -> float:
     return time.time() if t.value else math.sqrt(4.0)
 
 def run():
-    return testing.collect(lambda s: s.map("age", now), [(1,), (0,)], {"value": int})
+    return testing.collect(lambda s: s.map(now, name="age"), [(1,), (0,)], {"value": int})
 
 if sys.argv[1] == "patched":
     with mock.patch("time.time", lambda: 1000.0), mock.patch("math.sqrt", lambda x: 42.0):

@@ -121,22 +121,22 @@ def again(s: Any) -> Any:
 
 
 def process(program: Any, lane: str, **how: Any) -> Declare:
-    return lambda s, name: s.process(name, program, schema=SCHEMA, state=Count, lane=lane, **how)
+    return lambda s, name: s.process(program, name=name, schema=SCHEMA, state=Count, lane=lane, **how)
 
 
 def mapped(fn: Any, state: Any, lane: str, **how: Any) -> Declare:
-    return lambda s, name: s.map(name, fn, state=state, schema=SCHEMA, lane=lane, ttl=LIVES, **how)
+    return lambda s, name: s.map(fn, name=name, state=state, schema=SCHEMA, lane=lane, ttl=LIVES, **how)
 
 
 def framed(frame: Callable[[Any], Any]) -> dict[str, Declare]:
     """All that a window, session or batch of a key can become in Python."""
     return {
-        "fold": lambda s, name: frame(s).fold(name, lambda n, t: n + 1, 0),
-        "reduce": lambda s, name: frame(s).reduce(name, lambda one, other: other),
-        "top": lambda s, name: frame(s).top(name, 2, "at"),
-        "collect": lambda s, name: frame(s).collect(name),
-        "process": lambda s, name: frame(s).process(name, counts, schema=SCHEMA),
-        "combine": lambda s, name: frame(s).combine(name, Total, schema=int, lane="python"),
+        "fold": lambda s, name: frame(s).fold(lambda n, t: n + 1, 0, name=name),
+        "reduce": lambda s, name: frame(s).reduce(lambda one, other: other, name=name),
+        "top": lambda s, name: frame(s).top(2, "at", name=name),
+        "collect": lambda s, name: frame(s).collect(name=name),
+        "process": lambda s, name: frame(s).process(counts, name=name, schema=SCHEMA),
+        "combine": lambda s, name: frame(s).combine(Total, name=name, schema=int, lane="python"),
     }
 
 
@@ -158,12 +158,12 @@ def _early() -> dict[str, Declare]:
         return n + 1
 
     return {
-        "window fold, early": lambda s, name: window(s).fold(name, add, 0, every=100),
-        "window fold, updates": lambda s, name: window(s).fold(name, add, 0, emit="update"),
-        "window fold, until": lambda s, name: window(s).fold(name, add, 0, until=lambda n: n == 1),
-        "window fold, lateness": lambda s, name: s.window(seconds=100, lateness=LIVES - 100).fold(name, add, 0),
-        "session fold, gaps of tuples": lambda s, name: s.session(gap=lambda t: LIVES).fold(name, add, 0),
-        "session fold, until": lambda s, name: s.session(gap=LIVES).fold(name, add, 0, until=lambda n: n == 1),
+        "window fold, early": lambda s, name: window(s).fold(add, 0, name=name, every=100),
+        "window fold, updates": lambda s, name: window(s).fold(add, 0, name=name, emit="update"),
+        "window fold, until": lambda s, name: window(s).fold(add, 0, name=name, until=lambda n: n == 1),
+        "window fold, lateness": lambda s, name: s.window(seconds=100, lateness=LIVES - 100).fold(add, 0, name=name),
+        "session fold, gaps of tuples": lambda s, name: s.session(gap=lambda t: LIVES).fold(add, 0, name=name),
+        "session fold, until": lambda s, name: s.session(gap=LIVES).fold(add, 0, name=name, until=lambda n: n == 1),
     }
 
 
@@ -175,43 +175,47 @@ OPERATORS: dict[str, Declare] = {
     "map values": mapped(listed, list, "python"),
     "map skips": mapped(counted, Count, "compiled", on_error="skip"),
     "map python skips": mapped(listed, list, "python", on_error="skip"),
-    "filter compiled": lambda s, name: s.filter(name, is_first, state=Count, ttl=LIVES, lane="compiled"),
-    "filter python": lambda s, name: s.filter(name, is_first, state=Count, ttl=LIVES, lane="python"),
-    "flat_map compiled": lambda s, name: s.flat_map(name, each, state=Count, schema=SCHEMA, ttl=LIVES, lane="compiled"),
-    "flat_map python": lambda s, name: s.flat_map(name, each, state=Count, schema=SCHEMA, ttl=LIVES, lane="python"),
-    "deduplicate": lambda s, name: s.deduplicate(name, ttl=LIVES),
-    "scan": lambda s, name: s.scan(name, lambda n, t: n + 1, 0, ttl=LIVES),
-    "reduce": lambda s, name: s.reduce(name, lambda one, other: other, emit="update", ttl=LIVES),
-    "aggregate": lambda s, name: s.aggregate(name, n=rel.count(), last=rel.last("text"), emit="update", ttl=LIVES),
-    "combine compiled": lambda s, name: s.combine(name, Total, emit="update", ttl=LIVES, lane="compiled"),
-    "combine python": lambda s, name: s.combine(name, Total, schema=int, emit="update", ttl=LIVES, lane="python"),
-    "apply": lambda s, name: s.apply(name, Counts()),
+    "filter compiled": lambda s, name: s.filter(is_first, name=name, state=Count, ttl=LIVES, lane="compiled"),
+    "filter python": lambda s, name: s.filter(is_first, name=name, state=Count, ttl=LIVES, lane="python"),
+    "flat_map compiled": lambda s, name: s.flat_map(
+        each, name=name, state=Count, schema=SCHEMA, ttl=LIVES, lane="compiled"
+    ),
+    "flat_map python": lambda s, name: s.flat_map(
+        each, name=name, state=Count, schema=SCHEMA, ttl=LIVES, lane="python"
+    ),
+    "deduplicate": lambda s, name: s.deduplicate(name=name, ttl=LIVES),
+    "scan": lambda s, name: s.scan(lambda n, t: n + 1, 0, name=name, ttl=LIVES),
+    "reduce": lambda s, name: s.reduce(lambda one, other: other, name=name, emit="update", ttl=LIVES),
+    "aggregate": lambda s, name: s.aggregate(name=name, n=rel.count(), last=rel.last("text"), emit="update", ttl=LIVES),
+    "combine compiled": lambda s, name: s.combine(Total, name=name, emit="update", ttl=LIVES, lane="compiled"),
+    "combine python": lambda s, name: s.combine(Total, name=name, schema=int, emit="update", ttl=LIVES, lane="python"),
+    "apply": lambda s, name: s.apply(Counts(), name=name),
     "process forgets, compiled": process(Forgets, "compiled"),
     "process forgets, python": process(Forgets, "python"),
     "process forgets early, compiled": process(ForgetsEarly, "compiled"),
     "process forgets early, python": process(ForgetsEarly, "python"),
     "process ttl, compiled": process(Remembers, "compiled", ttl=LIVES),
     "process ttl, python": process(Remembers, "python", ttl=LIVES),
-    "match": lambda s, name: s.match(name, SMALL),
-    "match left": lambda s, name: s.match(name, SMALL, how="left"),
-    "count window aggregate": lambda s, name: s.window(count=3, slide=1, ttl=LIVES).aggregate(name, n=rel.count()),
-    "count window combine": lambda s, name: s.window(count=3, ttl=LIVES).combine(name, Total, lane="compiled"),
-    "window aggregate": lambda s, name: s.window(seconds=LIVES).aggregate(name, n=rel.count()),
-    "window aggregate, sliding": lambda s, name: s.window(seconds=LIVES, slide=100).aggregate(name, n=rel.count()),
+    "match": lambda s, name: s.match(SMALL, name=name),
+    "match left": lambda s, name: s.match(SMALL, name=name, how="left"),
+    "count window aggregate": lambda s, name: s.window(count=3, slide=1, ttl=LIVES).aggregate(name=name, n=rel.count()),
+    "count window combine": lambda s, name: s.window(count=3, ttl=LIVES).combine(Total, name=name, lane="compiled"),
+    "window aggregate": lambda s, name: s.window(seconds=LIVES).aggregate(name=name, n=rel.count()),
+    "window aggregate, sliding": lambda s, name: s.window(seconds=LIVES, slide=100).aggregate(name=name, n=rel.count()),
     "window aggregate, lateness": lambda s, name: s.window(seconds=100, lateness=LIVES - 100).aggregate(
-        name, n=rel.count()
+        name=name, n=rel.count()
     ),
-    "window combine, compiled": lambda s, name: s.window(seconds=LIVES).combine(name, Total, lane="compiled"),
-    "session aggregate": lambda s, name: s.session(gap=LIVES).aggregate(name, n=rel.count()),
+    "window combine, compiled": lambda s, name: s.window(seconds=LIVES).combine(Total, name=name, lane="compiled"),
+    "session aggregate": lambda s, name: s.session(gap=LIVES).aggregate(name=name, n=rel.count()),
     "session aggregate, lateness": lambda s, name: s.session(gap=100, lateness=LIVES - 200).aggregate(
-        name, n=rel.count()
+        name=name, n=rel.count()
     ),
-    "session combine, compiled": lambda s, name: s.session(gap=LIVES).combine(name, Total, lane="compiled"),
-    "join within": lambda s, name: s.join(name, s, within=(LIVES // 2, LIVES // 2)),
-    "join as of a time": lambda s, name: s.join(name, s, ttl=LIVES),
-    "join as of a time, first": lambda s, name: s.join(name, s, keep="first", ttl=LIVES),
-    "join as of a time, all": lambda s, name: s.join(name, s, keep="all", how="left", ttl=LIVES),
-    "join window": lambda s, name: s.join(name, s, window=LIVES, how="full"),
+    "session combine, compiled": lambda s, name: s.session(gap=LIVES).combine(Total, name=name, lane="compiled"),
+    "join within": lambda s, name: s.join(s, name=name, within=(LIVES // 2, LIVES // 2)),
+    "join as of a time": lambda s, name: s.join(s, name=name, ttl=LIVES),
+    "join as of a time, first": lambda s, name: s.join(s, name=name, keep="first", ttl=LIVES),
+    "join as of a time, all": lambda s, name: s.join(s, name=name, keep="all", how="left", ttl=LIVES),
+    "join window": lambda s, name: s.join(s, name=name, window=LIVES, how="full"),
     **_windows(),
     **_early(),
 }

@@ -34,5 +34,5 @@ def results(
 ) -> list[tuple[Any, ...]]:
     """What `declare` gives for the rows, in order."""
     topology = rel.Topology("test")
-    declare(topology.source("rows", rel.arrow(table_of(schema, rows), schema))).sink("out", rel.list())
+    declare(topology.source(rel.arrow(table_of(schema, rows), schema), name="rows")).sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology, config)["out"]]

@@ -94,11 +94,11 @@ def test_keyed_and_global_aggregates_equal_the_reference(rows: list[Row]) -> Non
     by_key: dict[str, list[Row]] = {}
     for row in rows:
         by_key.setdefault(row.key, []).append(row)
-    keyed = results(Row, rows, lambda s: s.key_by("key").aggregate("keyed", **aggregates()))
+    keyed = results(Row, rows, lambda s: s.key_by("key").aggregate(name="keyed", **aggregates()))
     assert [found[0] for found in keyed] == list(by_key)
     for found in keyed:
         check(found[1:], reference(by_key[found[0]]))
-    together = results(Row, rows, lambda s: s.aggregate("global", **aggregates()))
+    together = results(Row, rows, lambda s: s.aggregate(name="global", **aggregates()))
     assert len(together) == min(len(rows), 1)
     for found in together:
         check(found, reference(rows))
@@ -120,7 +120,7 @@ def test_updates_after_each_tuple(config: rel.JobConfig) -> None:
     found = results(
         Row,
         rows,
-        lambda s: s.key_by("key").aggregate("each", "update", tuples=rel.count(), texts=rel.distinct("n")),
+        lambda s: s.key_by("key").aggregate(name="each", emit="update", tuples=rel.count(), texts=rel.distinct("n")),
         config,
     )
     seen: dict[str, list[int | None]] = {}
@@ -136,7 +136,7 @@ def test_quantiles_are_within_the_error(error: float) -> None:
     values = [chance.lognormvariate(0, 4) * chance.choice([1, 1, 1, -1]) for _ in range(20_000)] + [0.0] * 100
     probabilities = [0, 0.001, 0.1, 0.25, 0.26, 0.5, 0.9, 0.99, 0.999, 1]
     wanted: Any = {f"q{i}": rel.quantile("value", p, error=error) for i, p in enumerate(probabilities)}
-    (found,) = results(float, [(v,) for v in values], lambda s: s.aggregate("all", **wanted))
+    (found,) = results(float, [(v,) for v in values], lambda s: s.aggregate(name="all", **wanted))
     for probability, one in zip(probabilities, found, strict=True):
         exact = exact_quantile(values, probability)
         assert exact is not None
@@ -152,7 +152,7 @@ def test_many_distinct_texts_and_the_largest_of_times() -> None:
     found = results(
         Event,
         rows,
-        lambda s: s.aggregate("all", n=rel.distinct("name"), top=rel.top_k("at", 3), times=rel.distinct("at")),
+        lambda s: s.aggregate(name="all", n=rel.distinct("name"), top=rel.top_k("at", 3), times=rel.distinct("at")),
     )
     assert found == [(7919, *sorted((row.at for row in rows), reverse=True)[:3], 10_007)]
 
@@ -183,12 +183,12 @@ def test_decimals_are_summed_exactly(rows: list[Paid]) -> None:
                 pytest.approx(float(total / len(some)), rel=1e-12, abs=1e-9),
             )
 
-    found = results(Paid, rows, lambda s: s.key_by("key").aggregate("sums", **wanted))
+    found = results(Paid, rows, lambda s: s.key_by("key").aggregate(name="sums", **wanted))
     by_key = {key: [row for row in rows if row.key == key] for key in "ab"}
     assert sorted(found) == [(key, *expected(some)) for key, some in by_key.items() if some]
 
     def sliding(s: rel.Stream) -> rel.Stream:
-        return s.event_time("time", "at", lateness=30).window(seconds=10, slide=5).aggregate("sums", **wanted)
+        return s.event_time("at", name="time", lateness=30).window(seconds=10, slide=5).aggregate(name="sums", **wanted)
 
     windows = {start: [row for row in rows if start <= row.at < start + 10] for start in range(-5, 35, 5)}
     assert results(Paid, rows, sliding) == [
@@ -200,4 +200,4 @@ def test_a_sum_of_more_than_38_digits_fails() -> None:
     most = Decimal(10**20 - 1)
     rows = [Paid("a", 0, Decimal(1), most)] * 2
     with pytest.raises(JobFailedError, match="the sum of field 'tip' doesn't fit into 38 digits"):
-        results(Paid, rows, lambda s: s.key_by("key").aggregate("sums", tip=rel.sum("tip")))
+        results(Paid, rows, lambda s: s.key_by("key").aggregate(name="sums", tip=rel.sum("tip")))

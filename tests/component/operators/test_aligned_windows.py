@@ -85,12 +85,12 @@ def test_days_of_a_zone_natively_and_in_python(zone: str, days: int, slide: int 
         return s.window(days=days, slide=slide, zone=zone)
 
     def timed(s: Any) -> Any:
-        return s.event_time("time", "at")
+        return s.event_time("at", name="time")
 
-    assert counted(lambda s: windows(timed(s)).aggregate("w", n=rel.count()), rows, schema) == right
+    assert counted(lambda s: windows(timed(s)).aggregate(name="w", n=rel.count()), rows, schema) == right
     keyed = {("k", *bounds): n for bounds, n in right.items()}
-    assert counted(lambda s: windows(timed(s).key_by("k")).aggregate("w", n=rel.count()), rows, schema) == keyed
-    assert counted(lambda s: windows(timed(s).key_by("k")).fold("w", lambda n, t: n + 1, 0), rows, schema) == keyed
+    assert counted(lambda s: windows(timed(s).key_by("k")).aggregate(name="w", n=rel.count()), rows, schema) == keyed
+    assert counted(lambda s: windows(timed(s).key_by("k")).fold(lambda n, t: n + 1, 0, name="w"), rows, schema) == keyed
 
 
 @pytest.mark.parametrize("lateness", [0, 25_000, 60_000])
@@ -101,9 +101,9 @@ def test_late_tuples_of_days_with_a_change_of_the_clock(lateness: int) -> None:
     schema = {"k": str, "at": int}
 
     def declare(s: Any, *, native: bool) -> Any:
-        timed = s.event_time("time", "at").key_by("k")
+        timed = s.event_time("at", name="time").key_by("k")
         windows = timed.window(days=1, zone="Europe/Berlin", lateness=lateness or None)
-        return windows.aggregate("w", n=rel.count()) if native else windows.fold("w", lambda n, t: n + 1, 0)
+        return windows.aggregate(name="w", n=rel.count()) if native else windows.fold(lambda n, t: n + 1, 0, name="w")
 
     latest: dict[Any, Any] = {}
     for *bounds, n in testing.collect(lambda s: declare(s, native=True), rows, schema):
@@ -132,8 +132,8 @@ def test_the_zone_of_the_event_time_is_the_default(kind: Any, zone: str | None) 
     columns = pa.array(at, pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp(kind.unit)).cast(kind)
     table = pa.table({"at": columns}, schema=pa.schema([pa.field("at", kind, nullable=False)]))
     topology = rel.Topology("days")
-    timed = topology.source("rows", rel.arrow(table)).event_time("time", "at")
-    timed.window(days=1).aggregate("w", n=rel.count()).sink("out", rel.list())
+    timed = topology.source(rel.arrow(table), name="rows").event_time("at", name="time")
+    timed.window(days=1).aggregate(name="w", n=rel.count()).sink(rel.list(), name="out")
     given = [tuple(t) for t in rel.run(topology)["out"]]
     of = dt.timezone(dt.timedelta(hours=2)) if zone == "+02:00" else ZoneInfo(zone or "UTC")
     days = Counter(dt.datetime.fromtimestamp(one, of).date() for one in at)
@@ -162,20 +162,20 @@ def test_windows_of_seconds_start_where_they_are_told_to(kind: Any, size: int, s
             right[written(start), written(start + size)] += 1
 
     def windows(s: Any) -> Any:
-        return s.event_time("time", "at").key_by("k").window(seconds=size, slide=slide, align_to=written(to))
+        return s.event_time("at", name="time").key_by("k").window(seconds=size, slide=slide, align_to=written(to))
 
     schema = {"k": str, "at": kind}
     keyed = {("k", *bounds): n for bounds, n in right.items()}
-    assert counted(lambda s: windows(s).aggregate("w", n=rel.count()), rows, schema) == keyed
-    assert counted(lambda s: windows(s).fold("w", lambda n, t: n + 1, 0), rows, schema) == keyed
+    assert counted(lambda s: windows(s).aggregate(name="w", n=rel.count()), rows, schema) == keyed
+    assert counted(lambda s: windows(s).fold(lambda n, t: n + 1, 0, name="w"), rows, schema) == keyed
 
 
 def test_windows_of_windows_are_aligned_by_where_those_start_and_end() -> None:
     rows = [(second,) for second in range(0, 100_000, 50)]
 
     def twice(s: Any) -> Any:
-        first = s.event_time("time", "at").window(seconds=100, align_to=50).aggregate("first", n=rel.count())
-        return first.window(seconds=1000, align_to=50).aggregate("second", n=rel.sum("n"), of=rel.count())
+        first = s.event_time("at", name="time").window(seconds=100, align_to=50).aggregate(name="first", n=rel.count())
+        return first.window(seconds=1000, align_to=50).aggregate(name="second", n=rel.sum("n"), of=rel.count())
 
     given = testing.collect(twice, rows, {"at": int})
     assert {(start % 1000, end - start) for start, end, _, _ in given} == {(50, 1000)}
@@ -188,7 +188,7 @@ def test_weeks_start_on_monday_or_when_they_are_told_to() -> None:
 
     def starts(**where: Any) -> set[int]:
         given = testing.collect(
-            lambda s: s.event_time("time", "at").window(days=7, **where).aggregate("w", n=rel.count()),
+            lambda s: s.event_time("at", name="time").window(days=7, **where).aggregate(name="w", n=rel.count()),
             rows,
             {"at": dt.datetime},
         )
@@ -215,8 +215,8 @@ def test_joins_by_aligned_windows(window: Any, window_of: Any, how: Any) -> None
     sides = []
     for name, at in (("left", left), ("right", right)):
         rows = rel.rows([("k", one) for one in at], {"k": str, name: int})
-        sides.append(topology.source(name, rows).event_time(f"{name}_time", name).key_by("k"))
-    sides[0].join("j", sides[1], window=window, how=how).sink("out", rel.list())
+        sides.append(topology.source(rows, name=name).event_time(name, name=f"{name}_time").key_by("k"))
+    sides[0].join(sides[1], name="j", window=window, how=how).sink(rel.list(), name="out")
     given = sorted(((t.left, t.right) for t in rel.run(topology)["out"]), key=str)
     rights = defaultdict(list)
     for one in right:
@@ -234,13 +234,13 @@ def test_a_restore_goes_on_with_open_days(tmp_path: Path) -> None:
     rows = [("k", one) for one in at]
 
     def declare(s: Any, zone: str = "America/New_York") -> Any:
-        timed = s.event_time("time", "at").key_by("k")
-        return timed.window(days=1, zone=zone).aggregate("w", n=rel.count())
+        timed = s.event_time("at", name="time").key_by("k")
+        return timed.window(days=1, zone=zone).aggregate(name="w", n=rel.count())
 
     gate = testing.Gate()
     topology = rel.Topology("test")
-    source = topology.source("rows", testing.script([*rows[:700], gate], {"k": str, "at": int}))
-    declare(source).sink("collected", rel.list())
+    source = topology.source(testing.script([*rows[:700], gate], {"k": str, "at": int}), name="rows")
+    declare(source).sink(rel.list(), name="collected")
     job = rel.start(topology)
     try:
         assert gate.wait_reached(60)
@@ -259,7 +259,7 @@ def test_a_restore_goes_on_with_open_days(tmp_path: Path) -> None:
 def test_days_by_the_clock() -> None:
     """Whole days of a zone by the clock: the window is that in which now is."""
     given = testing.collect(
-        lambda s: s.key_by("k").window(days=1, zone="Europe/Berlin", clock=True).fold("w", lambda n, t: n + 1, 0),
+        lambda s: s.key_by("k").window(days=1, zone="Europe/Berlin", clock=True).fold(lambda n, t: n + 1, 0, name="w"),
         [("k",)] * 5,
         {"k": str},
     )
@@ -288,7 +288,7 @@ def test_days_by_the_clock() -> None:
 )
 def test_what_cannot_be_is_told_where_it_was_declared(where: Any, said: str) -> None:
     topology = rel.Topology("bad")
-    timed = topology.source("rows", rel.rows([(1,)], {"at": int})).event_time("time", "at")
+    timed = topology.source(rel.rows([(1,)], {"at": int}), name="rows").event_time("at", name="time")
     with pytest.raises(GraphError, match=r"window") as caught:
         timed.window(**where)
     assert said in str(caught.value)

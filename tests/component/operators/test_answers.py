@@ -113,11 +113,11 @@ def test_python_s_answer_comes_in_its_place(function: Any, kind: str, config: re
 @pytest.mark.parametrize(("function", "kind"), [(on_the_way, "map"), (passes, "filter"), (many, "flat_map")])
 def test_it_is_counted_and_is_no_error(function: Any, kind: str, on_error: Any) -> None:
     topology = rel.Topology("counted")
-    stream = topology.source("rows", rel.arrow(table_of(Row, ROWS), Row))
+    stream = topology.source(rel.arrow(table_of(Row, ROWS), Row), name="rows")
     made = getattr(stream, kind)(function, name="step", lane="compiled", on_error=on_error)
-    made.sink("out", rel.list())
+    made.sink(rel.list(), name="out")
     if on_error == "divert":
-        made.errors.sink("errors", rel.list())
+        made.errors.sink(rel.list(), name="errors")
     result = rel.run(topology)
     assert [tuple(t) for t in result["out"]] == wanted(function, kind)
     sample = result.metrics.operator("step")
@@ -129,8 +129,8 @@ def test_a_chain_of_functions_that_work_in_place() -> None:
     rows = [Number(BIG + n if n % 3 == 0 else n, n / 2) for n in range(1000)]
 
     def declare(stream: rel.Stream) -> rel.Stream:
-        kept = stream.filter("kept", lambda t: t.n * 4 // 8 % 2 == 0, lane="compiled")
-        return kept.map("first", fields_alone, lane="compiled").map("second", fields_alone, lane="compiled")
+        kept = stream.filter(lambda t: t.n * 4 // 8 % 2 == 0, name="kept", lane="compiled")
+        return kept.map(fields_alone, name="first", lane="compiled").map(fields_alone, name="second", lane="compiled")
 
     made = [fields_alone(fields_alone(t)) for t in rows if t.n * 4 // 8 % 2 == 0]
     assert results(Number, rows, declare) == [tuple(t) for t in made]
@@ -159,8 +159,8 @@ def test_an_answer_that_does_not_fit_fails_with_tuple_value_and_field(
     function: Any, schema: Any, bad: Row, reason: str
 ) -> None:
     topology = rel.Topology("unfit")
-    stream = topology.source("rows", rel.arrow(table_of(Row, [Row(0, 1, 1.0, ""), bad]), Row))
-    stream.map("step", function, schema=schema, lane="compiled").sink("out", rel.list())
+    stream = topology.source(rel.arrow(table_of(Row, [Row(0, 1, 1.0, ""), bad]), Row), name="rows")
+    stream.map(function, name="step", schema=schema, lane="compiled").sink(rel.list(), name="out")
     with pytest.raises(JobFailedError) as raised:
         rel.run(topology)
     assert reason in str(raised.value)
@@ -170,7 +170,7 @@ def test_an_answer_that_does_not_fit_fails_with_tuple_value_and_field(
 
 def test_an_int_that_a_float_holds_is_taken() -> None:
     rows = [Row(1, 2**60, 0.5, ""), Row(0, 1, 0.5, "")]
-    made = results(Row, rows, lambda s: s.map("step", lambda t: t.a if t.n else t.x, lane="compiled"))
+    made = results(Row, rows, lambda s: s.map(lambda t: t.a if t.n else t.x, name="step", lane="compiled"))
     assert made == [(float(2**60),), (0.5,)]
 
 
@@ -180,8 +180,8 @@ def test_state_of_keys_is_left_as_it_is_and_the_reason_says_so() -> None:
         return t.a * 4 // 8 + s.count
 
     topology = rel.Topology("keyed")
-    stream = topology.source("rows", rel.arrow(table_of(Row, ROWS[1:20]), Row))
-    stream.key_by("s").map("step", counted, state=Count, lane="compiled").sink("out", rel.list())
+    stream = topology.source(rel.arrow(table_of(Row, ROWS[1:20]), Row), name="rows")
+    stream.key_by("s").map(counted, name="step", state=Count, lane="compiled").sink(rel.list(), name="out")
     with pytest.raises(JobFailedError, match=r"state of the tuple's key may have changed"):
         rel.run(topology)
 
@@ -193,8 +193,8 @@ def test_no_answer_by_what_has_changed_since_declaration() -> None:
         return t.a * 4 // 8 + rules.get(1, 0)
 
     topology = rel.Topology("changed")
-    stream = topology.source("rows", rel.arrow(table_of(Row, ROWS[1:20]), Row))
-    stream.map("step", ruled, lane="compiled").sink("out", rel.list())
+    stream = topology.source(rel.arrow(table_of(Row, ROWS[1:20]), Row), name="rows")
+    stream.map(ruled, name="step", lane="compiled").sink(rel.list(), name="out")
     assert "compiled to machine code; rules as at declaration" in topology.explain()
     rules[1] = 20
     with pytest.raises(JobFailedError, match="rules may not be as at declaration any more"):
@@ -205,7 +205,7 @@ def test_what_is_skipped_is_counted() -> None:
     rows = [Row(n, n % 3, 0.0, f"{n}") for n in range(300)]
     for lane in ("compiled", "python"):
         topology = rel.Topology("skipped")
-        stream = topology.source("rows", rel.arrow(table_of(Row, rows), Row))
-        made = stream.map("step", lambda t: 6 // t.a, schema={"value": int}, lane=lane, on_error="skip")
-        made.sink("out", rel.count())
+        stream = topology.source(rel.arrow(table_of(Row, rows), Row), name="rows")
+        made = stream.map(lambda t: 6 // t.a, name="step", schema={"value": int}, lane=lane, on_error="skip")
+        made.sink(rel.count(), name="out")
         assert rel.run(topology).metrics.operator("step").dropped == {"failed": 100}

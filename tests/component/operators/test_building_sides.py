@@ -24,7 +24,7 @@ SMALL = rel.JobConfig(threading="dynamic", threads=2, queue_records=8, run_recor
 
 
 def numbers(topology: rel.Topology, name: str, count: int, keys: int) -> Any:
-    return topology.source(name, rel.rows([(n % keys, n) for n in range(count)], PAIR)).key_by("k")
+    return topology.source(rel.rows([(n % keys, n) for n in range(count)], PAIR), name=name).key_by("k")
 
 
 @pytest.mark.parametrize("config", [ONE, SMALL, rel.JobConfig(pes=3)], ids=["one thread", "small queues", "elements"])
@@ -32,9 +32,9 @@ def test_a_stream_joined_with_itself_ends(config: rel.JobConfig) -> None:
     """Neither side may wait for the other: both are of one source, which has to go on for either."""
     rows = [(n % 100, n) for n in range(600)]
     topology = rel.Topology("itself")
-    sides = topology.source("all", rel.rows(rows, PAIR)).split("sides", even=lambda t: t.n % 2 == 0)
-    later = sides.rest.map("later", lambda t: (t.k + 1, t.n), schema=PAIR).key_by("k")
-    sides.even.key_by("k").join("pairs", later, how="full").sink("out", rel.list())
+    sides = topology.source(rel.rows(rows, PAIR), name="all").split(name="sides", even=lambda t: t.n % 2 == 0)
+    later = sides.rest.map(lambda t: (t.k + 1, t.n), name="later", schema=PAIR).key_by("k")
+    sides.even.key_by("k").join(later, name="pairs", how="full").sink(rel.list(), name="out")
     assert sources_that_wait(topology.operators) == ()
     assert "pairs keeps both sides" in topology.explain()
     lefts: list[Any] = [(k, None, n) for k, n in rows if n % 2 == 0]
@@ -46,8 +46,8 @@ def test_a_stream_joined_with_itself_ends(config: rel.JobConfig) -> None:
 def test_joins_of_joins_wait_for_one_another() -> None:
     topology = rel.Topology("chain")
     first, second, third = (numbers(topology, name, 900, 300) for name in ("a", "b", "c"))
-    both = first.join("ab", second, how="inner")
-    both.key_by("k").join("abc", third, how="inner", suffix="_third").sink("out", rel.list())
+    both = first.join(second, name="ab", how="inner")
+    both.key_by("k").join(third, name="abc", how="inner", suffix="_third").sink(rel.list(), name="out")
     assert sources_that_wait(topology.operators) == (
         Waiting("a", "ab", "right"),
         Waiting("a", "abc", "right"),
@@ -61,8 +61,8 @@ def test_joins_of_joins_wait_for_one_another() -> None:
 def test_two_joins_crosswise_wait_for_the_same_side() -> None:
     topology = rel.Topology("crosswise")
     a, b = numbers(topology, "a", 300, 300), numbers(topology, "b", 300, 300)
-    a.join("ab", b, how="inner").sink("out", rel.list())
-    b.join("ba", a, how="inner").sink("again", rel.list())
+    a.join(b, name="ab", how="inner").sink(rel.list(), name="out")
+    b.join(a, name="ba", how="inner").sink(rel.list(), name="again")
     assert sources_that_wait(topology.operators) == (Waiting("a", "ab", "right"), Waiting("a", "ba", "in"))
     assert "ba keeps its left side, which is read first" in topology.explain()
     result = rel.run(topology, SMALL)
@@ -81,8 +81,8 @@ def test_nobody_waits_for_a_side_that_needs_tuples_of_the_other() -> None:
     """The right fills its stage at a barrier that the left feeds, too: neither would go on."""
     topology = rel.Topology("barrier")
     a, b = numbers(topology, "a", 5000, 5000), numbers(topology, "b", 5000, 5000)
-    a.join("ab", b, how="inner").sink("out", rel.list())
-    topology.apply("sum", Sum(), left=a, right=b).sink("sums", rel.count())
+    a.join(b, name="ab", how="inner").sink(rel.list(), name="out")
+    topology.apply(Sum(), name="sum", left=a, right=b).sink(rel.count(), name="sums")
     assert sources_that_wait(topology.operators) == ()
     result = rel.run(topology, SMALL)
     assert (len(result["out"]), result["sums"]) == (5000, 5000)
@@ -126,12 +126,12 @@ def test_the_side_that_waits_emits_and_keeps_nothing(tmp_path: Path) -> None:
 
 
 def waits_in_its_source(topology: rel.Topology, wait: Any) -> Any:
-    return topology.source("right", rel.generate(lambda n: (wait(n), n), 20, PAIR))
+    return topology.source(rel.generate(lambda n: (wait(n), n), 20, PAIR), name="right")
 
 
 def waits_in_a_function(topology: rel.Topology, wait: Any) -> Any:
-    rows = topology.source("right", rel.rows([(n, n) for n in range(20)], PAIR))
-    return rows.map("waits", lambda t: (wait(t.n), t.n), schema=PAIR)
+    rows = topology.source(rel.rows([(n, n) for n in range(20)], PAIR), name="right")
+    return rows.map(lambda t: (wait(t.n), t.n), name="waits", schema=PAIR)
 
 
 @pytest.mark.parametrize("side", [waits_in_its_source, waits_in_a_function])
@@ -149,8 +149,8 @@ def test_a_side_that_waits_for_the_other_one_does_not_keep_it_waiting(side: Any,
         return n, n
 
     topology = rel.Topology("waits")
-    lefts = topology.source("left", rel.generate(left, 20, PAIR)).key_by("k")
-    lefts.join("joined", side(topology, wait).key_by("k"), how="full").sink("out", rel.list())
+    lefts = topology.source(rel.generate(left, 20, PAIR), name="left").key_by("k")
+    lefts.join(side(topology, wait).key_by("k"), name="joined", how="full").sink(rel.list(), name="out")
     assert sources_that_wait(topology.operators) == (Waiting("left", "joined", "right"),)
     assert sorted(map(tuple, rel.run(topology, ONE)["out"])) == [(n, n, n) for n in range(20)]
 
@@ -165,12 +165,14 @@ def test_a_source_waits_for_one_that_waits_itself(monkeypatch: Any) -> None:
             given.append(name)
             return n, n
 
-        return topology.source(name, rel.generate(emit, 20, PAIR))
+        return topology.source(rel.generate(emit, 20, PAIR), name=name)
 
     topology = rel.Topology("row")
     a, b, c = map(numbered, "abc")
-    a.key_by("k").join("ab", b.key_by("k"), how="inner").sink("out", rel.count())
-    b.key_by("k").join("bc", c.throttle("slow", per_second=50).key_by("k"), how="inner").sink("again", rel.count())
+    a.key_by("k").join(b.key_by("k"), name="ab", how="inner").sink(rel.count(), name="out")
+    b.key_by("k").join(c.throttle(name="slow", per_second=50).key_by("k"), name="bc", how="inner").sink(
+        rel.count(), name="again"
+    )
     result = rel.run(topology, ONE)
     assert (result["out"], result["again"]) == (20, 20)
     assert given == ["c"] * 20 + ["b"] * 20 + ["a"] * 20

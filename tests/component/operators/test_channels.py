@@ -47,26 +47,28 @@ def add_up(t: Row, s: Any) -> Row:
 
 
 def body(stream: Stream) -> Stream:
-    return stream.flat_map("some", some, schema=Row).map("shout", shout, schema=Row)
+    return stream.flat_map(some, name="some", schema=Row).map(shout, name="shout", schema=Row)
 
 
 def keyed(stream: Any) -> Stream:
-    made: Stream = stream.filter("odd", lambda t: t.n % 2 == 1).key_by("k").map("add", add_up, state=Seen, schema=Row)
+    made: Stream = (
+        stream.filter(lambda t: t.n % 2 == 1, name="odd").key_by("k").map(add_up, name="add", state=Seen, schema=Row)
+    )
     return made
 
 
 Declare = Callable[[Stream], Stream]
 
 STAGES: dict[str, tuple[Declare, Declare]] = {
-    "parallel": (body, lambda s: s.parallel("work", 3, body)),
-    "parallel, ordered": (body, lambda s: s.parallel("work", 3, body, order=True)),
-    "parallel by key": (keyed, lambda s: s.parallel("work", 3, keyed, by="k")),
-    "parallel by key, ordered": (keyed, lambda s: s.key_by("k").parallel("work", 3, keyed, order=True)),
-    "elastic": (body, lambda s: s.elastic("work", body, most=4, start=2)),
-    "elastic, ordered": (body, lambda s: s.elastic("work", body, most=4, start=2, order=True)),
-    "one channel": (body, lambda s: s.elastic("work", body, most=1, order=True)),
-    "nothing in it": (lambda s: s, lambda s: s.elastic("work", lambda c: c, most=3, start=3, order=True)),
-    "a stage in a stage": (body, lambda s: s.parallel("outer", 2, lambda c: c.elastic("work", body, most=2))),
+    "parallel": (body, lambda s: s.parallel(3, body, name="work")),
+    "parallel, ordered": (body, lambda s: s.parallel(3, body, name="work", order=True)),
+    "parallel by key": (keyed, lambda s: s.parallel(3, keyed, name="work", by="k")),
+    "parallel by key, ordered": (keyed, lambda s: s.key_by("k").parallel(3, keyed, name="work", order=True)),
+    "elastic": (body, lambda s: s.elastic(body, name="work", most=4, start=2)),
+    "elastic, ordered": (body, lambda s: s.elastic(body, name="work", most=4, start=2, order=True)),
+    "one channel": (body, lambda s: s.elastic(body, name="work", most=1, order=True)),
+    "nothing in it": (lambda s: s, lambda s: s.elastic(lambda c: c, name="work", most=3, start=3, order=True)),
+    "a stage in a stage": (body, lambda s: s.parallel(2, lambda c: c.elastic(body, name="work", most=2), name="outer")),
 }
 
 
@@ -96,7 +98,7 @@ def test_nothing_is_lost_while_the_number_of_channels_changes(ordered: bool) -> 
     for cut, gate, before in zip(cuts, gates, [0, *cuts], strict=False):
         script += [*ROWS[before:cut], gate]
     script += ROWS[cuts[-1] :]
-    topology = topology_of(lambda s: s.elastic("work", body, most=5, order=ordered), testing.script(script, Row))
+    topology = topology_of(lambda s: s.elastic(body, name="work", most=5, order=ordered), testing.script(script, Row))
     job = rel.start(topology, rel.JobConfig(elasticity="off", queue_records=64, run_records=16))
     try:
         used = {job.metrics().operator("work").channels}
@@ -127,13 +129,13 @@ def test_channels_come_by_themselves(kind: str, tmp_path: Any) -> None:
 
     def declare(stream: Stream) -> Stream:
         if kind == "elastic":
-            return stream.elastic("work", lambda s: s.map("dear", dear), most=3)
-        parts = stream.elastic_split("work", 3)
-        one, *others = [part.map(f"dear{number}", dear) for number, part in enumerate(parts)]
+            return stream.elastic(lambda s: s.map(dear, name="dear"), name="work", most=3)
+        parts = stream.elastic_split(3, name="work")
+        one, *others = [part.map(dear, name=f"dear{number}") for number, part in enumerate(parts)]
         return one.union(*others)
 
     topology = rel.Topology("growing")
-    declare(topology.source(SOURCE, rel.sequence(1 << 40))).sink(SINK, rel.count())
+    declare(topology.source(rel.sequence(1 << 40), name=SOURCE)).sink(rel.count(), name=SINK)
     job = rel.start(topology, rel.JobConfig(adaptation_period=0.1))
     try:
         while job.metrics().operator("work").channels < 2:
@@ -163,8 +165,8 @@ def test_what_is_under_way_is_in_no_snapshot(tmp_path: Any) -> None:
 
 def test_an_elastic_stage_stays_in_one_processing_element() -> None:
     topology = rel.Topology("pinned")
-    rows = topology.source("rows", rel.rows(ROWS, Row))
-    rows.elastic("work", body, most=2).sink("out", rel.count())
+    rows = topology.source(rel.rows(ROWS, Row), name="rows")
+    rows.elastic(body, name="work", most=2).sink(rel.count(), name="out")
     with pytest.raises(ConfigError, match="elastic stage"):
         topology.plan(rel.JobConfig(pins={"work.1.some": 1}))
     assert "elastic stage: has as many channels as pay" in topology.explain()

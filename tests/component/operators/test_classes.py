@@ -38,12 +38,14 @@ COUNT = 3000
 
 
 def numbers(topology: rel.Topology, count: int = COUNT, name: str = "numbers") -> Any:
-    return topology.source(name, rel.arrow(pa.table({"n": pa.array(range(count), pa.int64())}), Number))
+    return topology.source(rel.arrow(pa.table({"n": pa.array(range(count), pa.int64())}), Number), name=name)
 
 
 def words(topology: rel.Topology, count: int = COUNT) -> Any:
     texts = [f"the word number {n}" for n in range(count)]
-    return topology.source("words", rel.arrow(pa.table({"word": texts, "n": pa.array(range(count), pa.int64())}), Word))
+    return topology.source(
+        rel.arrow(pa.table({"word": texts, "n": pa.array(range(count), pa.int64())}), Word), name="words"
+    )
 
 
 @rel.operator(inputs={"number": Number, "word": Word}, outputs={"even": Number, "odd": Word})
@@ -70,9 +72,9 @@ class Sorted:
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_several_ports_in_and_out(config: rel.JobConfig) -> None:
     topology = rel.Topology("sorted")
-    made = topology.apply("sorted", Sorted("!"), number=numbers(topology), word=words(topology))
-    made.even.sink("even", rel.list())
-    made["odd"].sink("odd", rel.list())
+    made = topology.apply(Sorted("!"), name="sorted", number=numbers(topology), word=words(topology))
+    made.even.sink(rel.list(), name="even")
+    made["odd"].sink(rel.list(), name="odd")
     result = rel.run(topology, config)
     assert sorted(t.n for t in result["even"]) == sorted([*range(0, COUNT, 2)] * 2)
     assert result["odd"][-1] == Word("!", -1)
@@ -96,7 +98,7 @@ class Line:
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_a_barrier_is_a_declaration(config: rel.JobConfig) -> None:
     topology = rel.Topology("barrier")
-    numbers(topology).apply("line", Line(), two=words(topology)).sink("out", rel.list())
+    numbers(topology).apply(Line(), name="line", two=words(topology)).sink(rel.list(), name="out")
     got = rel.run(topology, config)["out"]
     lines = [t for t in got if t.word != "left"]
     assert lines == [Word(f"the word number {2 * n}, the word number {2 * n + 1}", n) for n in range(COUNT // 2)]
@@ -117,7 +119,7 @@ class Taken:
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_at_least_so_many(config: rel.JobConfig) -> None:
     topology = rel.Topology("at_least")
-    topology.apply("taken", Taken(), a=numbers(topology), b=words(topology, 40)).sink("out", rel.list())
+    topology.apply(Taken(), name="taken", a=numbers(topology), b=words(topology, 40)).sink(rel.list(), name="out")
     assert sum(t.n for t in rel.run(topology, config)["out"]) == COUNT
 
 
@@ -133,7 +135,7 @@ def test_state_of_keys_is_the_runtimes(config: rel.JobConfig) -> None:
     topology = rel.Topology("counts")
     left = numbers(topology).key_by("n")
     right = words(topology).key_by("n")
-    topology.apply("counts", Counts(), left=left, right=right).sink("out", rel.list())
+    topology.apply(Counts(), name="counts", left=left, right=right).sink(rel.list(), name="out")
     got = rel.run(topology, config)["out"]
     assert len(got) == 2 * COUNT
     assert sum(t == Seen(1, 1) for t in got) == COUNT
@@ -160,8 +162,8 @@ class Running:
 
 def test_a_static_invoke_is_compiled() -> None:
     topology = rel.Topology("compiled")
-    twice = numbers(topology).apply("twice", Twice())
-    twice.key_by("n").apply("running", Running()).sink("out", rel.list())
+    twice = numbers(topology).apply(Twice(), name="twice")
+    twice.key_by("n").apply(Running(), name="running").sink(rel.list(), name="out")
     assert {name: spec.lane for name, spec in topology.operators.items() if name in ("twice", "running")} == {
         "twice": rel.Lane.COMPILED,
         "running": rel.Lane.COMPILED,
@@ -194,10 +196,10 @@ class PandasSplit:
 @pytest.mark.parametrize("kind", [ArrowSplit, NumpySplit, PandasSplit])
 def test_ports_of_whole_runs(kind: type) -> None:
     topology = rel.Topology("runs")
-    made = topology.apply("split", kind(), a=numbers(topology), b=numbers(topology, 500, "more"))
+    made = topology.apply(kind(), name="split", a=numbers(topology), b=numbers(topology, 500, "more"))
     assert topology.operators["split"].lane is rel.Lane.VECTORISED
-    made.small.sink("small", rel.list())
-    made.large.sink("large", rel.count())
+    made.small.sink(rel.list(), name="small")
+    made.large.sink(rel.count(), name="large")
     result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))
     assert sorted(t.n for t in result["small"]) == sorted([*range(100)] * 2)
     assert result["large"] == COUNT + 500 - 200
@@ -214,7 +216,9 @@ class Sums:
 
 def test_a_barrier_of_whole_runs() -> None:
     topology = rel.Topology("runs")
-    topology.apply("sums", Sums(), a=numbers(topology), b=numbers(topology, 1000, "more")).sink("out", rel.list())
+    topology.apply(Sums(), name="sums", a=numbers(topology), b=numbers(topology, 1000, "more")).sink(
+        rel.list(), name="out"
+    )
     got = [t.sum for t in rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))["out"]]
     assert got == [*(9 * n + 3 - n for n in range(1000)), -1]
 
@@ -239,7 +243,7 @@ class Ends:
 def test_shutdown_also_comes_when_the_job_fails() -> None:
     Log.lines.clear()
     topology = rel.Topology("ends")
-    numbers(topology).apply("ends", Ends())
+    numbers(topology).apply(Ends(), name="ends")
     with pytest.raises(JobFailedError, match="ValueError: seven hundred") as caught:
         rel.run(topology)
     assert caught.value.operator == "ends"
@@ -250,11 +254,13 @@ def test_shutdown_also_comes_when_the_job_fails() -> None:
 def test_shutdown_comes_once_at_the_end_or_at_a_stop() -> None:
     Log.lines.clear()
     topology = rel.Topology("ends")
-    numbers(topology, 100).apply("ends", Ends())
+    numbers(topology, 100).apply(Ends(), name="ends")
     rel.run(topology)
     assert Log.lines == ["initialize", "shutdown"]
     endless = rel.Topology("endless")
-    endless.source("numbers", rel.generate(lambda n: Number(n % 100), None, schema=Number)).apply("ends", Ends())
+    endless.source(rel.generate(lambda n: Number(n % 100), None, schema=Number), name="numbers").apply(
+        Ends(), name="ends"
+    )
     job = rel.start(endless)
     job.cancel(drain=False)
     with pytest.raises(JobCancelledError):
@@ -279,12 +285,12 @@ class Wrong:
 
 def test_errors_of_the_users_methods_name_the_operator() -> None:
     topology = rel.Topology("failing")
-    numbers(topology).apply("failing", Failing())
+    numbers(topology).apply(Failing(), name="failing")
     with pytest.raises(JobFailedError, match="no such device") as caught:
         rel.run(topology)
     assert caught.value.operator == "failing"
     topology = rel.Topology("wrong")
-    numbers(topology).apply("wrong", Wrong()).sink("out", rel.count())
+    numbers(topology).apply(Wrong(), name="wrong").sink(rel.count(), name="out")
     with pytest.raises(JobFailedError, match="there is no output port 'lat'; there are out"):
         rel.run(topology)
 
@@ -300,42 +306,49 @@ class Told:
 
 def test_a_schema_may_be_told_when_streams_are_known() -> None:
     topology = rel.Topology("told")
-    numbers(topology, 3).apply("told", Told()).sink("out", rel.list())
+    numbers(topology, 3).apply(Told(), name="told").sink(rel.list(), name="out")
     assert [t.n_twice for t in rel.run(topology)["out"]] == [0, 2, 4]
 
 
 @pytest.mark.parametrize(
     ("declare", "error", "says"),
     [
-        (lambda t: t.apply("x", Sorted), GraphError, "needs an instance, not the class Sorted. Write Sorted"),
-        (lambda t: t.apply("x", 3), GraphError, "3 is no operator. Decorate its class"),
+        (lambda t: t.apply(Sorted, name="x"), GraphError, "needs an instance, not the class Sorted. Write Sorted"),
+        (lambda t: t.apply(3, name="x"), GraphError, "3 is no operator. Decorate its class"),
         (
-            lambda t: t.apply("x", Sorted("!"), number=numbers(t)),
+            lambda t: t.apply(Sorted("!"), name="x", number=numbers(t)),
             GraphError,
             "nothing is given to its input port 'word'",
         ),
-        (lambda t: t.apply("x", Twice(), out=numbers(t)), GraphError, "no input port 'out'. Its input ports are in"),
-        (lambda t: t.apply("x", Sorted("!"), number=3, word=4), GraphError, "number=3 is no stream"),
-        (lambda t: t.apply("x", Sorted("!"), number=numbers(t), word=numbers(t, 1, "b")), SchemaError, "'word'"),
-        (lambda t: numbers(t).apply("x", Line(), one=numbers(t, 1, "b")), GraphError, "'one' gets two streams"),
         (
-            lambda t: numbers(t).apply("x", Running()),
+            lambda t: t.apply(Twice(), name="x", out=numbers(t)),
+            GraphError,
+            "no input port 'out'. Its input ports are in",
+        ),
+        (lambda t: t.apply(Sorted("!"), name="x", number=3, word=4), GraphError, "number=3 is no stream"),
+        (lambda t: t.apply(Sorted("!"), name="x", number=numbers(t), word=numbers(t, 1, "b")), SchemaError, "'word'"),
+        (lambda t: numbers(t).apply(Line(), name="x", one=numbers(t, 1, "b")), GraphError, "'one' gets two streams"),
+        (
+            lambda t: numbers(t).apply(Running(), name="x"),
             GraphError,
             "the stream of input port 'in' has none. Write .key_by",
         ),
         (
-            lambda t: t.apply("x", Counts(), left=numbers(t).key_by("n"), right=words(t).key_by("word")),
+            lambda t: t.apply(Counts(), name="x", left=numbers(t).key_by("n"), right=words(t).key_by("word")),
             GraphError,
             "keys of different types",
         ),
-        (lambda t: numbers(t).apply("x", Sorted("!"), word=words(t)).evn, GraphError, "no output port 'evn'"),
+        (lambda t: numbers(t).apply(Sorted("!"), name="x", word=words(t)).evn, GraphError, "no output port 'evn'"),
         (
-            lambda t: (numbers(t).apply("x", Sorted("!"), word=words(t)).odd.sink("o", rel.count()), t.validate()),
+            lambda t: (
+                numbers(t).apply(Sorted("!"), name="x", word=words(t)).odd.sink(rel.count(), name="o"),
+                t.validate(),
+            ),
             GraphError,
             "nothing takes its output port 'even'",
         ),
         (
-            lambda t: numbers(rel.Topology("other")).apply("x", Sorted("!"), word=words(t)),
+            lambda t: numbers(rel.Topology("other")).apply(Sorted("!"), name="x", word=words(t)),
             GraphError,
             "stream of another topology",
         ),
@@ -355,7 +368,7 @@ def test_what_cant_be_compiled_says_why() -> None:
             yield t
 
     with pytest.raises(LaneError, match="operator 'x'.*can't be compiled: invoke has self.*@staticmethod"):
-        numbers(topology).apply("x", WithSelf())
+        numbers(topology).apply(WithSelf(), name="x")
 
     @rel.operator(outputs=Number, lane="vectorised")
     class WithoutAnnotation:
@@ -363,4 +376,4 @@ def test_what_cant_be_compiled_says_why() -> None:
             return t
 
     with pytest.raises(LaneError, match="operator 'x'.*annotation"):
-        numbers(topology, name="more").apply("x", WithoutAnnotation())
+        numbers(topology, name="more").apply(WithoutAnnotation(), name="x")

@@ -93,8 +93,8 @@ def summary(rows: list[Row]) -> tuple[Any, ...]:
 
 def run(rows: list[Row], declare: Callable[[Any], Any], config: rel.JobConfig | None = None) -> list[tuple[Any, ...]]:
     topology = rel.Topology("combined")
-    source = topology.source("rows", rel.arrow(table_of(Row, rows), Row))
-    declare(source.event_time("time", "at", lateness=40).key_by("key")).sink("out", rel.list())
+    source = topology.source(rel.arrow(table_of(Row, rows), Row), name="rows")
+    declare(source.event_time("at", name="time", lateness=40).key_by("key")).sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology, config or CONFIGS["manual"])["out"]]
 
 
@@ -110,9 +110,9 @@ def by(rows: list[Row], place: Callable[[Row], Any]) -> dict[Any, list[Row]]:
 @settings(max_examples=15, deadline=None)
 @given(streams)
 def test_keys(own: Any, lane: Any, rows: list[Row]) -> None:
-    found = run(rows, lambda s: s.combine("summary", own, lane=lane))
+    found = run(rows, lambda s: s.combine(own, name="summary", lane=lane))
     assert sorted(found) == sorted((key, *summary(some)) for key, some in by(rows, lambda row: [row.key]).items())
-    each = run(rows, lambda s: s.combine("summary", own, emit="update", lane=lane))
+    each = run(rows, lambda s: s.combine(own, name="summary", emit="update", lane=lane))
     expected = [
         (row.key, *summary([one for one in rows[: at + 1] if one.key == row.key])) for at, row in enumerate(rows)
     ]
@@ -124,7 +124,7 @@ def test_keys(own: Any, lane: Any, rows: list[Row]) -> None:
 @settings(max_examples=10, deadline=None)
 @given(streams)
 def test_windows(size: int, slide: int, own: Any, lane: Any, rows: list[Row]) -> None:
-    found = run(rows, lambda s: s.window(seconds=size, slide=slide).combine("summary", own, lane=lane))
+    found = run(rows, lambda s: s.window(seconds=size, slide=slide).combine(own, name="summary", lane=lane))
 
     def windows(row: Row) -> list[tuple[str, int, int]]:
         starts = [start for start in range(-84, 84) if start % slide == 0 and start <= row.at < start + size]
@@ -151,14 +151,14 @@ def sessions(rows: list[Row]) -> list[tuple[Any, ...]]:
 @settings(max_examples=10, deadline=None)
 @given(streams)
 def test_sessions(own: Any, lane: Any, rows: list[Row]) -> None:
-    found = run(rows, lambda s: s.session(gap=GAP).combine("summary", own, lane=lane))
+    found = run(rows, lambda s: s.session(gap=GAP).combine(own, name="summary", lane=lane))
     assert sorted(found) == sorted(sessions(rows))
 
 
 @settings(max_examples=10, deadline=None)
 @given(streams, st.sampled_from(list(CONFIGS)))
 def test_windows_by_count_and_of_the_whole_stream(rows: list[Row], config: str) -> None:
-    found = run(rows, lambda s: s.window(count=4, slide=2).combine("summary", Summary), CONFIGS[config])
+    found = run(rows, lambda s: s.window(count=4, slide=2).combine(Summary, name="summary"), CONFIGS[config])
     expected = []
     for key, some in by(rows, lambda row: [row.key]).items():
         expected += [(key, *summary(some[at : at + 4])) for at in range(0, len(some) - 3, 2)]
@@ -177,9 +177,9 @@ def test_late_tuples_correct_sessions_that_are_merged() -> None:
         Row("a", 4, 4, "a longer one of them all"),
     ]
     topology = rel.Topology("corrected")
-    timed = topology.source("rows", rel.rows(rows, Row)).event_time("time", "at").key_by("key")
-    combined = timed.session(gap=GAP, lateness=30).combine("summary", Summary, lane="compiled")
-    combined.sink("out", rel.list())
+    timed = topology.source(rel.rows(rows, Row), name="rows").event_time("at", name="time").key_by("key")
+    combined = timed.session(gap=GAP, lateness=30).combine(Summary, name="summary", lane="compiled")
+    combined.sink(rel.list(), name="out")
     found = [tuple(t)[:5] for t in rel.run(topology)["out"]]
     assert found == [
         ("a", 0, 5, False, 1.0),
@@ -191,7 +191,7 @@ def test_late_tuples_correct_sessions_that_are_merged() -> None:
 
 def test_early_results_are_given_by_python() -> None:
     rows = [Row("a", 0, 1, "x"), Row("a", 2, 3, "yyy"), Row("a", 7, 5, "z")]
-    found = run(rows, lambda s: s.window(seconds=10).combine("summary", Summary, every=5))
+    found = run(rows, lambda s: s.window(seconds=10).combine(Summary, name="summary", every=5))
     assert found == [("a", 0, 10, False, 2.0, "yyy", "yyy!"), ("a", 0, 10, True, 3.0, "yyy", "yyy!")]
     found = run(rows, lambda s: s.window(seconds=10).combine(Summary, until=lambda made: made.mean >= 2))
     assert [t[:4] for t in found] == [("a", 0, 10, 2.0), ("a", 0, 10, 5.0)]
@@ -199,9 +199,9 @@ def test_early_results_are_given_by_python() -> None:
 
 def test_the_plan_says_what_runs() -> None:
     topology = rel.Topology("told")
-    keyed = topology.source("rows", rel.rows([Row("a", 0, 1, "x")], Row)).key_by("key")
-    keyed.combine("fast", Summary).sink("one", rel.list())
-    keyed.combine("slow", Listed).sink("two", rel.list())
+    keyed = topology.source(rel.rows([Row("a", 0, 1, "x")], Row), name="rows").key_by("key")
+    keyed.combine(Summary, name="fast").sink(rel.list(), name="one")
+    keyed.combine(Listed, name="slow").sink(rel.list(), name="two")
     text = " ".join(str(topology.explain()).split())
     assert "an object of class Summary, compiled to machine code" in text
     assert "not compiled: its state is no NamedTuple" in text
@@ -235,7 +235,7 @@ class Largest:
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_the_first_state_is_what_init_gives(lane: Any) -> None:
     rows = [Row("a", 0, -2000, "lowest"), Row("b", 0, 4, "a word of more than twelve bytes"), Row("b", 12, -3, "x")]
-    found = run(rows, lambda s: s.window(seconds=10).combine("largest", Largest, lane=lane))
+    found = run(rows, lambda s: s.window(seconds=10).combine(Largest, name="largest", lane=lane))
     assert sorted(found) == [
         ("a", 0, 10, "nobody -1000"),
         ("b", 0, 10, "a word of more than twelve bytes 4"),
@@ -243,7 +243,7 @@ def test_the_first_state_is_what_init_gives(lane: Any) -> None:
     ]
     later = [Row("a", 100 * n, -2000, "lowest") for n in range(200)]  # in places of windows that were given
     short = rel.JobConfig(threading="dynamic", threads=1, queue_records=8, run_records=4)
-    found = run(later, lambda s: s.window(seconds=10).combine("largest", Largest, lane=lane), short)
+    found = run(later, lambda s: s.window(seconds=10).combine(Largest, name="largest", lane=lane), short)
     assert [t[3] for t in found] == ["nobody -1000"] * 200
 
 
@@ -264,7 +264,7 @@ class Failing(Summary):
 def test_what_raises_is_told(lane: Any, n: int, problem: str, windowed: bool) -> None:
     def declare(s: Any) -> Any:
         of = s.window(seconds=10) if windowed else s
-        return of.combine("failing", Failing, lane=lane)
+        return of.combine(Failing, name="failing", lane=lane)
 
     with pytest.raises(JobFailedError, match=problem) as failed:
         run([Row("a", 0, n, "x")], declare)
@@ -275,7 +275,7 @@ def test_what_raises_is_told(lane: Any, n: int, problem: str, windowed: bool) ->
 
 def test_a_state_that_is_too_large_fails() -> None:
     with pytest.raises(JobFailedError, match="64 bits"):
-        run([Row("a", 0, 2**62, ""), Row("a", 0, 2**62, "")], lambda s: s.combine("sum", Summary, lane="compiled"))
+        run([Row("a", 0, 2**62, ""), Row("a", 0, 2**62, "")], lambda s: s.combine(Summary, name="sum", lane="compiled"))
 
 
 class Forgetful(Summary):
@@ -316,25 +316,25 @@ def test_bad_aggregates_are_refused() -> None:
             return 1
 
     with pytest.raises(GraphError, match="NoAdd has no method add"):
-        keyed.combine("a", NoAdd)
+        keyed.combine(NoAdd, name="a")
     with pytest.raises(GraphError, match="add is called as add"):
-        keyed.combine("b", TwoInAdd)
+        keyed.combine(TwoInAdd, name="b")
     with pytest.raises(GraphError, match="the result has a field 'key'"):
-        keyed.combine("c", KeyAgain)
+        keyed.combine(KeyAgain, name="c")
     with pytest.raises(rel.errors.SchemaError, match="isn't known"):
-        keyed.combine("d", Unknown)
+        keyed.combine(Unknown, name="d")
     with pytest.raises(LaneError, match="no method merge"):
-        keyed.window(seconds=5).combine("e", WithoutMerge, lane="compiled")
+        keyed.window(seconds=5).combine(WithoutMerge, name="e", lane="compiled")
     with pytest.raises(LaneError, match="take no aggregate in Python"):
-        keyed.window(count=5).combine("f", Listed)
+        keyed.window(count=5).combine(Listed, name="f")
     with pytest.raises(GraphError, match="ttl=3"):
-        keyed.combine("g", Summary, ttl=3)
+        keyed.combine(Summary, name="g", ttl=3)
     with pytest.raises(GraphError, match="emit='often'"):
-        keyed.combine("h", Summary, emit="often")
-    found = run([Row("a", 0, 4, "x")], lambda s: s.window(seconds=5).combine("e", WithoutMerge))
+        keyed.combine(Summary, name="h", emit="often")
+    found = run([Row("a", 0, 4, "x")], lambda s: s.window(seconds=5).combine(WithoutMerge, name="e"))
     assert found == [("a", 0, 5, 4)]
     with pytest.raises(JobFailedError, match="it has to change the state"):
-        run([Row("a", 0, 4, "x")], lambda s: s.combine("e", Forgetful))
+        run([Row("a", 0, 4, "x")], lambda s: s.combine(Forgetful, name="e"))
 
 
 def test_a_result_of_another_width_is_told() -> None:
@@ -343,7 +343,7 @@ def test_a_result_of_another_width_is_told() -> None:
             return 1, 2, 3
 
     with pytest.raises(JobFailedError, match=r"Wider\.result gives \(1, 2, 3\), and its schema has 2 fields"):
-        run([Row("a", 0, 4, "x")], lambda s: s.combine("e", Wider, schema={"x": int, "y": int}))
+        run([Row("a", 0, 4, "x")], lambda s: s.combine(Wider, name="e", schema={"x": int, "y": int}))
 
 
 SHARED: list[int] = []
@@ -363,9 +363,9 @@ def test_a_state_of_nothing_that_is_none_is_refused(made: Callable[[], Any], say
         def init(self) -> Any:
             return made()
 
-    keyed = rel.Topology("bad").source("rows", rel.rows([Row("a", 0, 1, "x")], Row)).key_by("key")
+    keyed = rel.Topology("bad").source(rel.rows([Row("a", 0, 1, "x")], Row), name="rows").key_by("key")
     with pytest.raises(GraphError, match=says) as refused:
-        keyed.combine("own", Own)
+        keyed.combine(Own, name="own")
     assert "operator 'own'" in str(refused.value)
     assert "a NamedTuple, an object, a list or a dict" in str(refused.value)
 
@@ -375,7 +375,7 @@ def test_a_key_is_forgotten() -> None:
     for lane in ("compiled", "python"):
 
         def declare(s: Any, lane: Any = lane) -> Any:
-            return s.combine("mean", Summary, emit="update", ttl=20, lane=lane)
+            return s.combine(Summary, name="mean", emit="update", ttl=20, lane=lane)
 
         assert [t[1] for t in run(rows, declare)] == [1.0, 2.0, 5.0]
 
@@ -394,4 +394,4 @@ def test_infinite_defaults() -> None:
             return float(state.low)
 
     rows = [Row("a", 0, 5, ""), Row("a", 0, 3, "")]
-    assert run(rows, lambda s: s.combine("low", Lowest)) == [("a", 3.0)]
+    assert run(rows, lambda s: s.combine(Lowest, name="low")) == [("a", 3.0)]

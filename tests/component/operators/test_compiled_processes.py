@@ -145,8 +145,8 @@ def test_texts_and_seconds_as_in_python() -> None:
     found = []
     for lane in ("python", "compiled"):
         topology = rel.Topology("remembers")
-        timed = topology.source("rows", rel.rows(rows)).event_time("time", "at").key_by("who")
-        timed.process("last", Remembers, schema=Line, state=Last, lane=lane).sink("out", rel.list())
+        timed = topology.source(rel.rows(rows), name="rows").event_time("at", name="time").key_by("who")
+        timed.process(Remembers, name="last", schema=Line, state=Last, lane=lane).sink(rel.list(), name="out")
         found.append([tuple(t) for t in rel.run(topology)["out"]])
     assert found[0] == found[1]
     assert len(found[0]) > 300
@@ -174,7 +174,7 @@ class Clocked:
 def test_by_the_clock_timers_come_though_nothing_else_does() -> None:
     check_by_the_clock(
         lambda rows: rows.key_by("key").process(
-            "clocked", Clocked, schema={"key": int, "after": float}, state=Rested, lane="compiled"
+            Clocked, name="clocked", schema={"key": int, "after": float}, state=Rested, lane="compiled"
         )
     )
 
@@ -315,8 +315,10 @@ def test_nothing_is_left_of_a_key_that_is_forgotten() -> None:
     gate = testing.Gate()
     topology = rel.Topology("forgotten")
     source = testing.script([*(Row(n, n, 0) for n in range(500) for _ in range(3)), gate], Row)
-    timed = topology.source("rows", source).event_time("time", "at")
-    timed.key_by("key").process("told", Batches, schema=Told, state=Seen, lane="compiled").sink("out", rel.count())
+    timed = topology.source(source, name="rows").event_time("at", name="time")
+    timed.key_by("key").process(Batches, name="told", schema=Told, state=Seen, lane="compiled").sink(
+        rel.count(), name="out"
+    )
     job = rel.start(topology, MANUAL)
     try:
         assert gate.wait_reached(PATIENCE)

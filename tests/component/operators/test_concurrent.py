@@ -58,13 +58,13 @@ ANSWERS = [answer_plainly(row) for row in ROWS]
 @pytest.mark.parametrize("config", CONFIGS)
 def test_every_tuple_is_answered_once(config: str, function: Callable[..., Any], ordered: bool) -> None:
     how = rel.concurrent(capacity=16, ordered=ordered)
-    given = results(Row, ROWS, lambda s: s.map("answer", function, schema=Row, concurrent=how), CONFIGS[config])
+    given = results(Row, ROWS, lambda s: s.map(function, name="answer", schema=Row, concurrent=how), CONFIGS[config])
     assert (given if ordered else sorted(given)) == ANSWERS
 
 
 def test_async_functions_need_no_more_than_async() -> None:
     topology = rel.Topology("async")
-    topology.source("rows", rel.rows(ROWS, schema=Row)).map("answer", answer).sink("out", rel.list())
+    topology.source(rel.rows(ROWS, schema=Row), name="rows").map(answer, name="answer").sink(rel.list(), name="out")
     assert "up to 100 calls at the same time, in order" in str(topology.explain())
     assert [tuple(t) for t in rel.run(topology)["out"]] == ANSWERS
 
@@ -90,13 +90,13 @@ async def listed(t: Row) -> list[Row] | None:
 
 
 def test_filters() -> None:
-    assert results(Row, ROWS, lambda s: s.filter("odd", odd)) == [row for row in ROWS if row.n % 2 == 1]
+    assert results(Row, ROWS, lambda s: s.filter(odd, name="odd")) == [row for row in ROWS if row.n % 2 == 1]
 
 
 @pytest.mark.parametrize("function", [times, times_plainly, listed])
 def test_any_number_of_results(function: Callable[..., Any]) -> None:
     how = rel.concurrent(capacity=8)
-    given = results(Row, ROWS, lambda s: s.flat_map("times", function, schema=Row, concurrent=how))
+    given = results(Row, ROWS, lambda s: s.flat_map(function, name="times", schema=Row, concurrent=how))
     assert given == [one for row in ROWS for one in times_plainly(row)]
 
 
@@ -147,7 +147,7 @@ def test_as_many_calls_as_the_capacity_wait_at_once_and_never_more(
 ) -> None:
     monkeypatch.setitem(globals(), "MEETING", meeting := Meeting(capacity))
     how = rel.concurrent(capacity=capacity)
-    given = results(Row, ROWS[:200], lambda s: s.map("meet", function, schema=Row, concurrent=how))
+    given = results(Row, ROWS[:200], lambda s: s.map(function, name="meet", schema=Row, concurrent=how))
     assert given == ROWS[:200]
     assert meeting.most == capacity
 
@@ -161,8 +161,8 @@ async def refuses_fives(t: Row) -> Row:
 
 def test_failing_tuples_are_left_out_and_counted() -> None:
     topology = rel.Topology("skip")
-    source = topology.source("rows", rel.rows(ROWS, schema=Row))
-    source.map("refuse", refuses_fives, on_error="skip").sink("out", rel.list())
+    source = topology.source(rel.rows(ROWS, schema=Row), name="rows")
+    source.map(refuses_fives, name="refuse", on_error="skip").sink(rel.list(), name="out")
     result = rel.run(topology)
     assert [tuple(t) for t in result["out"]] == [row for row in ROWS if row.n % 5]
     assert result.metrics.operator("refuse").dropped == {"failed": len(ROWS) // 5}
@@ -170,10 +170,10 @@ def test_failing_tuples_are_left_out_and_counted() -> None:
 
 def test_failing_tuples_are_diverted() -> None:
     topology = rel.Topology("divert")
-    source = topology.source("rows", rel.rows(ROWS, schema=Row))
-    refused = source.map("refuse", refuses_fives, on_error="divert", concurrent=rel.concurrent(ordered=False))
-    refused.sink("out", rel.list())
-    refused.errors.sink("errors", rel.list())
+    source = topology.source(rel.rows(ROWS, schema=Row), name="rows")
+    refused = source.map(refuses_fives, name="refuse", on_error="divert", concurrent=rel.concurrent(ordered=False))
+    refused.sink(rel.list(), name="out")
+    refused.errors.sink(rel.list(), name="errors")
     result = rel.run(topology)
     assert sorted(tuple(t) for t in result["out"]) == [row for row in ROWS if row.n % 5]
     letters = [
@@ -184,7 +184,7 @@ def test_failing_tuples_are_diverted() -> None:
 
 def test_a_job_fails_with_the_operator_the_tuple_and_the_traceback() -> None:
     with pytest.raises(JobFailedError, match="ValueError: no 5") as caught:
-        results(Row, ROWS[1:], lambda s: s.map("refuse", refuses_fives))
+        results(Row, ROWS[1:], lambda s: s.map(refuses_fives, name="refuse"))
     assert caught.value.operator == "refuse"
     assert "refuses_fives" in str(caught.value.traceback_text)
     assert "Row(n=5, " in str(caught.value.failing_tuple)
@@ -195,7 +195,7 @@ def test_what_a_record_cannot_hold_fails() -> None:
         return "no row"
 
     with pytest.raises(JobFailedError, match="expected"):
-        results(Row, ROWS, lambda s: s.map("wrong", wrong, schema=Row))
+        results(Row, ROWS, lambda s: s.map(wrong, name="wrong", schema=Row))
 
 
 def test_a_call_that_takes_too_long_has_failed() -> None:
@@ -206,9 +206,11 @@ def test_a_call_that_takes_too_long_has_failed() -> None:
 
     topology = rel.Topology("timeout")
     how = rel.concurrent(capacity=500, timeout=0.05)
-    waited = topology.source("rows", rel.rows(ROWS, schema=Row)).map("wait", waits, on_error="divert", concurrent=how)
-    waited.sink("out", rel.list())
-    waited.errors.sink("errors", rel.list())
+    waited = topology.source(rel.rows(ROWS, schema=Row), name="rows").map(
+        waits, name="wait", on_error="divert", concurrent=how
+    )
+    waited.sink(rel.list(), name="out")
+    waited.errors.sink(rel.list(), name="errors")
     result = rel.run(topology)
     assert [t.n for t in result["out"]] == [n for n in range(500) if n % 50]
     assert [(t.n, t.error) for t in result["errors"]] == [(n, "TimeoutError") for n in range(0, 500, 50)]
@@ -226,8 +228,8 @@ def test_calls_are_made_again(retry: int, answered: int) -> None:
 
     how = rel.concurrent(retry=retry)
     topology = rel.Topology("retry")
-    source = topology.source("rows", rel.rows(ROWS[:20], schema=Row))
-    source.map("third", third, concurrent=how, on_error="skip").sink("out", rel.list())
+    source = topology.source(rel.rows(ROWS[:20], schema=Row), name="rows")
+    source.map(third, name="third", concurrent=how, on_error="skip").sink(rel.list(), name="out")
     assert len(rel.run(topology)["out"]) == answered
 
 
@@ -246,7 +248,7 @@ def test_batches(waits: bool) -> None:
 
     how = rel.concurrent(capacity=4, max_batch=32)
     function = together if waits else together_plainly
-    assert results(Row, ROWS, lambda s: s.map("together", function, schema=Row, concurrent=how)) == ANSWERS
+    assert results(Row, ROWS, lambda s: s.map(function, name="together", schema=Row, concurrent=how)) == ANSWERS
     assert sum(sizes) == len(ROWS)
     assert 1 < max(sizes) <= 32
 
@@ -258,7 +260,7 @@ def test_of_a_batch_that_fails_only_the_tuples_that_do_are_left_out() -> None:
         return ts
 
     how = rel.concurrent(max_batch=16)
-    given = results(Row, ROWS, lambda s: s.map("together", together, schema=Row, concurrent=how, on_error="skip"))
+    given = results(Row, ROWS, lambda s: s.map(together, name="together", schema=Row, concurrent=how, on_error="skip"))
     assert given == [row for row in ROWS if row.n % 50]
 
 
@@ -267,17 +269,17 @@ def test_a_batch_has_as_many_results_as_tuples() -> None:
         return ts[1:]
 
     with pytest.raises(JobFailedError, match=r"it got \d+ tuples, and gave \d+ results"):
-        results(Row, ROWS, lambda s: s.map("lose", loses, concurrent=rel.concurrent(max_batch=16)))
+        results(Row, ROWS, lambda s: s.map(loses, name="lose", concurrent=rel.concurrent(max_batch=16)))
 
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_watermarks_keep_their_place(ordered: bool) -> None:
     def declare(answered: bool) -> Callable[[rel.Stream], rel.Stream]:
         def operators(s: rel.Stream) -> rel.Stream:
-            timed = s.event_time("time", "n")
+            timed = s.event_time("n", name="time")
             how = rel.concurrent(capacity=16, ordered=ordered)
-            same = timed.map("same", unchanged, concurrent=how) if answered else timed
-            return same.window(seconds=10).aggregate("windows", n=rel.count(), all=rel.sum("n"))
+            same = timed.map(unchanged, name="same", concurrent=how) if answered else timed
+            return same.window(seconds=10).aggregate(name="windows", n=rel.count(), all=rel.sum("n"))
 
         return operators
 
@@ -301,7 +303,7 @@ def test_a_snapshot_waits_for_what_is_under_way(tmp_path: Path) -> None:
 
     def declare(source: Any) -> rel.Topology:
         topology = rel.Topology("snapshot")
-        topology.source("rows", source).map("wait", waits).sink("out", rel.list())
+        topology.source(source, name="rows").map(waits, name="wait").sink(rel.list(), name="out")
         return topology
 
     job = rel.start(declare(testing.script([*ROWS[:100], gate], Row)))
@@ -332,8 +334,8 @@ def test_a_job_ends_though_calls_wait(drain: bool) -> None:
             unwound.set()
 
     topology = rel.Topology("endless")
-    source = topology.source("rows", testing.script([ROWS[0], gate := testing.Gate()], Row))
-    source.map("wait", waits).sink("out", rel.list())
+    source = topology.source(testing.script([ROWS[0], gate := testing.Gate()], Row), name="rows")
+    source.map(waits, name="wait").sink(rel.list(), name="out")
     job = rel.start(topology)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -355,7 +357,7 @@ def test_two_operators_share_a_loop() -> None:
         await later(t.n % 4)
         return t
 
-    assert results(Row, ROWS, lambda s: s.map("one", seen).map("two", seen)) == ROWS
+    assert results(Row, ROWS, lambda s: s.map(seen, name="one").map(seen, name="two")) == ROWS
     assert len(loops) == 1
 
 
@@ -366,8 +368,8 @@ def test_calls_are_waited_for_when_keys_go_to_other_replicas() -> None:
 
     feed = Feed(50)
     topology = rel.Topology("replicas")
-    passed = topology.source("events", rel.callable(feed, Event)).filter("passes", passes)
-    passed.key_by("key").map("counted", count, state=Seen, schema=Counted).sink("out", rel.list())
+    passed = topology.source(rel.callable(feed, Event), name="events").filter(passes, name="passes")
+    passed.key_by("key").map(count, name="counted", state=Seen, schema=Counted).sink(rel.list(), name="out")
     job = rel.start(topology, rel.JobConfig(regions="manual", elasticity="off"))
     try:
         region = job.plan().region_of("counted").region

@@ -34,10 +34,10 @@ Result = tuple[str, int, int, bool, int]  # key, start, end, corrected, sum
 def run(rows: list[Row], declare: Callable[[rel.KeyedStream], Any], config: Any = None) -> tuple[list[Any], list[Any]]:
     """What comes out, and what was too late."""
     topology = rel.Topology("corrections")
-    source = topology.source("rows", rel.arrow(table_of(Row, rows), Row))
-    declared = declare(source.event_time("time", "at", lateness=DISORDER).key_by("key"))
-    declared.sink("out", rel.list())
-    declared.late().sink("late", rel.list())
+    source = topology.source(rel.arrow(table_of(Row, rows), Row), name="rows")
+    declared = declare(source.event_time("at", name="time", lateness=DISORDER).key_by("key"))
+    declared.sink(rel.list(), name="out")
+    declared.late().sink(rel.list(), name="late")
     result = rel.run(topology, config or CONFIGS["manual"])
     return [tuple(t) for t in result["out"]], [tuple(t) for t in result["late"]]
 
@@ -81,10 +81,10 @@ def test_late_tuples_correct_what_was_given(size: int, slide: int, rows: list[Ro
     def framed(s: rel.KeyedStream) -> Any:
         return s.window(seconds=size, slide=slide, lateness=OPEN)
 
-    found, too_late = run(rows, lambda s: framed(s).aggregate("sums", n=rel.sum("n")))
+    found, too_late = run(rows, lambda s: framed(s).aggregate(name="sums", n=rel.sum("n")))
     assert sorted(found) == sorted(expected)
     assert too_late == late
-    folded, too_late = run(rows, lambda s: framed(s).fold("sums", lambda total, t: total + t.n, 0))
+    folded, too_late = run(rows, lambda s: framed(s).fold(lambda total, t: total + t.n, 0, name="sums"))
     assert sorted(folded) == sorted(expected)
     assert sorted(row for row in too_late if row[1] % slide < size) == sorted(late)
 
@@ -131,17 +131,17 @@ def corrected_sessions(rows: list[Row], gap: int) -> tuple[list[Result], list[Ro
 def test_late_tuples_correct_sessions(rows: list[Row]) -> None:
     mine = [row._replace(key="a") for row in rows]
     expected, late = corrected_sessions(mine, 4)
-    found, too_late = run(mine, lambda s: s.session(gap=4, lateness=OPEN).aggregate("sums", n=rel.sum("n")))
+    found, too_late = run(mine, lambda s: s.session(gap=4, lateness=OPEN).aggregate(name="sums", n=rel.sum("n")))
     assert sorted(found) == sorted(expected)
     assert too_late == late
 
 
 FIRST: dict[str, Any] = {
-    "tumbling": lambda s: s.window(seconds=10, lateness=20).aggregate("w", n=rel.count()),
-    "sliding": lambda s: s.window(seconds=10, slide=5, lateness=20).aggregate("w", n=rel.count()),
-    "session": lambda s: s.session(gap=4, lateness=20).aggregate("w", n=rel.count()),
-    "folded": lambda s: s.window(seconds=10, lateness=20).fold("w", lambda n, t: n + 1, 0),
-    "updated": lambda s: s.window(seconds=10, lateness=20).fold("w", lambda n, t: n + 1, 0, emit="update"),
+    "tumbling": lambda s: s.window(seconds=10, lateness=20).aggregate(name="w", n=rel.count()),
+    "sliding": lambda s: s.window(seconds=10, slide=5, lateness=20).aggregate(name="w", n=rel.count()),
+    "session": lambda s: s.session(gap=4, lateness=20).aggregate(name="w", n=rel.count()),
+    "folded": lambda s: s.window(seconds=10, lateness=20).fold(lambda n, t: n + 1, 0, name="w"),
+    "updated": lambda s: s.window(seconds=10, lateness=20).fold(lambda n, t: n + 1, 0, name="w", emit="update"),
 }
 
 
@@ -151,8 +151,8 @@ def test_what_is_emitted_late_but_first_corrects_nothing(kind: str) -> None:
     """B4. The next one corrects it."""
     topology = rel.Topology("first")
     rows = [Row("a", 1, 0), Row("b", 25, 0), Row("c", 3, 0), Row("c", 3, 0), Row("a", 6, 0)]
-    keyed = topology.source("rows", rel.rows(rows, Row)).event_time("time", "at").key_by("key")
-    FIRST[kind](keyed).sink("out", rel.list())
+    keyed = topology.source(rel.rows(rows, Row), name="rows").event_time("at", name="time").key_by("key")
+    FIRST[kind](keyed).sink(rel.list(), name="out")
     seen, corrected = set(), []
     for row in rel.run(topology)["out"]:
         if not getattr(row, "final", True):
@@ -169,7 +169,7 @@ def test_under_every_threading_model(config: str) -> None:
     rows = [Row("ab"[n % 2], n // 4 + (-14 if n % 7 == 0 else 0) + 20, n % 9) for n in range(600)]
     expected, late = corrected_windows(rows, 7, 3)
     framed: Callable[[rel.KeyedStream], Any] = lambda s: s.window(seconds=7, slide=3, lateness=OPEN)  # noqa: E731
-    found, too_late = run(rows, lambda s: framed(s).aggregate("sums", n=rel.sum("n")), CONFIGS[config])
+    found, too_late = run(rows, lambda s: framed(s).aggregate(name="sums", n=rel.sum("n")), CONFIGS[config])
     assert (sorted(found), too_late) == (sorted(expected), late)
     assert any(one[3] for one in expected)
     assert late
@@ -183,14 +183,14 @@ def test_what_may_be_corrected_is_in_snapshots(kind: str, tmp_path: Path) -> Non
 
     def topology_of(source: Any) -> rel.Topology:
         topology = rel.Topology("saved")
-        keyed = topology.source("rows", source).event_time("time", "at", lateness=DISORDER).key_by("key")
+        keyed = topology.source(source, name="rows").event_time("at", name="time", lateness=DISORDER).key_by("key")
         if kind == "session":
-            made = keyed.session(gap=4, lateness=OPEN).aggregate("sums", n=rel.sum("n"))
+            made = keyed.session(gap=4, lateness=OPEN).aggregate(name="sums", n=rel.sum("n"))
         elif kind == "native":
-            made = keyed.window(seconds=7, slide=3, lateness=OPEN).aggregate("sums", n=rel.sum("n"))
+            made = keyed.window(seconds=7, slide=3, lateness=OPEN).aggregate(name="sums", n=rel.sum("n"))
         else:
-            made = keyed.window(seconds=7, slide=3, lateness=OPEN).fold("sums", lambda total, t: total + t.n, 0)
-        made.sink("out", rel.list())
+            made = keyed.window(seconds=7, slide=3, lateness=OPEN).fold(lambda total, t: total + t.n, 0, name="sums")
+        made.sink(rel.list(), name="out")
         return topology
 
     expected, _ = corrected_sessions(rows, 4) if kind == "session" else corrected_windows(rows, 7, 3)
@@ -215,7 +215,7 @@ def saved_bytes(rows: list[Row], made: Callable[[rel.KeyedStream], Any], folder:
     gate = testing.Gate()
     topology = rel.Topology("kept")
     timed = topology.source(testing.script([*rows, gate], Row), name="rows").event_time("at", lateness=DISORDER)
-    made(timed.key_by("key")).sink("out", rel.count())
+    made(timed.key_by("key")).sink(rel.count(), name="out")
     job = rel.start(topology, CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)
@@ -228,9 +228,9 @@ def saved_bytes(rows: list[Row], made: Callable[[rel.KeyedStream], Any], folder:
 
 
 KEPT: dict[str, Callable[[Any], Any]] = {
-    "native": lambda s: s.window(seconds=7, slide=3, lateness=OPEN).aggregate("sums", n=rel.sum("n")),
-    "session": lambda s: s.session(gap=2, lateness=OPEN).aggregate("sums", n=rel.sum("n")),
-    "python": lambda s: s.window(seconds=7, slide=3, lateness=OPEN).fold("sums", lambda total, t: total + t.n, 0),
+    "native": lambda s: s.window(seconds=7, slide=3, lateness=OPEN).aggregate(name="sums", n=rel.sum("n")),
+    "session": lambda s: s.session(gap=2, lateness=OPEN).aggregate(name="sums", n=rel.sum("n")),
+    "python": lambda s: s.window(seconds=7, slide=3, lateness=OPEN).fold(lambda total, t: total + t.n, 0, name="sums"),
 }
 
 
@@ -262,7 +262,7 @@ def test_windows_that_a_function_assigns() -> None:
         Sale("x", moment("2024-02-01")),
     ]
     timed = topology.source(rel.rows(sales)).event_time("at", lateness=40 * 86400).key_by("shop")
-    timed.window(assign=month).fold("n", lambda n, _: n + 1, 0).sink("out", rel.list())
+    timed.window(assign=month).fold(lambda n, _: n + 1, 0, name="n").sink(rel.list(), name="out")
     january, february, march = (moment(f"2024-0{number}-01") for number in (1, 2, 3))
     assert [tuple(t) for t in rel.run(topology)["out"]] == [("x", january, february, 1), ("x", february, march, 2)]
 
@@ -281,7 +281,7 @@ def test_assigned_windows_are_like_others(rows: list[Row]) -> None:
 @pytest.mark.parametrize("span", [(9, 3), (0, 5)])
 def test_a_window_that_ends_before_its_tuples_fails_the_job(span: tuple[int, int]) -> None:
     with pytest.raises(JobFailedError, match="it has to end behind its start, and behind its tuples"):
-        run([Row("a", 5, 1)], lambda s: s.window(assign=lambda _: [span]).fold("n", lambda n, _: n + 1, 0))
+        run([Row("a", 5, 1)], lambda s: s.window(assign=lambda _: [span]).fold(lambda n, _: n + 1, 0, name="n"))
 
 
 @settings(max_examples=15, deadline=None)
@@ -308,7 +308,7 @@ def test_until(rows: list[Row]) -> None:
         sessions += [(key, session[0], session[1] + 4, session[2])] if session else []
 
     def total(framed: Any) -> Any:
-        return framed.fold("sums", lambda total, t: total + t.n, 0, until=lambda total: total > 12)
+        return framed.fold(lambda total, t: total + t.n, 0, name="sums", until=lambda total: total > 12)
 
     assert sorted(run(rows, lambda s: total(s.window(seconds=10)))[0]) == sorted(windows)
     assert sorted(run(rows, lambda s: total(s.session(gap=4)))[0]) == sorted(sessions)
@@ -316,7 +316,7 @@ def test_until(rows: list[Row]) -> None:
 
 def test_collected_until_a_tuple() -> None:
     rows = [Row("a", 3, 1), Row("a", 1, 2), Row("a", 4, 9), Row("a", 5, 3), Row("b", 30, 4)]
-    found, _ = run(rows, lambda s: s.window(count=4, within=20).collect("baskets", until=lambda t: t.n == 9))
+    found, _ = run(rows, lambda s: s.window(count=4, within=20).collect(name="baskets", until=lambda t: t.n == 9))
     assert found == [
         ("a", 1, 5, 1, 1, 2),
         ("a", 1, 5, 2, 3, 1),
@@ -332,7 +332,7 @@ def test_by_the_clock(kind: str) -> None:
     gate = testing.Gate()
     topology = rel.Topology("clocked")
     rows = [*(Row("a", n, n) for n in range(5)), *([] if kind == "ended" else [gate])]
-    keyed = topology.source("rows", testing.script(rows, Row)).key_by("key")
+    keyed = topology.source(testing.script(rows, Row), name="rows").key_by("key")
     if kind == "session":
         framed = keyed.session(gap=0.02, clock=True)
     else:
@@ -343,7 +343,7 @@ def test_by_the_clock(kind: str) -> None:
         if sum(one.value for one in seen) == 5:
             gate.open()  # until then nothing comes, and the source doesn't end
 
-    framed.fold("counted", lambda n, _: n + 1, 0).sink("see", rel.call(see))
+    framed.fold(lambda n, _: n + 1, 0, name="counted").sink(rel.call(see), name="see")
     job = rel.start(topology)
     try:
         job.wait(PATIENCE)
@@ -362,7 +362,7 @@ def never() -> bool:
 
 def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     topology = rel.Topology("wrong")
-    timed = topology.source("rows", rel.rows([Row("a", 1, 1)])).event_time("time", "at")
+    timed = topology.source(rel.rows([Row("a", 1, 1)]), name="rows").event_time("at", name="time")
     keyed = timed.key_by("key")
     count = {"n": rel.count()}
     number: Any = 7
@@ -375,12 +375,12 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
         "clock is for windows by time": lambda: keyed.window(count=3, clock=True),
         "windows of 3000000 us, by the clock aren't aggregated natively": lambda: keyed.window(
             seconds=3, clock=True
-        ).aggregate("x", **count),
-        "windows that a function assigns aren't": lambda: keyed.window(assign=month).aggregate("x", **count),
-        "can't be merged": lambda: keyed.session(gap=3, lateness=3).collect("x"),
-        "until=": lambda: keyed.session(gap=3).collect("x", until=cast("Any", never)),
+        ).aggregate(name="x", **count),
+        "windows that a function assigns aren't": lambda: keyed.window(assign=month).aggregate(name="x", **count),
+        "can't be merged": lambda: keyed.session(gap=3, lateness=3).collect(name="x"),
+        "until=": lambda: keyed.session(gap=3).collect(name="x", until=cast("Any", never)),
         "a field 'corrected' already": lambda: keyed.window(seconds=3, lateness=3).aggregate(
-            "x", corrected=rel.count()
+            name="x", corrected=rel.count()
         ),
     }
     for said, declare in wrong.items():
@@ -391,10 +391,10 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
 
 def test_corrected_results_have_no_event_time_until_they_are_given_one() -> None:
     topology = rel.Topology("again")
-    timed = topology.source("rows", rel.rows([Row("a", 1, 1)])).event_time("time", "at").key_by("key")
-    corrected = timed.window(seconds=3, lateness=3).aggregate("sums", n=rel.sum("n"))
+    timed = topology.source(rel.rows([Row("a", 1, 1)]), name="rows").event_time("at", name="time").key_by("key")
+    corrected = timed.window(seconds=3, lateness=3).aggregate(name="sums", n=rel.sum("n"))
     with pytest.raises(GraphError, match="has lost it"):
         corrected.window(seconds=6)
-    corrected.event_time("again", "end", lateness=6).window(seconds=6).aggregate("n", n=rel.count()).sink(
-        "out", rel.count()
+    corrected.event_time("end", name="again", lateness=6).window(seconds=6).aggregate(name="n", n=rel.count()).sink(
+        rel.count(), name="out"
     )

@@ -43,10 +43,10 @@ PAID = st.lists(st.builds(Paid, st.sampled_from(["x", "y"]), st.integers(0, 20),
 
 def topology_of(paid: Any, rules: Any, *, keyed: bool = True, how: Any = "inner", by_rule: bool = True) -> rel.Topology:
     topology = rel.Topology("rules")
-    right = topology.source("rules", rules).event_time("rule_time", "at", lateness=20)
-    left = topology.source("paid", paid).event_time("time", "at", lateness=20)
+    right = topology.source(rules, name="rules").event_time("at", name="rule_time", lateness=20)
+    left = topology.source(paid, name="paid").event_time("at", name="time", lateness=20)
     left = left.key_by("who") if keyed else left
-    left.cross_join("each", right.key_by("rule") if by_rule else right, how=how).sink("out", rel.list())
+    left.cross_join(right.key_by("rule") if by_rule else right, name="each", how=how).sink(rel.list(), name="out")
     return topology
 
 
@@ -87,11 +87,11 @@ def test_the_order_is_the_same_however_the_job_runs(config: rel.JobConfig) -> No
 def test_without_event_time_it_is_what_there_is() -> None:
     topology = rel.Topology("arrival")
     gate = testing.Gate()
-    rules = topology.source("rules", testing.script([("a", 3)], {"rule": str, "most": int}))
-    paid = topology.source("paid", testing.script([gate, ("x", 5), ("y", 2)], {"who": str, "sum": int}))
+    rules = topology.source(testing.script([("a", 3)], {"rule": str, "most": int}), name="rules")
+    paid = topology.source(testing.script([gate, ("x", 5), ("y", 2)], {"who": str, "sum": int}), name="paid")
     over = {"who": str, "over": int}
-    broken = paid.cross_join("each", rules, by="arrival", fn=lambda t: (t.who, t.sum - t.most), schema=over)
-    broken.sink("out", rel.list())
+    broken = paid.cross_join(rules, name="each", by="arrival", fn=lambda t: (t.who, t.sum - t.most), schema=over)
+    broken.sink(rel.list(), name="out")
     job = rel.start(topology)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -125,10 +125,10 @@ def test_snapshots_have_the_rules(attempt: int, tmp_path: Path) -> None:
 
 def test_cross_joins_that_cant_be() -> None:
     topology, other = rel.Topology("one"), rel.Topology("other")
-    paid = topology.source("paid", rel.rows([Paid("x", 1, 2)]))
+    paid = topology.source(rel.rows([Paid("x", 1, 2)]), name="paid")
     with pytest.raises(GraphError, match="how='full'. Choose inner or left"):
-        paid.cross_join("each", paid, how="full")  # type: ignore[arg-type]
+        paid.cross_join(paid, name="each", how="full")  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="a join needs a stream"):
-        paid.cross_join("each", {"a": 1})  # type: ignore[arg-type]
+        paid.cross_join({"a": 1}, name="each")  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="another topology, 'other'"):
-        paid.cross_join("each", other.source("rules", rel.rows([Rule("a", 1, 2)])))
+        paid.cross_join(other.source(rel.rows([Rule("a", 1, 2)]), name="rules"), name="each")

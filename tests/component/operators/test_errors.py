@@ -41,7 +41,7 @@ CONFIGS = [
 
 
 def texts(topology: rel.Topology, count: int = COUNT) -> Any:
-    return topology.source("texts", rel.rows(ROWS[:count], schema=Text))
+    return topology.source(rel.rows(ROWS[:count], schema=Text), name="texts")
 
 
 def parse(t: Text) -> Number:
@@ -66,10 +66,10 @@ def good(kind: str) -> list[int]:
 
 def declared(stream: Any, kind: str, lane: Any, on_error: Any) -> Any:
     if kind == "map":
-        return stream.map("step", parse, schema=Number, lane=lane, on_error=on_error)
+        return stream.map(parse, name="step", schema=Number, lane=lane, on_error=on_error)
     if kind == "filter":
-        return stream.filter("step", is_even, lane=lane, on_error=on_error)
-    return stream.flat_map("step", twice, schema=Number, lane=lane, on_error=on_error)
+        return stream.filter(is_even, name="step", lane=lane, on_error=on_error)
+    return stream.flat_map(twice, name="step", schema=Number, lane=lane, on_error=on_error)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
@@ -78,8 +78,8 @@ def declared(stream: Any, kind: str, lane: Any, on_error: Any) -> Any:
 def test_diverted_tuples_come_with_the_reason(kind: str, lane: str, config: rel.JobConfig) -> None:
     topology = rel.Topology("divert")
     made = declared(texts(topology), kind, lane, "divert")
-    made.sink("out", rel.list())
-    made.errors.sink("bad", rel.list())
+    made.sink(rel.list(), name="out")
+    made.errors.sink(rel.list(), name="bad")
     result = rel.run(topology, config)
     assert [t[1] if kind == "filter" else t.value for t in result["out"]] == good(kind)
     assert [(t.text, t.n, t.note) for t in result["bad"]] == BAD
@@ -92,11 +92,11 @@ def test_diverted_tuples_come_with_the_reason(kind: str, lane: str, config: rel.
 @pytest.mark.parametrize("kind", ["map", "filter", "flat_map"])
 def test_skipped_tuples_are_gone_and_failing_is_still_the_default(kind: str, lane: str) -> None:
     topology = rel.Topology("skip")
-    declared(texts(topology), kind, lane, "skip").sink("out", rel.list())
+    declared(texts(topology), kind, lane, "skip").sink(rel.list(), name="out")
     result = rel.run(topology, CONFIGS[1])["out"]
     assert [t[1] if kind == "filter" else t.value for t in result] == good(kind)
     topology = rel.Topology("fail")
-    declared(texts(topology), kind, lane, "fail").sink("out", rel.list())
+    declared(texts(topology), kind, lane, "fail").sink(rel.list(), name="out")
     with pytest.raises(JobFailedError, match="invalid literal"):
         rel.run(topology)
 
@@ -116,13 +116,13 @@ def totals(t: Text, s: Any) -> Iterator[Number]:
 @pytest.mark.parametrize("kind", ["map", "flat_map"])
 def test_state_of_keys_is_changed_once_by_each_tuple(kind: str, lane: Any) -> None:
     topology = rel.Topology("keyed")
-    keyed = texts(topology).map("key", lambda t: Text(t.text, t.n, "all"), schema=Text).key_by("note")
+    keyed = texts(topology).map(lambda t: Text(t.text, t.n, "all"), name="key", schema=Text).key_by("note")
     if kind == "map":
-        made = keyed.map("step", total, state=Total, schema=Number, lane=lane, on_error="divert")
+        made = keyed.map(total, name="step", state=Total, schema=Number, lane=lane, on_error="divert")
     else:
-        made = keyed.flat_map("step", totals, state=Total, schema=Number, lane=lane, on_error="divert")
-    made.sink("out", rel.list())
-    made.errors.sink("bad", rel.count())
+        made = keyed.flat_map(totals, name="step", state=Total, schema=Number, lane=lane, on_error="divert")
+    made.sink(rel.list(), name="out")
+    made.errors.sink(rel.count(), name="bad")
     result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic", run_records=64))
     counted = [t.n + 1 for t in ROWS if t.n % 7]  # failing tuples change the state before they fail
     times = 3 if kind == "flat_map" else 1
@@ -158,10 +158,10 @@ def pandas_map(run: pd.DataFrame) -> Any:
 def test_a_run_is_halved_until_the_failing_tuple_is_alone(function: Any) -> None:
     topology = rel.Topology("runs")
     count = 140  # frames are dear to make
-    made = texts(topology, count).map("step", function, schema=Result, on_error="divert")
+    made = texts(topology, count).map(function, name="step", schema=Result, on_error="divert")
     assert topology.operators["step"].lane is rel.Lane.VECTORISED
-    made.sink("out", rel.list())
-    made.errors.sink("bad", rel.list())
+    made.sink(rel.list(), name="out")
+    made.errors.sink(rel.list(), name="bad")
     result = rel.run(topology, CONFIGS[1])
     assert result["out"] == [Result(t.n, t.n // 2) for t in ROWS[:count] if t.n % 7]
     assert [(t.text, t.n, t.note) for t in result["bad"]] == BAD[: count // 7]
@@ -171,10 +171,10 @@ def test_a_run_is_halved_until_the_failing_tuple_is_alone(function: Any) -> None
 def test_what_doesnt_fit_the_schema_is_an_error_of_its_tuple() -> None:
     topology = rel.Topology("fit")
     made = texts(topology).map(
-        "step", lambda t: (t.n if t.n % 7 else None,), schema=Number, lane="python", on_error="divert"
+        lambda t: (t.n if t.n % 7 else None,), name="step", schema=Number, lane="python", on_error="divert"
     )
-    made.sink("out", rel.list())
-    made.errors.sink("bad", rel.list())
+    made.sink(rel.list(), name="out")
+    made.errors.sink(rel.list(), name="bad")
     result = rel.run(topology)
     assert [t.value for t in result["out"]] == good("map")
     assert [t.n for t in result["bad"]] == [t.n for t in BAD]
@@ -193,9 +193,9 @@ class Parse:
 
 def test_operator_classes_have_policies_too() -> None:
     topology = rel.Topology("classes")
-    made = texts(topology).key_by("n").apply("parse", Parse(), on_error="divert")
-    made.sink("out", rel.list())
-    made.errors.sink("bad", rel.list())
+    made = texts(topology).key_by("n").apply(Parse(), name="parse", on_error="divert")
+    made.sink(rel.list(), name="out")
+    made.errors.sink(rel.list(), name="bad")
     result = rel.run(topology, CONFIGS[1])
     assert [t.value for t in result["out"]] == [*good("map"), -1]
     assert [(t.text, t.n, t.note) for t in result["bad"]] == BAD
@@ -213,11 +213,11 @@ def sorted_out(t: Text) -> Iterator[Any]:
 def test_a_function_sends_to_side_outputs() -> None:
     topology = rel.Topology("sides")
     sides = {"sevens": {"text": str, "note": str | None}, "hundreds": int}
-    made = texts(topology).flat_map("step", sorted_out, schema=Number, sides=sides)
+    made = texts(topology).flat_map(sorted_out, name="step", schema=Number, sides=sides)
     assert topology.operators["step"].reason == "not compiled: it has the side output 'sevens'"
-    made.sink("out", rel.list())
-    made.side("sevens").sink("sevens", rel.list())
-    made.side("hundreds").map("same", lambda t: t.value, schema=int).sink("hundreds", rel.list())
+    made.sink(rel.list(), name="out")
+    made.side("sevens").sink(rel.list(), name="sevens")
+    made.side("hundreds").map(lambda t: t.value, name="same", schema=int).sink(rel.list(), name="hundreds")
     for config in CONFIGS:
         result = rel.run(topology, config)
         assert [t.value for t in result["out"]] == good("map")
@@ -229,30 +229,34 @@ def test_a_function_sends_to_side_outputs() -> None:
     ("declare", "error", "says"),
     [
         (
-            lambda s: s.map("x", parse, on_error="drop"),
+            lambda s: s.map(parse, name="x", on_error="drop"),
             GraphError,
             "on_error='drop'. Choose 'fail', 'skip' or 'divert'",
         ),
         (
-            lambda s: s.map("x", parse, schema=Number).errors,
+            lambda s: s.map(parse, name="x", schema=Number).errors,
             GraphError,
             "no side output 'errors'. Declare it with on_e",
         ),
-        (lambda s: s.map("x", parse, schema=Number).side("a"), GraphError, "no side output 'a'. Declare it with sides"),
-        (lambda s: s.map("x", parse, sides={"out": int}), GraphError, "can't be called 'out'"),
-        (lambda s: s.map("x", parse, sides={"a b": int}), GraphError, "'a b' can't name an output port"),
-        (lambda s: s.map("x", parse, sides=["a"]), GraphError, "Give {port: schema}"),
-        (lambda s: s.map("x", parse, sides={"a": int}, lane="compiled"), LaneError, "it has the side output 'a'"),
         (
-            lambda s: s.map("y", lambda t: (t.n, t.text), schema={"n": int, "error": str}).map(
-                "x", lambda t: t.n, on_error="divert"
+            lambda s: s.map(parse, name="x", schema=Number).side("a"),
+            GraphError,
+            "no side output 'a'. Declare it with sides",
+        ),
+        (lambda s: s.map(parse, name="x", sides={"out": int}), GraphError, "can't be called 'out'"),
+        (lambda s: s.map(parse, name="x", sides={"a b": int}), GraphError, "'a b' can't name an output port"),
+        (lambda s: s.map(parse, name="x", sides=["a"]), GraphError, "Give {port: schema}"),
+        (lambda s: s.map(parse, name="x", sides={"a": int}, lane="compiled"), LaneError, "it has the side output 'a'"),
+        (
+            lambda s: s.map(lambda t: (t.n, t.text), name="y", schema={"n": int, "error": str}).map(
+                lambda t: t.n, name="x", on_error="divert"
             ),
             GraphError,
             "have a field 'error'",
         ),
         (
             lambda s: (
-                s.map("x", parse, schema=Number, on_error="divert").sink("o", rel.count()),
+                s.map(parse, name="x", schema=Number, on_error="divert").sink(rel.count(), name="o"),
                 s.topology.validate(),
             ),
             GraphError,

@@ -39,7 +39,7 @@ def step(t: Walk) -> Walk:
 
 
 def walks(topology: rel.Topology) -> Any:
-    return topology.source("walks", rel.rows([(n, n, 0) for n in range(1, COUNT)], schema=Walk))
+    return topology.source(rel.rows([(n, n, 0) for n in range(1, COUNT)], schema=Walk), name="walks")
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
@@ -47,10 +47,10 @@ def walks(topology: rel.Topology) -> Any:
 def test_tuples_go_round_until_they_are_done(lane: Any, config: rel.JobConfig) -> None:
     topology = rel.Topology("collatz")
     start = walks(topology)
-    again = topology.feedback("again", like=start)
-    parts = start.union(again).split("parts", going=lambda t: t.n != 1, lane=lane)
-    again.close(parts.going.map("step", step, schema=Walk, lane=lane))
-    parts.rest.sink("out", rel.list())
+    again = topology.feedback(name="again", like=start)
+    parts = start.union(again).split(name="parts", going=lambda t: t.n != 1, lane=lane)
+    again.close(parts.going.map(step, name="step", schema=Walk, lane=lane))
+    parts.rest.sink(rel.list(), name="out")
     regions = {region.region.operators: region.region.kind for region in topology.plan(config).regions}
     assert regions[("parts", "step")] is RegionKind.LOOP
     result = rel.run(topology, config)
@@ -66,10 +66,10 @@ class Ported:
 
 def test_what_comes_back_may_have_a_port_of_its_own() -> None:
     topology = rel.Topology("ported")
-    back = topology.feedback("back", like=Walk)
-    ported = topology.apply("ported", Ported(), new=walks(topology), back=back)
-    back.close(ported.on.map("step", step, schema=Walk))
-    ported.done.sink("out", rel.list())
+    back = topology.feedback(name="back", like=Walk)
+    ported = topology.apply(Ported(), name="ported", new=walks(topology), back=back)
+    back.close(ported.on.map(step, name="step", schema=Walk))
+    ported.done.sink(rel.list(), name="out")
     result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))
     assert sorted((t.start, t.steps) for t in result["out"]) == [(n, collatz(n)) for n in range(1, COUNT)]
 
@@ -82,9 +82,9 @@ class Pairs:
 
 def looped(topology: rel.Topology, body: Any) -> None:
     start = walks(topology)
-    again = topology.feedback("x", like=start)
-    parts = start.union(again).split("x2", 2)
-    parts[0].sink("out", rel.count())
+    again = topology.feedback(name="x", like=start)
+    parts = start.union(again).split(2, name="x2")
+    parts[0].sink(rel.count(), name="out")
     again.close(body(parts[1], start))
 
 
@@ -92,17 +92,20 @@ def looped(topology: rel.Topology, body: Any) -> None:
     ("declare", "says"),
     [
         (lambda t: (topology_with_feedback(t), t.validate()), "'x'.*isn't closed: nothing comes back"),
-        (lambda t: t.feedback("x", like=Walk).close(walks(t)), "'x'.*nobody takes this feedback"),
-        (lambda t: t.feedback("x", like=Walk) and t.feedback("x", like=Walk), "'x'.*taken by another feedback"),
-        (lambda t: looped(t, lambda s, _: s.map("m", lambda t: t.n, schema=int)), "'x'.*comes back where Walk"),
+        (lambda t: t.feedback(name="x", like=Walk).close(walks(t)), "'x'.*nobody takes this feedback"),
+        (
+            lambda t: t.feedback(name="x", like=Walk) and t.feedback(name="x", like=Walk),
+            "'x'.*taken by another feedback",
+        ),
+        (lambda t: looped(t, lambda s, _: s.map(lambda t: t.n, name="m", schema=int)), "'x'.*comes back where Walk"),
         (lambda t: looped(t, lambda s, _: 3), "'x'.*3 can't come back"),
         (lambda t: (looped(t, lambda s, start: start), t.validate()), "'x2'.*comes back to it, but it doesn't feed"),  # type: ignore[func-returns-value]
         (
-            lambda t: (looped(t, lambda s, _: t.apply("p", Pairs(), a=s, b=s)), t.validate()),  # type: ignore[func-returns-value]
+            lambda t: (looped(t, lambda s, _: t.apply(Pairs(), name="p", a=s, b=s)), t.validate()),  # type: ignore[func-returns-value]
             "'p'.*waits for all its ports inside the loop of 'x2'",
         ),
         (
-            lambda t: (looped(t, lambda s, start: s.union(start).map("u", step, schema=Walk)), t.validate()),  # type: ignore[func-returns-value]
+            lambda t: (looped(t, lambda s, start: s.union(start).map(step, name="u", schema=Walk)), t.validate()),  # type: ignore[func-returns-value]
             "'u'.*'walks' leads into the loop of 'x2' elsewhere than at its head",
         ),
     ],
@@ -113,14 +116,14 @@ def test_what_cant_be_a_loop(declare: Any, says: str) -> None:
 
 
 def topology_with_feedback(topology: rel.Topology) -> Any:
-    feedback = topology.feedback("x", like=Walk)
-    walks(topology).sink("out", rel.count())
+    feedback = topology.feedback(name="x", like=Walk)
+    walks(topology).sink(rel.count(), name="out")
     return feedback
 
 
 def test_a_loop_stays_in_one_processing_element() -> None:
     topology = rel.Topology("pins")
-    looped(topology, lambda s, _: s.map("step", step, schema=Walk))
+    looped(topology, lambda s, _: s.map(step, name="step", schema=Walk))
     assert len(topology.plan(rel.JobConfig(pins={"x2": 1})).pes) == 2
     with pytest.raises(ConfigError, match="operator 'step'.*'x2' of its loop into pe0"):
         topology.plan(rel.JobConfig(pins={"step": 1}))

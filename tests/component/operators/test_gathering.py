@@ -70,9 +70,9 @@ def batches(rows: list[Row], size: int, within: int) -> Framed:
 
 def run(rows: list[Row], declare: Callable[[rel.KeyedStream], Any], config: Any = None) -> list[Any]:
     topology = rel.Topology("gathering")
-    source = topology.source("rows", rel.arrow(table_of(Row, rows), Row))
-    timed = source.event_time("time", "at", lateness=50).key_by("key")
-    declare(timed).sink("out", rel.list())
+    source = topology.source(rel.arrow(table_of(Row, rows), Row), name="rows")
+    timed = source.event_time("at", name="time", lateness=50).key_by("key")
+    declare(timed).sink(rel.list(), name="out")
     result = rel.run(topology, config or CONFIGS["manual"])
     return [tuple(t) for t in result["out"]]
 
@@ -95,7 +95,7 @@ def test_folds(frame: str, rows: list[Row]) -> None:
     expected = [
         (key, start, end, numbers(mine)) for key, own in of_keys(rows).items() for start, end, mine in brute(own)
     ]
-    assert sorted(run(rows, lambda s: framed(s).fold("joined", join, ""))) == sorted(expected)
+    assert sorted(run(rows, lambda s: framed(s).fold(join, "", name="joined"))) == sorted(expected)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -110,9 +110,9 @@ def test_reduced_and_best(frame: str, rows: list[Row]) -> None:
             least.append((key, start, end, first.at, first.n))
             placed = sorted(mine, key=lambda r: -r.n)[:2]
             best += [(key, start, end, place, r.at, r.n) for place, r in enumerate(placed, start=1)]
-    found = run(rows, lambda s: framed(s).reduce("least", lambda one, t: t if t.n < one.n else one))
+    found = run(rows, lambda s: framed(s).reduce(lambda one, t: t if t.n < one.n else one, name="least"))
     assert sorted(found) == sorted(least)
-    assert sorted(run(rows, lambda s: framed(s).top("best", 2, "n"))) == sorted(best)
+    assert sorted(run(rows, lambda s: framed(s).top(2, "n", name="best"))) == sorted(best)
 
 
 def early(framed: Framed, every: int) -> list[tuple[int, int, bool, str]]:
@@ -130,7 +130,7 @@ def early(framed: Framed, every: int) -> list[tuple[int, int, bool, str]]:
 def test_early_results(frame: str, rows: list[Row], every: int) -> None:
     framed, brute = FRAMES[frame]
     expected = [(key, *one) for key, own in of_keys(rows).items() for one in early(brute(own), every)]
-    assert sorted(run(rows, lambda s: framed(s).fold("joined", join, "", every=every))) == sorted(expected)
+    assert sorted(run(rows, lambda s: framed(s).fold(join, "", name="joined", every=every))) == sorted(expected)
 
 
 @settings(max_examples=40, deadline=None)
@@ -138,7 +138,9 @@ def test_early_results(frame: str, rows: list[Row], every: int) -> None:
 def test_early_results_of_sessions(rows: list[Row], every: int) -> None:
     framed, brute = FRAMES["session"]
     expected = [(key, *one) for key, own in of_keys(rows).items() for one in early(brute(own), every)]
-    found = run(rows, lambda s: framed(s).fold("joined", join, "", every=every))  # an early one has the end known then
+    found = run(
+        rows, lambda s: framed(s).fold(join, "", name="joined", every=every)
+    )  # an early one has the end known then
     assert sorted((k, start, *rest) for k, start, _, *rest in found) == sorted(
         (k, start, *rest) for k, start, _, *rest in expected
     )
@@ -154,7 +156,7 @@ def test_results_after_each_tuple_and_once_at_the_end(frame: str, rows: list[Row
         for start, _, mine in brute(own):
             expected += [(key, start, False, numbers(mine[:n])) for n in range(1, len(mine) + 1)]
             expected.append((key, start, True, numbers(mine)))
-    found = run(rows, lambda s: framed(s).fold("joined", join, "", emit="update"))
+    found = run(rows, lambda s: framed(s).fold(join, "", name="joined", emit="update"))
     assert sorted((key, start, final, text) for key, start, _, final, text in found) == sorted(expected)
 
 
@@ -164,7 +166,7 @@ def test_functions_of_windows_know_whether_they_are_complete() -> None:
 
     rows = [Row("a", 1, 0), Row("a", 2, 0), Row("a", 14, 0)]
     schema = {"key": str, "final": bool, "count": int}
-    found = run(rows, lambda s: s.window(seconds=10).process("told", told, schema=schema, every=4))
+    found = run(rows, lambda s: s.window(seconds=10).process(told, name="told", schema=schema, every=4))
     assert found == [("a", False, 2), ("a", True, 2), ("a", False, 1), ("a", True, 1)]
 
 
@@ -172,8 +174,8 @@ def test_windows_of_windows() -> None:
     rows = [Row("a", at, 1) for at in range(40)]
 
     def twice(s: rel.KeyedStream) -> Any:
-        inner = s.window(seconds=5).fold("inner", lambda total, t: total + t.n, 0)
-        return inner.key_by("key").window(seconds=20).aggregate("outer", n=rel.sum("value"), windows=rel.count())
+        inner = s.window(seconds=5).fold(lambda total, t: total + t.n, 0, name="inner")
+        return inner.key_by("key").window(seconds=20).aggregate(name="outer", n=rel.sum("value"), windows=rel.count())
 
     assert run(rows, twice) == [("a", 0, 20, 20, 4), ("a", 20, 40, 20, 4)]
 
@@ -182,15 +184,15 @@ def test_batches_by_the_clock() -> None:
     seen: list[Any] = []
     gate = testing.Gate()
     topology = rel.Topology("clocked")
-    rows = topology.source("rows", testing.script([*(Row("a", n, n) for n in range(5)), gate], Row)).key_by("key")
-    folded = rows.window(count=3, within=0.02).fold("joined", join, "")
+    rows = topology.source(testing.script([*(Row("a", n, n) for n in range(5)), gate], Row), name="rows").key_by("key")
+    folded = rows.window(count=3, within=0.02).fold(join, "", name="joined")
 
     def see(t: Any) -> None:
         seen.append(t)
         if sum(len(one.value) for one in seen) == 5:
             gate.open()  # until then nothing comes, and the source doesn't end
 
-    folded.sink("see", rel.call(see))
+    folded.sink(rel.call(see), name="see")
     job = rel.start(topology)
     try:
         job.wait(PATIENCE)
@@ -203,8 +205,8 @@ def test_batches_by_the_clock() -> None:
 def test_a_batch_by_the_clock_that_is_open_at_the_end_is_given_then() -> None:
     rows = [Row("ab"[n % 2], n, n) for n in range(8)]
     topology = rel.Topology("ends")
-    batched = topology.source("rows", testing.script(rows, Row)).key_by("key").window(count=3, within=3600)
-    batched.fold("joined", join, "").sink("out", rel.list())
+    batched = topology.source(testing.script(rows, Row), name="rows").key_by("key").window(count=3, within=3600)
+    batched.fold(join, "", name="joined").sink(rel.list(), name="out")
     found = rel.run(topology, CONFIGS["manual"])["out"]
     assert [t.value for t in found if t.key == "a"] == ["024", "6"]
     assert [t.value for t in found if t.key == "b"] == ["135", "7"]
@@ -217,8 +219,8 @@ def test_what_is_open_is_in_snapshots(frame: str, tmp_path: Path) -> None:
 
     def topology_of(source: Any) -> rel.Topology:
         topology = rel.Topology("saved")
-        timed = topology.source("rows", source).event_time("time", "at").key_by("key")
-        framed(timed).fold("joined", join, "").sink("out", rel.list())
+        timed = topology.source(source, name="rows").event_time("at", name="time").key_by("key")
+        framed(timed).fold(join, "", name="joined").sink(rel.list(), name="out")
         return topology
 
     gate = testing.Gate()
@@ -244,28 +246,30 @@ def test_values_that_are_no_numbers_are_left_out_of_the_best() -> None:
 
     rows = [Priced("a", 1, None), Priced("a", 2, float("nan")), Priced("a", 3, 1.5), Priced("a", 4, 2.5)]
     topology = rel.Topology("priced")
-    timed = topology.source("rows", rel.rows(rows)).event_time("time", "at").key_by("key")
-    timed.window(seconds=10).top("cheap", 3, "price", least=True).sink("out", rel.list())
+    timed = topology.source(rel.rows(rows), name="rows").event_time("at", name="time").key_by("key")
+    timed.window(seconds=10).top(3, "price", name="cheap", least=True).sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [("a", 0, 10, 1, 3, 1.5), ("a", 0, 10, 2, 4, 2.5)]
 
 
 def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     topology = rel.Topology("wrong")
-    timed = topology.source("rows", rel.rows([Row("a", 1, 1)])).event_time("time", "at")
+    timed = topology.source(rel.rows([Row("a", 1, 1)]), name="rows").event_time("at", name="time")
     keyed = timed.key_by("key")
     framed = keyed.window(seconds=3)
     wrong: dict[str, Callable[[], Any]] = {
-        "windows by count are only aggregated": lambda: keyed.window(count=3).fold("x", join, ""),
-        "Write .key_by(...) before": lambda: timed.window(seconds=3).fold("x", join, ""),
-        "fn(accumulated, t)": lambda: framed.fold("x", lambda: 0, ""),  # type: ignore[arg-type, misc]
-        "fn(reduced, t)": lambda: framed.reduce("x", lambda: 0),  # type: ignore[arg-type, misc]
-        "emit='often'": lambda: framed.fold("x", join, "", emit="often"),
-        "Give one of them": lambda: framed.fold("x", join, "", emit="update", every=1),
-        "batches are given once": lambda: keyed.window(count=3, within=1).fold("x", join, "", every=1),
-        "top of 0 tuples": lambda: framed.top("x", 0, "n"),
-        "has no such field": lambda: framed.top("x", 1, "price"),
-        "a field 'end' already": lambda: framed.fold("x", join, 0, schema={"end": int}),
-        "Use .fold, .reduce, .top or .process": lambda: keyed.session(gap=lambda t: t.n).aggregate("x", n=rel.count()),
+        "windows by count are only aggregated": lambda: keyed.window(count=3).fold(join, "", name="x"),
+        "Write .key_by(...) before": lambda: timed.window(seconds=3).fold(join, "", name="x"),
+        "fn(accumulated, t)": lambda: framed.fold(lambda: 0, "", name="x"),  # type: ignore[arg-type, misc]
+        "fn(reduced, t)": lambda: framed.reduce(lambda: 0, name="x"),  # type: ignore[arg-type, misc]
+        "emit='often'": lambda: framed.fold(join, "", name="x", emit="often"),
+        "Give one of them": lambda: framed.fold(join, "", name="x", emit="update", every=1),
+        "batches are given once": lambda: keyed.window(count=3, within=1).fold(join, "", name="x", every=1),
+        "top of 0 tuples": lambda: framed.top(0, "n", name="x"),
+        "has no such field": lambda: framed.top(1, "price", name="x"),
+        "a field 'end' already": lambda: framed.fold(join, 0, name="x", schema={"end": int}),
+        "Use .fold, .reduce, .top or .process": lambda: keyed.session(gap=lambda t: t.n).aggregate(
+            name="x", n=rel.count()
+        ),
         "can't be called as gap(t)": lambda: keyed.session(gap=lambda: 1),  # type: ignore[arg-type, misc]
         "within is for batches": lambda: keyed.window(seconds=3, within=1),
     }
@@ -280,4 +284,4 @@ def test_under_every_threading_model(config: str) -> None:
     rows = [Row("abc"[n % 3], n // 12 + n % 4, n % 9) for n in range(1000)]
     framed, brute = FRAMES["sliding"]
     expected = [(key, *one[:2], numbers(one[2])) for key, own in of_keys(rows).items() for one in brute(own)]
-    assert sorted(run(rows, lambda s: framed(s).fold("joined", join, ""), CONFIGS[config])) == sorted(expected)
+    assert sorted(run(rows, lambda s: framed(s).fold(join, "", name="joined"), CONFIGS[config])) == sorted(expected)

@@ -39,12 +39,12 @@ class Seen:
 
 
 def windows(stream: rel.Stream) -> Any:
-    return stream.window(seconds=10).aggregate("windows", n=rel.count(), x=rel.sum("x"))
+    return stream.window(seconds=10).aggregate(name="windows", n=rel.count(), x=rel.sum("x"))
 
 
 UNITED: dict[str, Callable[[Any, Any], Any]] = {
     "union": lambda one, other: windows(one.union(other)),
-    "merge": lambda one, other: windows(one.merge_by_time("merged", other)),
+    "merge": lambda one, other: windows(one.merge_by_time(other, name="merged")),
 }
 
 
@@ -53,11 +53,11 @@ UNITED: dict[str, Callable[[Any, Any], Any]] = {
 def test_an_idle_stream_keeps_no_other_waiting(united: str, first: list[Row]) -> None:
     seen, idle, busy = Seen(), testing.Gate(), testing.Gate()
     topology = rel.Topology("idle")
-    flows = topology.source("flows", testing.script([*(Row(n, 1) for n in range(35)), busy], Row))
-    waits = topology.source("waits", testing.script([*first, idle, Row(45, 1000), Row(60, 1)], Row))
-    one = flows.event_time("time one", "at")
-    other = waits.event_time("time other", "at", idle_after=0.05)
-    UNITED[united](one, other).sink("see", rel.call(seen))
+    flows = topology.source(testing.script([*(Row(n, 1) for n in range(35)), busy], Row), name="flows")
+    waits = topology.source(testing.script([*first, idle, Row(45, 1000), Row(60, 1)], Row), name="waits")
+    one = flows.event_time("at", name="time one")
+    other = waits.event_time("at", name="time other", idle_after=0.05)
+    UNITED[united](one, other).sink(rel.call(seen), name="see")
     job = rel.start(topology)
     try:
         more = sum(row.x for row in first)
@@ -75,11 +75,11 @@ def test_an_idle_stream_keeps_no_other_waiting(united: str, first: list[Row]) ->
 def test_windows_close_by_the_clock() -> None:
     seen, gate = Seen(), testing.Gate()
     topology = rel.Topology("clock")
-    rows = topology.source("rows", testing.script([Row(5, 1), Row(7, 2), gate, Row(8, 4), Row(10**9, 8)], Row))
-    timed = rows.event_time("time", "at", unit="ms", idle_after=0.02, by_clock=True)
-    counts = timed.window(seconds=0.01).aggregate("windows", n=rel.count(), x=rel.sum("x"))
-    counts.sink("see", rel.call(seen))
-    counts.late().sink("late", rel.list())
+    rows = topology.source(testing.script([Row(5, 1), Row(7, 2), gate, Row(8, 4), Row(10**9, 8)], Row), name="rows")
+    timed = rows.event_time("at", name="time", unit="ms", idle_after=0.02, by_clock=True)
+    counts = timed.window(seconds=0.01).aggregate(name="windows", n=rel.count(), x=rel.sum("x"))
+    counts.sink(rel.call(seen), name="see")
+    counts.late().sink(rel.list(), name="late")
     job = rel.start(topology)
     try:
         assert seen.wait(1) == [(0, 10, 2, 3)]
@@ -102,9 +102,9 @@ def test_timers_come_by_the_clock() -> None:
 
     seen, gate = Seen(), testing.Gate()
     topology = rel.Topology("silence")
-    rows = topology.source("rows", testing.script([Row(5, 1), Row(7, 2), gate], Row))
-    timed = rows.event_time("time", "at", unit="ms", idle_after=0.02, by_clock=True)
-    timed.key_by("x").process("silence", Silence, schema={"x": int, "at": int}).sink("see", rel.call(seen))
+    rows = topology.source(testing.script([Row(5, 1), Row(7, 2), gate], Row), name="rows")
+    timed = rows.event_time("at", name="time", unit="ms", idle_after=0.02, by_clock=True)
+    timed.key_by("x").process(Silence, name="silence", schema={"x": int, "at": int}).sink(rel.call(seen), name="see")
     job = rel.start(topology)
     try:
         assert seen.wait(2) == [(1, 15), (2, 17)]
@@ -124,8 +124,8 @@ def test_timers_come_by_the_clock() -> None:
 )
 def test_what_is_no_idleness(given: dict[str, Any], said: str) -> None:
     topology = rel.Topology("wrong")
-    rows = topology.source("rows", rel.rows([Row(1, 1)], schema=Row))
+    rows = topology.source(rel.rows([Row(1, 1)], schema=Row), name="rows")
     with pytest.raises(GraphError) as caught:
-        rows.event_time("time", "at", **given)
+        rows.event_time("at", name="time", **given)
     assert said in str(caught.value)
     assert "operator 'time'" in str(caught.value)

@@ -48,10 +48,10 @@ def as_of(left: Any, right: Any, config: rel.JobConfig | None = None, restore: A
 
 def timed(left: Any, right: Any, *, cross: bool = False, **how: Any) -> rel.Topology:
     topology = rel.Topology("lives")
-    lefts = topology.source("left", left).event_time("lt", "at", lateness=LATENESS).key_by("key")
-    rights = topology.source("right", right).event_time("rt", "at", lateness=LATENESS).key_by("key")
+    lefts = topology.source(left, name="left").event_time("at", name="lt", lateness=LATENESS).key_by("key")
+    rights = topology.source(right, name="right").event_time("at", name="rt", lateness=LATENESS).key_by("key")
     join = lefts.cross_join if cross else lefts.join
-    join("joined", rights, **how).sink("out", rel.list())
+    join("joined", rights, **how).sink(rel.list(), name="out")
     return topology
 
 
@@ -113,11 +113,11 @@ def test_rules_that_ended_are_freed(way: str) -> None:
         gate = testing.Gate()
         right = testing.script([*(Right(f"rule {n} of many", n, "x" * 20) for n in range(20_000)), gate], Right)
         topology = rel.Topology("rules")
-        lefts, rights = topology.source("left", rel.rows([], Left)), topology.source("right", right)
+        lefts, rights = topology.source(rel.rows([], Left), name="left"), topology.source(right, name="right")
         if way == "event time":
-            lefts, rights = lefts.event_time("lt", "at"), rights.event_time("rt", "at")
+            lefts, rights = lefts.event_time("at", name="lt"), rights.event_time("at", name="rt")
         by: Any = None if way == "event time" else "arrival"
-        lefts.cross_join("joined", rights.key_by("key"), by=by, ttl=ttl).sink("out", rel.count())
+        lefts.cross_join(rights.key_by("key"), name="joined", by=by, ttl=ttl).sink(rel.count(), name="out")
         job = rel.start(topology, rel.JobConfig(threading="manual", run_records=64))
         try:
             assert gate.wait_reached(PATIENCE)
@@ -187,8 +187,8 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def by_clock(way: str, left: Any, right: Any, **more: Any) -> tuple[rel.Topology, Any]:
     topology = rel.Topology("clock")
-    lefts, rights = topology.source("left", left).key_by("k"), topology.source("right", right).key_by("k")
-    joined = lefts.join("joined", rights, **WAYS[way], **more)
+    lefts, rights = topology.source(left, name="left").key_by("k"), topology.source(right, name="right").key_by("k")
+    joined = lefts.join(rights, name="joined", **WAYS[way], **more)
     return topology, joined
 
 
@@ -210,7 +210,7 @@ def test_keys_end_by_the_clock_while_nothing_comes(way: str, config: str) -> Non
 
     right = testing.script([("a", 1), ("b", 1), ends], PAIR)
     topology, joined = by_clock(way, testing.script([begins, ("a", 2), ends], PAIR), right, ttl=SOON)
-    joined.sink("out", rel.call(take))
+    joined.sink(rel.call(take), name="out")
     job = rel.start(topology, CONFIGS[config])
     try:
         assert begins.wait_reached(PATIENCE)
@@ -238,7 +238,7 @@ def test_keys_that_come_again_live_on(way: str) -> None:
     for ttl in (None, 3600):
         gate = testing.Gate()
         topology, joined = by_clock(way, testing.script([gate, *rows], PAIR), testing.script(rows, PAIR), ttl=ttl)
-        joined.sink("out", rel.list())
+        joined.sink(rel.list(), name="out")
         job = rel.start(topology, CONFIGS["manual"])
         try:
             assert gate.wait_reached(PATIENCE)
@@ -255,7 +255,7 @@ def test_keys_that_come_again_live_on(way: str) -> None:
 def test_a_restored_join_by_the_clock_knows_how_old_its_keys_are(tmp_path: Path) -> None:
     gate = testing.Gate()
     topology, joined = by_clock("latest", testing.script([gate, ("a", 2)], PAIR), rel.rows([("a", 1)], PAIR), ttl=600)
-    joined.sink("out", rel.list())
+    joined.sink(rel.list(), name="out")
     job = rel.start(topology, CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)
@@ -266,7 +266,7 @@ def test_a_restored_join_by_the_clock_knows_how_old_its_keys_are(tmp_path: Path)
         job.close()
     for ttl, wanted in ((600, [("a", 2, 1)]), (1e-9, [("a", 2, None)])):
         topology, joined = by_clock("latest", testing.script([("a", 2)], PAIR), rel.rows([("a", 1)], PAIR), ttl=ttl)
-        joined.sink("out", rel.list())
+        joined.sink(rel.list(), name="out")
         result = rel.run(topology, CONFIGS["manual"], restore=tmp_path / "snapshot")
         assert [tuple(t) for t in result["out"]] == wanted
 
@@ -280,9 +280,9 @@ def test_a_snapshot_is_read_as_a_table(way: str, tmp_path: Path) -> None:
     else:
         rows, other = testing.script([("a", 0), ("b", 1), gate], PAIR), testing.script([gate], PAIR)
         topology = rel.Topology("read")
-        left, right = topology.source("left", other).key_by("k"), topology.source("right", rows).key_by("k")
+        left, right = topology.source(other, name="left").key_by("k"), topology.source(rows, name="right").key_by("k")
         join = left.cross_join if way.startswith("cross") else left.join
-        join("joined", right, ttl=ttl, **WAYS.get(way, {"by": "arrival"})).sink("out", rel.list())
+        join("joined", right, ttl=ttl, **WAYS.get(way, {"by": "arrival"})).sink(rel.list(), name="out")
     job = rel.start(topology, CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)
@@ -302,7 +302,7 @@ def test_what_explain_says() -> None:
     def explained(way: str, **more: Any) -> str:
         endless = rel.callable(lambda: iter(()), PAIR)
         topology, joined = by_clock(way, endless, endless, **more)
-        joined.sink("out", rel.count())
+        joined.sink(rel.count(), name="out")
         return " ".join(topology.explain().split())
 
     endless = "as long as the job runs: ttl= ends keys that don't come any more"

@@ -40,9 +40,15 @@ RIGHTS = st.lists(st.builds(Right, KEYS, st.integers(0, 60), TEXTS), max_size=40
 
 def joined(lefts: list[Left], rights: list[Right], config: rel.JobConfig | None = None, **how: Any) -> list[Any]:
     topology = rel.Topology("join")
-    left = topology.source("left", rel.arrow(table_of(Left, lefts), Left)).event_time("lt", "at").key_by("key")
-    right = topology.source("right", rel.arrow(table_of(Right, rights), Right)).event_time("rt", "at").key_by("name")
-    left.join("joined", right, **how).sink("out", rel.list())
+    left = (
+        topology.source(rel.arrow(table_of(Left, lefts), Left), name="left").event_time("at", name="lt").key_by("key")
+    )
+    right = (
+        topology.source(rel.arrow(table_of(Right, rights), Right), name="right")
+        .event_time("at", name="rt")
+        .key_by("name")
+    )
+    left.join(right, name="joined", **how).sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology, config)["out"]]
 
 
@@ -98,13 +104,17 @@ def test_outer_joins_of_the_right(lefts: list[Left], rights: list[Right], matchi
 def test_what_is_joined_from_the_right_can_be_given_an_event_time() -> None:
     """A window behind it, by a time that each tuple has."""
     topology = rel.Topology("join")
-    left = topology.source("left", rel.rows([Left("a", 1, 5)])).event_time("lt", "at").key_by("key")
-    right = topology.source("right", rel.rows([Right("a", 2, "x"), Right("b", 13, "y")])).event_time("rt", "at")
-    joined = left.join("joined", right.key_by("name"), within=(0, 3), how="full")
-    whole = joined.map(
-        "whole", lambda t: (t.key, t.at if t.at is not None else t.at_right), schema={"k": str, "at": int}
+    left = topology.source(rel.rows([Left("a", 1, 5)]), name="left").event_time("at", name="lt").key_by("key")
+    right = topology.source(rel.rows([Right("a", 2, "x"), Right("b", 13, "y")]), name="right").event_time(
+        "at", name="rt"
     )
-    whole.event_time("time", "at", lateness=20).window(seconds=10).aggregate("n", n=rel.count()).sink("out", rel.list())
+    joined = left.join(right.key_by("name"), name="joined", within=(0, 3), how="full")
+    whole = joined.map(
+        lambda t: (t.key, t.at if t.at is not None else t.at_right), name="whole", schema={"k": str, "at": int}
+    )
+    whole.event_time("at", name="time", lateness=20).window(seconds=10).aggregate(name="n", n=rel.count()).sink(
+        rel.list(), name="out"
+    )
     assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, 10, 1), (10, 20, 1)]
 
 
@@ -120,16 +130,16 @@ ONE_THREAD = rel.JobConfig(threading="manual", threads=1, elasticity="off")
 def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> list[Any]:
     """All rows are one run, which goes to its first consumer before it goes to the second."""
     topology = rel.Topology("symmetric")
-    source = topology.source("rows", rel.arrow(table_of(Side, rows), Side))
-    right = source.filter("early", lambda t: not t.left) if right_first else source
-    left = source.filter("left", lambda t: t.left).map(
-        "l", lambda t: (t.key, t.n), schema={"key": str | None, "l": int}
+    source = topology.source(rel.arrow(table_of(Side, rows), Side), name="rows")
+    right = source.filter(lambda t: not t.left, name="early") if right_first else source
+    left = source.filter(lambda t: t.left, name="left").map(
+        lambda t: (t.key, t.n), name="l", schema={"key": str | None, "l": int}
     )
-    right = right.filter("right", lambda t: not t.left).map(
-        "r", lambda t: (t.key, t.n), schema={"k": str | None, "r": int}
+    right = right.filter(lambda t: not t.left, name="right").map(
+        lambda t: (t.key, t.n), name="r", schema={"k": str | None, "r": int}
     )
-    joined = left.key_by("key").join("joined", right.key_by("k"), keep=keep, how=how, by="arrival", symmetric=True)  # type: ignore[arg-type]
-    joined.sink("out", rel.list())
+    joined = left.key_by("key").join(right.key_by("k"), name="joined", keep=keep, how=how, by="arrival", symmetric=True)  # type: ignore[arg-type]
+    joined.sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology, ONE_THREAD)["out"]]
 
 
@@ -194,13 +204,13 @@ def test_joins_by_time_however_the_job_runs(config: rel.JobConfig, matching: dic
 def test_the_latest_by_arrival_and_a_function_of_what_is_joined() -> None:
     """One source feeds the right before the left, so all of the right is there when the left comes."""
     topology = rel.Topology("arrival")
-    rows = topology.source("rows", rel.rows([Left("a", 1, 5), Left("b", 2, 7), Left("a", 3, 9)]))
-    sums = rows.key_by("key").aggregate("sums", total=rel.sum("n"), emit="update")
-    late = rows.filter("late", lambda t: t.at > 1)
+    rows = topology.source(rel.rows([Left("a", 1, 5), Left("b", 2, 7), Left("a", 3, 9)]), name="rows")
+    sums = rows.key_by("key").aggregate(name="sums", total=rel.sum("n"), emit="update")
+    late = rows.filter(lambda t: t.at > 1, name="late")
     shares = late.key_by("key").join(
-        "shares", sums, how="left", by="arrival", fn=lambda t: (t.key, t.total), schema={"k": str, "s": int | None}
+        sums, name="shares", how="left", by="arrival", fn=lambda t: (t.key, t.total), schema={"k": str, "s": int | None}
     )
-    shares.sink("out", rel.list())
+    shares.sink(rel.list(), name="out")
     found = [tuple(t) for t in rel.run(topology)["out"]]
     assert [key for key, _ in found] == ["b", "a"]
     assert found[0][1] in (None, 7)
@@ -220,10 +230,10 @@ def test_merge_by_time(streams: list[list[Left]]) -> None:
     ]
     topology = rel.Topology("merge")
     timed = [
-        topology.source(f"s{n}", rel.arrow(table_of(Left, rows), Left)).event_time(f"t{n}", "at")
+        topology.source(rel.arrow(table_of(Left, rows), Left), name=f"s{n}").event_time("at", name=f"t{n}")
         for n, rows in enumerate(streams)
     ]
-    timed[0].merge_by_time("merged", *timed[1:]).sink("out", rel.list())
+    timed[0].merge_by_time(*timed[1:], name="merged").sink(rel.list(), name="out")
     found = [Left(*t) for t in rel.run(topology)["out"]]
     assert found == sorted(
         (row for rows in streams for row in rows), key=lambda row: (row.at, row.n, int(row.key or 0))

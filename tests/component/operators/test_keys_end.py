@@ -35,9 +35,9 @@ MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
 
 def topology_of(names: list[str], source: Any) -> rel.Topology:
     topology = rel.Topology("once")
-    timed = topology.source("rows", source).event_time("time", "at").key_by("key")
+    timed = topology.source(source, name="rows").event_time("at", name="time").key_by("key")
     for number, name in enumerate(names):
-        OPERATORS[name](timed, f"op{number}").sink(f"out{number}", rel.count())
+        OPERATORS[name](timed, f"op{number}").sink(rel.count(), name=f"out{number}")
     return topology
 
 
@@ -150,8 +150,8 @@ class Endless:
 def test_a_key_that_was_freed_does_not_go_to_another_replica(name: str) -> None:
     feed = Endless()
     topology = rel.Topology("moved")
-    timed = topology.source("rows", rel.callable(feed, Row)).event_time("time", "at").key_by("key")
-    OPERATORS[name](timed, "told").sink("out", rel.count())
+    timed = topology.source(rel.callable(feed, Row), name="rows").event_time("at", name="time").key_by("key")
+    OPERATORS[name](timed, "told").sink(rel.count(), name="out")
     job = rel.start(topology, rel.JobConfig(regions="manual", elasticity="off"))
     try:
         region = job.plan().region_of("told").region

@@ -39,7 +39,7 @@ def both(so_far: Both, t: Any) -> Both:
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_a_scan_gives_what_came_together_after_each(config: rel.JobConfig) -> None:
-    found = testing.collect(lambda s: s.key_by("k").scan("scan", both, Both()), ROWS, Row, config)
+    found = testing.collect(lambda s: s.key_by("k").scan(both, Both(), name="scan"), ROWS, Row, config)
     for key in KEYS:
         expected, so_far = [], Both()
         for row in of(key):
@@ -50,7 +50,7 @@ def test_a_scan_gives_what_came_together_after_each(config: rel.JobConfig) -> No
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_a_fold_gives_the_last_of_them(config: rel.JobConfig) -> None:
-    found = testing.collect(lambda s: s.key_by("k").fold("fold", both, Both()), ROWS, Row, config)
+    found = testing.collect(lambda s: s.key_by("k").fold(both, Both(), name="fold"), ROWS, Row, config)
     assert sorted(found) == [(key, sum(row.n for row in of(key)), max(row.note for row in of(key))) for key in KEYS]
 
 
@@ -59,16 +59,16 @@ def least(one: Row, other: Row) -> Row:
 
 
 def test_a_reduce_makes_one_tuple_of_all() -> None:
-    found = testing.collect(lambda s: s.key_by("k").reduce("least", least), ROWS, Row)
+    found = testing.collect(lambda s: s.key_by("k").reduce(least, name="least"), ROWS, Row)
     assert sorted(found) == [tuple(min(of(key), key=lambda row: (row.n, row.note))) for key in KEYS]  # type: ignore[attr-defined]
-    updates = testing.collect(lambda s: s.key_by("k").reduce("least", least, emit="update"), ROWS, Row)
+    updates = testing.collect(lambda s: s.key_by("k").reduce(least, name="least", emit="update"), ROWS, Row)
     assert len(updates) == len(ROWS)
     assert {row[0]: row for row in updates} == {row[0]: row for row in found}
 
 
 def test_a_scan_goes_on_from_a_snapshot(tmp_path: Any) -> None:
     def declare(stream: Stream) -> Stream:
-        made: Stream = stream.key_by("k").reduce("least", least, emit="update")
+        made: Stream = stream.key_by("k").reduce(least, name="least", emit="update")
         return made
 
     gate = testing.Gate()
@@ -96,23 +96,23 @@ OWNERS = {"key 1": Owner(1, "Ada"), "key 3": Owner(3, None)}
 def test_a_key_that_is_none_is_in_no_table() -> None:
     rows, schema = [("a", 1), (None, 1), ("a", None)], {"k": str | None, "j": int | None}
     one: dict[Any, int] = {"a": 1, None: 2}
-    found = testing.collect(lambda s: s.key_by("k").enrich("x", one, how="left"), rows, schema)
+    found = testing.collect(lambda s: s.key_by("k").enrich(one, name="x", how="left"), rows, schema)
     assert found == [("a", 1, 1), (None, 1, None), ("a", None, 1)]
-    assert testing.collect(lambda s: s.key_by("k").enrich("x", one), rows, schema) == [("a", 1, 1), ("a", None, 1)]
+    assert testing.collect(lambda s: s.key_by("k").enrich(one, name="x"), rows, schema) == [("a", 1, 1), ("a", None, 1)]
     two: dict[Any, int] = {("a", 1): 1, (None, 1): 2, ("a", None): 3}
-    assert testing.collect(lambda s: s.key_by("k", "j").enrich("x", two), rows, schema) == [("a", 1, 1)]
+    assert testing.collect(lambda s: s.key_by("k", "j").enrich(two, name="x"), rows, schema) == [("a", 1, 1)]
 
 
 def test_enriched_by_a_table() -> None:
-    inner = testing.collect(lambda s: s.key_by("k").enrich("owned", OWNERS), ROWS, Row)
+    inner = testing.collect(lambda s: s.key_by("k").enrich(OWNERS, name="owned"), ROWS, Row)
     assert inner == [(*row, *OWNERS[row.k]) for row in ROWS if row.k in OWNERS]
-    left = testing.collect(lambda s: s.key_by("k").enrich("owned", OWNERS, how="left"), ROWS, Row)
+    left = testing.collect(lambda s: s.key_by("k").enrich(OWNERS, name="owned", how="left"), ROWS, Row)
     assert left == [(*row, *OWNERS.get(row.k, (None, None))) for row in ROWS]
     topology = rel.Topology("names")
-    rows = topology.source("rows", rel.rows(ROWS, Row))
-    assert rows.key_by("k").enrich("owned", OWNERS).schema.names == ("k", "n", "note", "n_table", "name")
+    rows = topology.source(rel.rows(ROWS, Row), name="rows")
+    assert rows.key_by("k").enrich(OWNERS, name="owned").schema.names == ("k", "n", "note", "n_table", "name")
     pairs = {("key 1", 1): 5.0}
-    found = testing.collect(lambda s: s.key_by("k", "n").enrich("owned", pairs), ROWS, Row)
+    found = testing.collect(lambda s: s.key_by("k", "n").enrich(pairs, name="owned"), ROWS, Row)
     assert found == [(*row, 5.0) for row in ROWS if (row.k, row.n) in pairs]
 
 
@@ -120,7 +120,7 @@ def test_enriched_by_a_table() -> None:
 def test_a_throttle_takes_its_time_and_loses_nothing(rate: float) -> None:
     count = 100 if rate == 500 else 3000
     topology = rel.Topology("slow")
-    topology.source("n", rel.sequence(count)).throttle("slow", per_second=rate).sink("out", rel.list())
+    topology.source(rel.sequence(count), name="n").throttle(name="slow", per_second=rate).sink(rel.list(), name="out")
     started = time.monotonic()
     found = rel.run(topology)["out"]
     assert [t.value for t in found] == [*range(count)]
@@ -129,7 +129,7 @@ def test_a_throttle_takes_its_time_and_loses_nothing(rate: float) -> None:
 
 def test_a_throttle_can_be_stopped() -> None:
     topology = rel.Topology("endless")
-    topology.source("n", rel.sequence(10)).throttle("slow", per_second=1e-6).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="n").throttle(name="slow", per_second=1e-6).sink(rel.count(), name="out")
     job = rel.start(topology)
     while job.metrics().operator("slow").tuples_out < 1:
         assert not job.status.state.is_final
@@ -143,9 +143,9 @@ class Turn(NamedTuple):
 
 def switched(turns: list[Any], rows: list[Any], **options: Any) -> tuple[rel.Topology, Any]:
     topology = rel.Topology("switched")
-    control = topology.source("turns", testing.script(turns, Turn))
-    data = topology.source("rows", testing.script(rows, Row))
-    return topology, data.switch("switch", control, lambda t: t.on, **options)
+    control = topology.source(testing.script(turns, Turn), name="turns")
+    data = topology.source(testing.script(rows, Row), name="rows")
+    return topology, data.switch(control, lambda t: t.on, name="switch", **options)
 
 
 def waited(job: rel.Job, operator: str, taken: int) -> None:
@@ -159,7 +159,7 @@ def test_a_switch_lets_tuples_pass_while_it_is_on(off: Any) -> None:
     topology, stream = switched(
         [Turn(False), first, Turn(True), turned], [*ROWS[:0], first, *ROWS[:50], turned, *ROWS[50:60]], off=off
     )
-    stream.sink("out", rel.list())
+    stream.sink(rel.list(), name="out")
     job = rel.start(topology)
     try:
         waited(job, "switch", 1)  # it is off
@@ -177,7 +177,7 @@ def test_a_switch_lets_tuples_pass_while_it_is_on(off: Any) -> None:
 def test_what_waits_for_a_switch_goes_out_at_the_end() -> None:
     gate = testing.Gate()
     topology, stream = switched([Turn(False), gate], [gate, *ROWS])
-    stream.sink("out", rel.list())
+    stream.sink(rel.list(), name="out")
     job = rel.start(topology)
     try:
         waited(job, "switch", 1)
@@ -190,9 +190,9 @@ def test_what_waits_for_a_switch_goes_out_at_the_end() -> None:
 def test_a_gate_lets_pass_what_is_acknowledged() -> None:
     gate = testing.Gate()
     topology = rel.Topology("gated")
-    control = topology.source("acks", testing.script([gate, (5,)], {"n": int}))
-    data = topology.source("rows", testing.script([*ROWS[:20], gate, *ROWS[20:30]], Row))
-    data.gate("gate", control, most=3, passes=lambda t: t.n).sink("out", rel.list())
+    control = topology.source(testing.script([gate, (5,)], {"n": int}), name="acks")
+    data = topology.source(testing.script([*ROWS[:20], gate, *ROWS[20:30]], Row), name="rows")
+    data.gate(control, name="gate", most=3, passes=lambda t: t.n).sink(rel.list(), name="out")
     job = rel.start(topology)
     try:
         waited(job, "gate", 20)
@@ -207,9 +207,9 @@ def test_a_gate_lets_pass_what_is_acknowledged() -> None:
 
 def test_united_streams_have_all_tuples_of_each_in_order() -> None:
     topology = rel.Topology("united")
-    rows = topology.source("rows", rel.rows(ROWS, Row))
-    sides = [rows.filter(f"side{side}", lambda t, side=side: t.n % 3 == side, lane="python") for side in range(3)]
-    sides[0].union(*sides[1:]).sink("out", rel.list())
+    rows = topology.source(rel.rows(ROWS, Row), name="rows")
+    sides = [rows.filter(lambda t, side=side: t.n % 3 == side, name=f"side{side}", lane="python") for side in range(3)]
+    sides[0].union(*sides[1:]).sink(rel.list(), name="out")
     found = rel.run(topology)["out"]
     for side in range(3):
         assert [row for row in found if row.n % 3 == side] == [row for row in ROWS if row.n % 3 == side]
@@ -219,8 +219,8 @@ def test_united_streams_have_all_tuples_of_each_in_order() -> None:
 def test_a_delay_gives_everything_later_and_in_order() -> None:
     gate = testing.Gate()
     topology = rel.Topology("later")
-    rows = topology.source("rows", testing.script([*ROWS[:5], gate, *ROWS[5:]], Row))
-    rows.delay("later", 0.05, most=50).sink("out", rel.list())
+    rows = topology.source(testing.script([*ROWS[:5], gate, *ROWS[5:]], Row), name="rows")
+    rows.delay(0.05, name="later", most=50).sink(rel.list(), name="out")
     started = time.monotonic()
     job = rel.start(topology)
     try:
@@ -235,18 +235,20 @@ def test_a_delay_gives_everything_later_and_in_order() -> None:
 
 def test_a_delay_keeps_watermarks_behind_what_they_are_about() -> None:
     def declare(stream: Stream) -> Stream:
-        timed = stream.event_time("time", "n", lateness=200).delay("later", 0.02)
-        return timed.window(seconds=20).aggregate("counts", n=rel.count())
+        timed = stream.event_time("n", name="time", lateness=200).delay(0.02, name="later")
+        return timed.window(seconds=20).aggregate(name="counts", n=rel.count())
 
     def plain(stream: Stream) -> Stream:
-        return stream.event_time("time", "n", lateness=200).window(seconds=20).aggregate("counts", n=rel.count())
+        return (
+            stream.event_time("n", name="time", lateness=200).window(seconds=20).aggregate(name="counts", n=rel.count())
+        )
 
     assert testing.collect(declare, ROWS, Row) == testing.collect(plain, ROWS, Row)
 
 
 def test_a_delay_can_be_stopped() -> None:
     topology = rel.Topology("endless")
-    topology.source("n", rel.sequence(10)).delay("later", 1e5).sink("out", rel.count())
+    topology.source(rel.sequence(10), name="n").delay(1e5, name="later").sink(rel.count(), name="out")
     job = rel.start(topology)
     waited(job, "later", 10)
     job.cancel(drain=False)

@@ -43,8 +43,8 @@ def test_a_life_since_the_first_tuple_or_the_last_change(
     steps: list[tuple[str, int, int]], how: tuple[Any, Any]
 ) -> None:
     def declare(s: Stream) -> Stream:
-        timed = s.event_time("time", "at", lateness=LATENESS).key_by("who")
-        return timed.map("op", thirds, state=Seen, schema=Counted, lane=how[1], ttl=rel.Ttl(TTL, since=how[0]))
+        timed = s.event_time("at", name="time", lateness=LATENESS).key_by("who")
+        return timed.map(thirds, name="op", state=Seen, schema=Counted, lane=how[1], ttl=rel.Ttl(TTL, since=how[0]))
 
     rows = visits(steps)
     assert testing.collect(declare, rows, Visit) == since(rows, how[0])
@@ -59,8 +59,10 @@ def test_a_text_that_is_kept_again_is_a_change() -> None:
         return Counted(s.note, s.count)
 
     def declare(s: Stream) -> Stream:
-        timed = s.event_time("time", "at").key_by("who")
-        return timed.map("op", noted, state=Seen, schema=Counted, lane="compiled", ttl=rel.Ttl(TTL, since="change"))
+        timed = s.event_time("at", name="time").key_by("who")
+        return timed.map(
+            noted, name="op", state=Seen, schema=Counted, lane="compiled", ttl=rel.Ttl(TTL, since="change")
+        )
 
     notes = testing.collect(declare, [Visit("a", 0), Visit("a", 7), Visit("a", 8), Visit("a", 17)], Visit)
     assert [t[0][-1:] for t in notes] == ["0", "1", "1", "1"]
@@ -69,20 +71,22 @@ def test_a_text_that_is_kept_again_is_a_change() -> None:
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda s: s.map("op", thirds, state=Seen, schema=Counted, ttl=rel.Ttl(5, since="ever")), "since='ever'"),  # type: ignore[arg-type]
+        (lambda s: s.map(thirds, name="op", state=Seen, schema=Counted, ttl=rel.Ttl(5, since="ever")), "since='ever'"),  # type: ignore[arg-type]
         (
-            lambda s: s.map("op", thirds, state=Seen, schema=Counted, lane="python", ttl=rel.Ttl(5, since="change")),
+            lambda s: s.map(
+                thirds, name="op", state=Seen, schema=Counted, lane="python", ttl=rel.Ttl(5, since="change")
+            ),
             "needs the compiled lane",
         ),
         (
-            lambda s: s.aggregate("op", n=rel.count(), emit="update", ttl=rel.Ttl(5, since="change")),
+            lambda s: s.aggregate(name="op", n=rel.count(), emit="update", ttl=rel.Ttl(5, since="change")),
             "changes an aggregate",
         ),
-        (lambda s: s.deduplicate("op", ttl=rel.Ttl(0, since="first")), "ttl=0"),
+        (lambda s: s.deduplicate(name="op", ttl=rel.Ttl(0, since="first")), "ttl=0"),
     ],
 )
 def test_lives_that_cant_be(declare: Any, said: str) -> None:
     topology = rel.Topology("refused")
     with pytest.raises(GraphError, match="op") as refused:
-        declare(topology.source("rows", rel.rows([Visit("a", 1)])).key_by("who"))
+        declare(topology.source(rel.rows([Visit("a", 1)]), name="rows").key_by("who"))
     assert said in str(refused.value)

@@ -61,11 +61,11 @@ def pattern_of(steps: list[Wanted], holds: Callable[[str], Callable[[Any], bool]
 
 def topology_of(source: Any, steps: list[Wanted], lateness: int = 0, lane: Any = "auto") -> rel.Topology:
     topology = rel.Topology("patterns")
-    timed = topology.source("events", source).event_time("time", "at", lateness=lateness)
+    timed = topology.source(source, name="events").event_time("at", name="time", lateness=lateness)
     pattern = pattern_of(steps, has if lane == "auto" else python_has)
-    found = timed.key_by("key").match("found", pattern, how="left", lane=lane)
-    found.sink("out", rel.list())
-    found.late().sink("late", rel.list())  # type: ignore[attr-defined]
+    found = timed.key_by("key").match(pattern, name="found", how="left", lane=lane)
+    found.sink(rel.list(), name="out")
+    found.late().sink(rel.list(), name="late")  # type: ignore[attr-defined]
     return topology
 
 
@@ -163,9 +163,9 @@ def test_late_tuples_leave_and_a_predicate_that_raises_is_told() -> None:
     assert [tuple(t) for t in result["late"]] == [events[2]]
     assert [tuple(t) for t in result["out"]] == [("x", 1, "a", None, None, "s1")]
     topology = rel.Topology("raises")
-    timed = topology.source("events", rel.rows(events)).event_time("time", "at").key_by("key")
+    timed = topology.source(rel.rows(events), name="events").event_time("at", name="time").key_by("key")
     broken = rel.Pattern("a", lambda t: 1 // (t.at - 20) > 0).then("b", has("b"), within=1)
-    timed.match("found", broken).sink("out", rel.list())
+    timed.match(broken, name="found").sink(rel.list(), name="out")
     with pytest.raises(rel.errors.JobFailedError, match="found.*ZeroDivisionError"):
         rel.run(topology)
 
@@ -191,9 +191,9 @@ def test_snapshots_have_what_has_begun(cut: int, tmp_path: Path) -> None:
 
 def declared(pattern: Any, timed: bool = True) -> None:
     topology = rel.Topology("refused")
-    events = topology.source("events", rel.rows([Event("a", 1, "")]))
-    keyed = events.event_time("time", "at").key_by("key") if timed else events.key_by("key")
-    keyed.match("found", pattern)
+    events = topology.source(rel.rows([Event("a", 1, "")]), name="events")
+    keyed = events.event_time("at", name="time").key_by("key") if timed else events.key_by("key")
+    keyed.match(pattern, name="found")
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ class Clocked:
 @pytest.mark.parametrize("timed", [True, False])
 def test_by_the_clock_timers_come_though_nothing_else_does(timed: bool) -> None:
     def declare(rows: rel.Stream) -> rel.Stream:
-        rows = rows.event_time("time", "at") if timed else rows
-        return rows.key_by("key").process("clocked", Clocked, schema={"key": int, "after": float}, clock=timed)
+        rows = rows.event_time("at", name="time") if timed else rows
+        return rows.key_by("key").process(Clocked, name="clocked", schema={"key": int, "after": float}, clock=timed)
 
     check_by_the_clock(declare)
 
@@ -130,8 +130,8 @@ def test_times_are_written_as_in_the_stream(zone: Any) -> None:
     annotation: Any = dt.datetime if zone is None else None
     topology = rel.Topology("daily")
     rows = rel.rows([("a", at)], schema={"who": str, "at": annotation}) if zone is None else rel.arrow(_zoned(at))
-    timed = topology.source("rows", rows).event_time("time", "at").key_by("who")
-    timed.process("daily", Daily, schema=timed.schema).sink("out", rel.list())
+    timed = topology.source(rows, name="rows").event_time("at", name="time").key_by("who")
+    timed.process(Daily, name="daily", schema=timed.schema).sink(rel.list(), name="out")
     given_times = [t[1] for t in rel.run(topology)["out"]]
     assert given_times == [at + dt.timedelta(hours=1), at.replace(hour=23, minute=59, second=59, microsecond=0)]
 

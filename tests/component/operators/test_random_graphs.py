@@ -83,40 +83,42 @@ def steps(draw: st.DrawFn) -> list[tuple[str, int, int, str]]:
 def built(drawn: list[tuple[str, int, int, str]]) -> rel.Topology:
     topology = rel.Topology("random")
     table = pa.table({"n": pa.array(range(COUNT), pa.int64())})
-    streams: list[Any] = [topology.source(name, rel.arrow(table, Item)) for name in ("s0", "s1")]
+    streams: list[Any] = [topology.source(rel.arrow(table, Item), name=name) for name in ("s0", "s1")]
     for number, (kind, first, second, lane) in enumerate(drawn):
         name = f"{kind}{number}"
         a, b = streams[-1 - first % len(streams)], streams[-1 - second % len(streams)]
         streams += made(topology, kind, name, a, b, lane)
     for number, stream in enumerate(streams):
-        stream.sink(f"out{number}", rel.list())
+        stream.sink(rel.list(), name=f"out{number}")
     return topology
 
 
 def made(topology: rel.Topology, kind: str, name: str, a: Any, b: Any, lane: Any) -> list[Any]:
     if kind == "mixed":
-        return list(topology.apply(name, Mixed(), a=a, b=b))
+        return list(topology.apply(Mixed(), name=name, a=a, b=b))
     if kind == "barrier":
-        return [topology.apply(name, Barrier(), a=a, b=b)]
+        return [topology.apply(Barrier(), name=name, a=a, b=b)]
     if kind == "both":
-        return [topology.apply(name, Both(), left=a.key_by("n"), right=b.key_by("n"))]
+        return [topology.apply(Both(), name=name, left=a.key_by("n"), right=b.key_by("n"))]
     if kind == "turns":  # which tuple gets which turn depends on the order between united streams: counted only
-        return [s.map(f"{name}_{i}", lambda t: Item(0 * t.n), schema=Item) for i, s in enumerate(a.split(name, 2))]
+        return [
+            s.map(lambda t: Item(0 * t.n), name=f"{name}_{i}", schema=Item) for i, s in enumerate(a.split(2, name=name))
+        ]
     if kind == "hash":
-        return list(a.key_by("n").split(name, 3))
+        return list(a.key_by("n").split(3, name=name))
     if kind == "predicates":
-        return list(a.split(name, small=lambda t: t.n < 100, odd=lambda t: t.n % 2 == 1, lane=lane))
+        return list(a.split(name=name, small=lambda t: t.n < 100, odd=lambda t: t.n % 2 == 1, lane=lane))
     if kind == "divert":
-        good = a.map(name, failing, schema=Item, lane=lane, on_error="divert")
-        return [good, good.errors.map(f"{name}_bad", lambda t: Item(t.n), schema=Item)]
+        good = a.map(failing, name=name, schema=Item, lane=lane, on_error="divert")
+        return [good, good.errors.map(lambda t: Item(t.n), name=f"{name}_bad", schema=Item)]
     if kind == "skip":
-        return [a.filter(name, lambda t: 12 // (t.n % 5) > 3, lane=lane, on_error="skip")]
+        return [a.filter(lambda t: 12 // (t.n % 5) > 3, name=name, lane=lane, on_error="skip")]
     if kind == "loop":
-        again = topology.feedback(f"{name}_again", like=a)
-        parts = a.union(again).split(name, more=lambda t: t.n > 9, lane=lane)
-        again.close(parts.more.map(f"{name}_less", lambda t: Item(t.n // 2), schema=Item, lane=lane))
+        again = topology.feedback(name=f"{name}_again", like=a)
+        parts = a.union(again).split(name=name, more=lambda t: t.n > 9, lane=lane)
+        again.close(parts.more.map(lambda t: Item(t.n // 2), name=f"{name}_less", schema=Item, lane=lane))
         return [parts.rest]
-    return [a.map(name, lambda t: Item(t.n + 1), schema=Item, lane=lane)]
+    return [a.map(lambda t: Item(t.n + 1), name=name, schema=Item, lane=lane)]
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -73,7 +73,7 @@ class OfPandas(Pooled):
 def test_objects_with_a_pool_of_their_own(function: type, config: rel.JobConfig) -> None:
     fn = function()
     rows = [row for row in ROWS * 10 if row.other is not None or function is not OfNumpy]
-    found = results(Row, rows, lambda s: s.map("f", fn, schema=Row), config)
+    found = results(Row, rows, lambda s: s.map(fn, name="f", schema=Row), config)
     assert found == [row._replace(n=2 * row.n) for row in rows]
     assert not hasattr(fn, "pool"), "the user's own object is left alone"
 
@@ -87,9 +87,9 @@ def test_set_up_that_fails_and_lanes_that_cant_be() -> None:
             return t
 
     with pytest.raises(JobFailedError, match="'f': OSError: no such model"):
-        results(Row, ROWS, lambda s: s.map("f", Fails(), schema=Row))
+        results(Row, ROWS, lambda s: s.map(Fails(), name="f", schema=Row))
     with pytest.raises(LaneError, match="initialize"):
-        results(Row, ROWS, lambda s: s.map("f", Fails(), schema=Row, lane="compiled"))
+        results(Row, ROWS, lambda s: s.map(Fails(), name="f", schema=Row, lane="compiled"))
 
 
 TEXTS = st.text(max_size=20)
@@ -128,7 +128,7 @@ def test_numpy_gives_new_text(rows: list[Row], run: int) -> None:
         )
         for t in rows
     ]
-    assert results(Row, rows, lambda s: s.map("f", numpy_made, schema=Made), config) == expected
+    assert results(Row, rows, lambda s: s.map(numpy_made, name="f", schema=Made), config) == expected
 
 
 def arrow_upper(run: pa.RecordBatch) -> pa.RecordBatch:
@@ -141,7 +141,7 @@ def pandas_upper(run: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.parametrize("function", [arrow_upper, pandas_upper])
 def test_arrow_and_pandas_change_text(function: Any) -> None:
-    assert results(Row, ROWS, lambda s: s.map("f", function, schema=Row)) == [
+    assert results(Row, ROWS, lambda s: s.map(function, name="f", schema=Row)) == [
         t._replace(text=t.text.upper()) for t in ROWS
     ]
 
@@ -161,5 +161,5 @@ def test_columns_that_are_no_text(column: Any, said: str) -> None:
         return {"text": column}
 
     with pytest.raises(JobFailedError, match="f") as refused:
-        results(Row, ROWS, lambda s: s.map("f", fails, schema={"text": str}))
+        results(Row, ROWS, lambda s: s.map(fails, name="f", schema={"text": str}))
     assert said in str(refused.value)

@@ -26,14 +26,16 @@ CONFIGS = [
 
 def words(topology: rel.Topology) -> Any:
     texts = [f"the word number {n % 97}" for n in range(COUNT)]
-    return topology.source("words", rel.arrow(pa.table({"word": texts, "n": pa.array(range(COUNT), pa.int64())}), Word))
+    return topology.source(
+        rel.arrow(pa.table({"word": texts, "n": pa.array(range(COUNT), pa.int64())}), Word), name="words"
+    )
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_in_turn(config: rel.JobConfig) -> None:
     topology = rel.Topology("turns")
-    for number, stream in enumerate(words(topology).split("turns", 3)):
-        stream.sink(f"out{number}", rel.list())
+    for number, stream in enumerate(words(topology).split(3, name="turns")):
+        stream.sink(rel.list(), name=f"out{number}")
     result = rel.run(topology, config)
     for number in range(3):
         assert [t.n for t in result[f"out{number}"]] == list(range(number, COUNT, 3))
@@ -42,9 +44,9 @@ def test_in_turn(config: rel.JobConfig) -> None:
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_by_hash_a_key_has_one_stream(config: rel.JobConfig) -> None:
     topology = rel.Topology("hash")
-    parts = words(topology).key_by("word").split("hash", 4)
+    parts = words(topology).key_by("word").split(4, name="hash")
     for number in range(4):
-        parts[number].sink(f"out{number}", rel.list())
+        parts[number].sink(rel.list(), name=f"out{number}")
     result = rel.run(topology, config)
     streams = [result[f"out{number}"] for number in range(4)]
     assert sorted(t.n for stream in streams for t in stream) == list(range(COUNT))
@@ -61,11 +63,15 @@ def test_by_hash_a_key_has_one_stream(config: rel.JobConfig) -> None:
 def test_by_predicates_the_first_that_holds(lane: Any, config: rel.JobConfig) -> None:
     topology = rel.Topology("predicates")
     parts = words(topology).split(
-        "parts", lane=lane, small=lambda t: t.n < 100, ends_in_7=lambda t: t.word.endswith("7"), odd=lambda t: t.n % 2
+        name="parts",
+        lane=lane,
+        small=lambda t: t.n < 100,
+        ends_in_7=lambda t: t.word.endswith("7"),
+        odd=lambda t: t.n % 2,
     )
     assert topology.operators["parts"].lane.value == lane
     for port in ("small", "ends_in_7", "odd", "rest"):
-        parts[port].sink(port, rel.list())
+        parts[port].sink(rel.list(), name=port)
     result = rel.run(topology, config)
     rows = [Word(f"the word number {n % 97}", n) for n in range(100, COUNT)]
     assert [t.n for t in result["small"]] == list(range(100))
@@ -77,15 +83,15 @@ def test_by_predicates_the_first_that_holds(lane: Any, config: rel.JobConfig) ->
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_by_a_function(lane: Any) -> None:
     topology = rel.Topology("function")
-    parts = words(topology).split("parts", 5, by=lambda t: t.n % 5, lane=lane)
+    parts = words(topology).split(5, name="parts", by=lambda t: t.n % 5, lane=lane)
     for number, stream in enumerate(parts):
-        stream.sink(f"out{number}", rel.list())
+        stream.sink(rel.list(), name=f"out{number}")
     result = rel.run(topology, CONFIGS[4])
     for number in range(5):
         assert [t.n for t in result[f"out{number}"]] == list(range(number, COUNT, 5))
     topology = rel.Topology("beyond")
-    for number, stream in enumerate(words(topology).split("parts", 2, by=lambda t: t.n // 1000, lane=lane)):
-        stream.sink(f"out{number}", rel.count())
+    for number, stream in enumerate(words(topology).split(2, name="parts", by=lambda t: t.n // 1000, lane=lane)):
+        stream.sink(rel.count(), name=f"out{number}")
     with pytest.raises(JobFailedError, match="chose output 2 of 2") as caught:
         rel.run(topology)
     assert caught.value.operator == "parts"
@@ -94,16 +100,16 @@ def test_by_a_function(lane: Any) -> None:
 @pytest.mark.parametrize(
     ("declare", "error", "says"),
     [
-        (lambda s: s.split("x"), GraphError, "needs a number of streams or a predicate"),
-        (lambda s: s.split("x", 2, odd=lambda t: t.n), GraphError, "needs a number of streams or a predicate"),
-        (lambda s: s.split("x", 0), GraphError, "split into 0 streams"),
-        (lambda s: s.split("x", "two"), GraphError, "split into 'two' streams"),
-        (lambda s: s.split("x", 2, by=3), GraphError, "needs a function, not 3"),
-        (lambda s: s.split("x", odd=3), GraphError, "needs a function, not 3"),
-        (lambda s: s.split("x", 2, by=lambda t: t.text, lane="compiled"), Exception, "no field 'text'"),
-        (lambda s: s.split("x", 2, by=lambda t: t.n, lane="built-in"), LaneError, "is no lane of a function"),
-        (lambda s: s.split("x", 2)[2], GraphError, "no output port 2. Its output ports are out0, out1"),
-        (lambda s: (s.split("x", 2), s.topology.validate()), GraphError, "nothing takes its output port 'out0'"),
+        (lambda s: s.split(name="x"), GraphError, "needs a number of streams or a predicate"),
+        (lambda s: s.split(2, name="x", odd=lambda t: t.n), GraphError, "needs a number of streams or a predicate"),
+        (lambda s: s.split(0, name="x"), GraphError, "split into 0 streams"),
+        (lambda s: s.split("two", name="x"), GraphError, "split into 'two' streams"),
+        (lambda s: s.split(2, name="x", by=3), GraphError, "needs a function, not 3"),
+        (lambda s: s.split(name="x", odd=3), GraphError, "needs a function, not 3"),
+        (lambda s: s.split(2, name="x", by=lambda t: t.text, lane="compiled"), Exception, "no field 'text'"),
+        (lambda s: s.split(2, name="x", by=lambda t: t.n, lane="built-in"), LaneError, "is no lane of a function"),
+        (lambda s: s.split(2, name="x")[2], GraphError, "no output port 2. Its output ports are out0, out1"),
+        (lambda s: (s.split(2, name="x"), s.topology.validate()), GraphError, "nothing takes its output port 'out0'"),
     ],
 )
 def test_mistakes(declare: Any, error: type[Exception], says: str) -> None:

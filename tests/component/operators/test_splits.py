@@ -57,7 +57,7 @@ def parse(t: Any) -> int:
 
 
 def read(topology: rel.Topology, source: Any, name: str = "s") -> Any:
-    return topology.source(name, source).map(f"parse_{name}", parse, schema={"at": int})
+    return topology.source(source, name=name).map(parse, name=f"parse_{name}", schema={"at": int})
 
 
 def glob(topology: rel.Topology, paths: list[Path]) -> Any:
@@ -66,8 +66,8 @@ def glob(topology: rel.Topology, paths: list[Path]) -> Any:
 
 def union(topology: rel.Topology, paths: list[Path]) -> Any:
     """Lines are united, and parsed behind that."""
-    first, *others = [topology.source(path.stem, rel.text(path)) for path in paths]
-    return first.union(*others).map("parse", parse, schema={"at": int})
+    first, *others = [topology.source(rel.text(path), name=path.stem) for path in paths]
+    return first.union(*others).map(parse, name="parse", schema={"at": int})
 
 
 def union_of_parsed(topology: rel.Topology, paths: list[Path]) -> Any:
@@ -76,19 +76,19 @@ def union_of_parsed(topology: rel.Topology, paths: list[Path]) -> Any:
 
 
 def union_of_globs(topology: rel.Topology, paths: list[Path]) -> Any:
-    two = topology.source("two", rel.text(paths[:2]))
+    two = topology.source(rel.text(paths[:2]), name="two")
     return (
-        two.union(topology.source("one", rel.text(paths[2])))
-        .filter("all", lambda t: True)
-        .map("p", parse, schema={"at": int})
+        two.union(topology.source(rel.text(paths[2]), name="one"))
+        .filter(lambda t: True, name="all")
+        .map(parse, name="p", schema={"at": int})
     )
 
 
 def windows(stream: Any, lateness: int = 10) -> None:
-    timed = stream.event_time("time", "at", lateness=lateness)
-    counts = timed.window(seconds=WINDOW).aggregate("counts", n=rel.count())
-    counts.sink("out", rel.list())
-    counts.late().sink("late", rel.count())
+    timed = stream.event_time("at", name="time", lateness=lateness)
+    counts = timed.window(seconds=WINDOW).aggregate(name="counts", n=rel.count())
+    counts.sink(rel.list(), name="out")
+    counts.late().sink(rel.count(), name="late")
 
 
 def check(result: Any) -> None:
@@ -119,7 +119,7 @@ def test_files_of_each_format_are_splits(tmp_path: Path, kind: str) -> None:
     (tmp_path / "z_empty.csv").write_text("at\n")
     readers: dict[str, Callable[..., Any]] = {"csv": rel.csv, "jsonl": rel.json, "parquet": rel.parquet}
     topology = rel.Topology("files")
-    windows(topology.source("s", readers[kind](sorted(tmp_path.glob(f"*.{kind}")), schema={"at": int})))
+    windows(topology.source(readers[kind](sorted(tmp_path.glob(f"*.{kind}")), schema={"at": int}), name="s"))
     check(rel.run(topology))
 
 
@@ -135,13 +135,13 @@ def test_files_in_time_order_have_one_watermark(tmp_path: Path, kind: str) -> No
             (tmp_path / name).write_text(head + "".join(line.format(at) for at in times))
     for time_ordered, late in ((True, 1), (False, 0)):
         topology = rel.Topology("ordered")
-        source = topology.source("s", getattr(rel, kind)(tmp_path / "?", time_ordered=time_ordered))
-        stream = source if kind != "text" else source.map("parse", lambda t: int(t.line), schema={"at": int})
-        whole = stream.filter("whole", lambda t: t.at is not None)
-        timed = whole.map("at", lambda t: t.at, schema={"at": int}).event_time("time", "at")
-        counts = timed.window(seconds=WINDOW).aggregate("counts", n=rel.count())
-        counts.sink("out", rel.list())
-        counts.late().sink("late", rel.count())
+        source = topology.source(getattr(rel, kind)(tmp_path / "?", time_ordered=time_ordered), name="s")
+        stream = source if kind != "text" else source.map(lambda t: int(t.line), name="parse", schema={"at": int})
+        whole = stream.filter(lambda t: t.at is not None, name="whole")
+        timed = whole.map(lambda t: t.at, name="at", schema={"at": int}).event_time("at", name="time")
+        counts = timed.window(seconds=WINDOW).aggregate(name="counts", n=rel.count())
+        counts.sink(rel.list(), name="out")
+        counts.late().sink(rel.count(), name="late")
         result = rel.run(topology)
         assert (result["late"], sum(t.n for t in result["out"])) == (late, 6 - late)
 
@@ -159,24 +159,24 @@ def test_windows_close_while_the_last_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("0 x\n500 x\n")
     rows = testing.Gate()
     topology = rel.Topology("closing")
-    first = topology.source("first", rel.text(tmp_path / "a")).map("parse", parse, schema={"at": int})
-    second = topology.source("second", testing.script([(1,), (600,), rows, (700,)], {"at": int}))
-    timed = first.union(second).event_time("time", "at")
-    counts = timed.window(seconds=WINDOW).aggregate("counts", n=rel.count())
-    counts.sink("see", rel.call(lambda t: rows.open() if t.start == 480 else None))  # it is closed by the 600
-    counts.sink("out", rel.count())
+    first = topology.source(rel.text(tmp_path / "a"), name="first").map(parse, name="parse", schema={"at": int})
+    second = topology.source(testing.script([(1,), (600,), rows, (700,)], {"at": int}), name="second")
+    timed = first.union(second).event_time("at", name="time")
+    counts = timed.window(seconds=WINDOW).aggregate(name="counts", n=rel.count())
+    counts.sink(rel.call(lambda t: rows.open() if t.start == 480 else None), name="see")  # it is closed by the 600
+    counts.sink(rel.count(), name="out")
     assert rel.run(topology)["out"] == 4
 
 
 def test_an_idle_input_holds_nothing_back() -> None:
     gate = testing.Gate()
     topology = rel.Topology("idle")
-    silent = topology.source("silent", testing.script([gate], {"at": int}))
-    busy = topology.source("busy", testing.script([(1,), (100,), gate], {"at": int}))
-    timed = silent.union(busy).event_time("time", "at", idle_after=0.1)
-    counts = timed.window(seconds=10).aggregate("counts", n=rel.count())
-    counts.sink("see", rel.call(lambda t: gate.open()))  # until then nothing more comes
-    counts.sink("out", rel.list())
+    silent = topology.source(testing.script([gate], {"at": int}), name="silent")
+    busy = topology.source(testing.script([(1,), (100,), gate], {"at": int}), name="busy")
+    timed = silent.union(busy).event_time("at", name="time", idle_after=0.1)
+    counts = timed.window(seconds=10).aggregate(name="counts", n=rel.count())
+    counts.sink(rel.call(lambda t: gate.open()), name="see")  # until then nothing more comes
+    counts.sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, 10, 1), (100, 110, 1)]
 
 
@@ -186,8 +186,8 @@ def test_a_job_goes_on_from_a_snapshot_in_the_middle_of_a_file(logs: list[Path],
     first = _stopped(logs, 700, None, rel.Snapshot(tmp_path / "first", key=KEY), found)
     second = _stopped(logs, 1200, first, rel.Snapshot(tmp_path / "second", key=KEY), found)
     topology = rel.Topology("again")
-    parsed = glob(topology, logs).throttle("slow", per_second=1e9)
-    parsed.sink("see", rel.count())
+    parsed = glob(topology, logs).throttle(name="slow", per_second=1e9)
+    parsed.sink(rel.count(), name="see")
     windows(parsed)
     found += rel.run(topology, restore=second)["out"]
     assert Counter({t.start: t.n for t in found}) == WANTED
@@ -197,8 +197,8 @@ def _stopped(logs: list[Path], lines: int, before: Any, snapshot: rel.Snapshot, 
     """Stop the job behind so many lines, at least."""
     enough, seen = testing.Gate(), itertools.count(1)
     topology = rel.Topology("again")
-    parsed = glob(topology, logs).throttle("slow", per_second=4000)
-    parsed.sink("see", rel.call(lambda _: enough.open() if next(seen) == lines else None))
+    parsed = glob(topology, logs).throttle(name="slow", per_second=4000)
+    parsed.sink(rel.call(lambda _: enough.open() if next(seen) == lines else None), name="see")
     windows(parsed)
     job = rel.start(topology, restore=before)
     try:
@@ -222,7 +222,7 @@ def test_a_union_recovers_from_a_loss(tmp_path: Path, cut: int) -> None:
     rows = [[(at,) for at in times] for times in TIMES]
     topology = rel.Topology("lost")
     sources = [testing.script([*rows[0][:cut], gate, *rows[0][cut:]], {"at": int}), *map(_rows, rows[1:])]
-    first, *others = [topology.source(f"s{number}", source) for number, source in enumerate(sources)]
+    first, *others = [topology.source(source, name=f"s{number}") for number, source in enumerate(sources)]
     windows(first.union(*others))
     pins = {"s0": 0, "s1": 1, "s2": 1, "time": 2}
     config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path, every=600.0), elasticity="off")
@@ -275,7 +275,7 @@ def test_partitions_of_a_polled_source_are_splits() -> None:
             return found or (None if seen.is_set() else [])
 
     topology = rel.Topology("polled")
-    windows(topology.source("s", rel.polled(Servers(), {"at": int})))
+    windows(topology.source(rel.polled(Servers(), {"at": int}), name="s"))
     job = rel.start(topology)
     try:
         until = time.monotonic() + PATIENCE
@@ -318,13 +318,13 @@ class Pushed:
 
 def test_partitions_that_are_pushed_are_splits() -> None:
     topology = rel.Topology("pushed")
-    windows(topology.source("s", Pushed(time_ordered=False)))
+    windows(topology.source(Pushed(time_ordered=False), name="s"))
     check(rel.run(topology))
 
 
 def test_a_pushed_partition_that_breaks_its_promise_is_late() -> None:
     topology = rel.Topology("pushed")
-    windows(topology.source("s", Pushed(time_ordered=True)), lateness=0)
+    windows(topology.source(Pushed(time_ordered=True), name="s"), lateness=0)
     result = rel.run(topology)
     assert result["late"] > 0
     assert result["late"] + sum(t.n for t in result["out"]) == SERVERS * LINES
@@ -334,9 +334,9 @@ def test_a_clock_in_the_future_makes_no_other_tuple_late(caplog: pytest.LogCaptu
     """One tuple of 551 is a thousand years ahead; nothing takes it."""
     rows = [(at if at != 50 else 32_000_000_000,) for at in range(551)]
     topology = rel.Topology("wrong_clock")
-    timed = topology.source("s", rel.rows(rows, {"at": int})).event_time("time", "at", ahead=60)
-    counts = timed.window(seconds=1000).aggregate("counts", n=rel.count())
-    counts.sink("out", rel.list())
+    timed = topology.source(rel.rows(rows, {"at": int}), name="s").event_time("at", name="time", ahead=60)
+    counts = timed.window(seconds=1000).aggregate(name="counts", n=rel.count())
+    counts.sink(rel.list(), name="out")
     result = rel.run(topology)
     assert [tuple(t) for t in result["out"]] == [(0, 1000, 550)]
     assert result.metrics.operator("time").dropped == {"ahead": 1}
@@ -345,11 +345,11 @@ def test_a_clock_in_the_future_makes_no_other_tuple_late(caplog: pytest.LogCaptu
 
 def test_tuples_ahead_of_the_clock_can_be_taken(caplog: pytest.LogCaptureFixture) -> None:
     topology = rel.Topology("wrong_clock")
-    timed = topology.source("s", rel.rows([(5,), (32_000_000_000,), (7,)], {"at": int})).event_time(
-        "time", "at", ahead=dt.timedelta(minutes=1)
+    timed = topology.source(rel.rows([(5,), (32_000_000_000,), (7,)], {"at": int}), name="s").event_time(
+        "at", name="time", ahead=dt.timedelta(minutes=1)
     )
-    timed.sink("out", rel.list())
-    timed.side("ahead").sink("ahead", rel.list())
+    timed.sink(rel.list(), name="out")
+    timed.side("ahead").sink(rel.list(), name="ahead")
     result = rel.run(topology)
     assert [t.at for t in result["out"]] == [5, 7]
     assert [t.at for t in result["ahead"]] == [32_000_000_000]
@@ -358,9 +358,9 @@ def test_tuples_ahead_of_the_clock_can_be_taken(caplog: pytest.LogCaptureFixture
 
 @pytest.mark.parametrize("ahead", [-1, float("nan"), "soon", True])
 def test_a_bound_that_is_none_is_rejected(ahead: Any) -> None:
-    stream = rel.Topology("wrong").source("s", rel.rows([(5,)], {"at": int}))
+    stream = rel.Topology("wrong").source(rel.rows([(5,)], {"at": int}), name="s")
     with pytest.raises(GraphError, match="ahead"):
-        stream.event_time("time", "at", ahead=ahead)
+        stream.event_time("at", name="time", ahead=ahead)
 
 
 def test_explain_says_where_there_are_several_watermarks(logs: list[Path]) -> None:
@@ -383,14 +383,19 @@ def test_a_branch_that_is_silent_holds_nothing_back() -> None:
     """Branches of one source are no splits."""
     gate = testing.Gate()
     topology = rel.Topology("branches")
-    numbers = topology.source("s", testing.script([(1,), (100,), gate, (101,)], {"at": int}))
-    parts = numbers.split("parts", rare=lambda t: t.at < 0)
-    counts = parts.rare.union(parts.rest).event_time("time", "at").window(seconds=10).aggregate("counts", n=rel.count())
-    counts.sink("see", rel.call(lambda t: gate.open()))
-    counts.sink("out", rel.list())
+    numbers = topology.source(testing.script([(1,), (100,), gate, (101,)], {"at": int}), name="s")
+    parts = numbers.split(name="parts", rare=lambda t: t.at < 0)
+    counts = (
+        parts.rare.union(parts.rest)
+        .event_time("at", name="time")
+        .window(seconds=10)
+        .aggregate(name="counts", n=rel.count())
+    )
+    counts.sink(rel.call(lambda t: gate.open()), name="see")
+    counts.sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, 10, 1), (100, 110, 2)]
 
 
 def read_in_channels(topology: rel.Topology, paths: list[Path]) -> Any:
-    lines = topology.source("s", rel.text(paths))
-    return lines.parallel("work", 2, lambda s: s.map("parse", parse, schema={"at": int}))
+    lines = topology.source(rel.text(paths), name="s")
+    return lines.parallel(2, lambda s: s.map(parse, name="parse", schema={"at": int}), name="work")

@@ -50,8 +50,8 @@ def sql(lefts: Sequence[Row], rights: Sequence[Row], keys: int, how: str) -> Cou
 def topology_of(left: Any, right: Any, keys: int, how: How) -> rel.Topology:
     topology = rel.Topology("sql")
     fields = ("k", "j")[:keys]
-    lefts, rights = topology.source("left", left), topology.source("right", right)
-    lefts.key_by(*fields).join("joined", rights.key_by(*fields), how=how).sink("out", rel.list())
+    lefts, rights = topology.source(left, name="left"), topology.source(right, name="right")
+    lefts.key_by(*fields).join(rights.key_by(*fields), name="joined", how=how).sink(rel.list(), name="out")
     return topology
 
 

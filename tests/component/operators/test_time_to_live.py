@@ -57,15 +57,15 @@ Operator = Callable[[Any, str, Any], Stream]
 
 
 def maps(fn: Any, lane: Any, state: Any = Seen, on_error: Any = "fail") -> Operator:
-    return lambda s, name, ttl: s.map(name, fn, state=state, schema=Counted, lane=lane, on_error=on_error, ttl=ttl)
+    return lambda s, name, ttl: s.map(fn, name=name, state=state, schema=Counted, lane=lane, on_error=on_error, ttl=ttl)
 
 
 def filters(lane: Any) -> Operator:
-    return lambda s, name, ttl: s.filter(name, first, state=Seen, lane=lane, ttl=ttl)
+    return lambda s, name, ttl: s.filter(first, name=name, state=Seen, lane=lane, ttl=ttl)
 
 
 def flat_maps(lane: Any) -> Operator:
-    return lambda s, name, ttl: s.flat_map(name, several, state=Seen, schema=Counted, lane=lane, ttl=ttl)
+    return lambda s, name, ttl: s.flat_map(several, name=name, state=Seen, schema=Counted, lane=lane, ttl=ttl)
 
 
 def always(_count: int) -> bool:
@@ -81,13 +81,13 @@ COUNTING: dict[str, tuple[Operator, Callable[[int], bool]]] = {
     "python flat_map": (flat_maps("python"), lambda n: n % 2 == 1),
     "compiled, skips": (maps(fails, "compiled", on_error="skip"), lambda n: n != 2),
     "python, skips": (maps(fails, "python", on_error="skip"), lambda n: n != 2),
-    "scan": (lambda s, name, ttl: s.scan(name, lambda n, t: n + 1, 0, ttl=ttl), always),
-    "aggregate": (lambda s, name, ttl: s.aggregate(name, emit="update", ttl=ttl, count=rel.count()), always),
+    "scan": (lambda s, name, ttl: s.scan(lambda n, t: n + 1, 0, name=name, ttl=ttl), always),
+    "aggregate": (lambda s, name, ttl: s.aggregate(name=name, emit="update", ttl=ttl, count=rel.count()), always),
 }
 PASSING: dict[str, tuple[Operator, Callable[[int], bool]]] = {
     "compiled filter": (filters("compiled"), lambda n: n == 1),
     "python filter": (filters("python"), lambda n: n == 1),
-    "deduplicate": (lambda s, name, ttl: s.deduplicate(name, ttl=ttl), lambda n: n == 1),
+    "deduplicate": (lambda s, name, ttl: s.deduplicate(name=name, ttl=ttl), lambda n: n == 1),
 }
 OPERATORS = COUNTING | PASSING
 
@@ -108,9 +108,9 @@ def forgetting(rows: list[Visit], ttl: int, lateness: int) -> list[Counted]:
 
 def all_operators(source: Any, ttl: Any = TTL) -> rel.Topology:
     topology = rel.Topology("forgetful")
-    timed = topology.source("rows", source).event_time("time", "at", lateness=LATENESS).key_by("who")
+    timed = topology.source(source, name="rows").event_time("at", name="time", lateness=LATENESS).key_by("who")
     for number, (operator, _) in enumerate(OPERATORS.values()):
-        operator(timed, f"op{number}", ttl).sink(f"out{number}", rel.list())
+        operator(timed, f"op{number}", ttl).sink(rel.list(), name=f"out{number}")
     return topology
 
 
@@ -139,8 +139,8 @@ def test_a_reduce_begins_anew() -> None:
     rows = stream_of(300, keys=15)
 
     def declare(s: Stream) -> Stream:
-        keyed = s.event_time("time", "at", lateness=LATENESS).key_by("who")
-        return keyed.reduce("op", lambda one, _: one, emit="update", ttl=TTL)
+        keyed = s.event_time("at", name="time", lateness=LATENESS).key_by("who")
+        return keyed.reduce(lambda one, _: one, name="op", emit="update", ttl=TTL)
 
     firsts: dict[str, Visit] = {}
     expected = []
@@ -155,8 +155,8 @@ def test_one_operator_under_every_condition() -> None:
     rows = stream_of(60, keys=6)
 
     def declare(s: Stream, lane: Any) -> Stream:
-        timed = s.event_time("time", "at", lateness=LATENESS)
-        return timed.key_by("who").map("count", counted, state=Seen, schema=Counted, lane=lane, ttl=TTL)
+        timed = s.event_time("at", name="time", lateness=LATENESS)
+        return timed.key_by("who").map(counted, name="count", state=Seen, schema=Counted, lane=lane, ttl=TTL)
 
     assert list(testing.verify_operator(declare, rows, Visit).output) == forgetting(rows, TTL, LATENESS)
 
@@ -182,8 +182,8 @@ def test_what_is_restored_has_its_touches_by_event_time(name: str, tmp_path: Pat
 
     def topology(source: Any) -> rel.Topology:
         topology = rel.Topology("saved")
-        timed = topology.source("rows", source).event_time("time", "at", lateness=LATENESS)
-        COUNTING[name][0](timed.key_by("who"), "op", TTL).sink("out", rel.list())
+        timed = topology.source(source, name="rows").event_time("at", name="time", lateness=LATENESS)
+        COUNTING[name][0](timed.key_by("who"), "op", TTL).sink(rel.list(), name="out")
         return topology
 
     snapshot = rel.Snapshot(tmp_path / "saved", key=b"0123456789abcdef")
@@ -198,7 +198,7 @@ def test_what_is_restored_has_its_touches(name: str, tmp_path: Path) -> None:
 
     def topology(source: Any, ttl: float | None = 3600) -> rel.Topology:
         topology = rel.Topology("saved")
-        COUNTING[name][0](topology.source("rows", source).key_by("who"), "op", ttl).sink("out", rel.list())
+        COUNTING[name][0](topology.source(source, name="rows").key_by("who"), "op", ttl).sink(rel.list(), name="out")
         return topology
 
     snapshot = rel.Snapshot(tmp_path / "saved", key=b"0123456789abcdef")
@@ -236,8 +236,8 @@ def test_python_values_of_forgotten_keys_are_let_go() -> None:
     rows = [Visit(f"{at % 3000}", at) for at in range(6000)]
 
     def declare(s: Stream) -> Stream:
-        keyed = s.event_time("time", "at").key_by("who")
-        return keyed.map("op", listed, state=Tracked, schema=Counted, lane="python", ttl=50)
+        keyed = s.event_time("at", name="time").key_by("who")
+        return keyed.map(listed, name="op", state=Tracked, schema=Counted, lane="python", ttl=50)
 
     found = testing.collect(declare, rows, Visit, rel.JobConfig(run_records=64))
     assert {count for _, count in found} == {1}
@@ -251,9 +251,9 @@ def test_python_values_of_forgotten_keys_are_let_go() -> None:
 def test_without_event_time_it_goes_by_the_clock(ttl: float, passed: list[str], lane: str) -> None:
     gate = testing.Gate()
     topology = rel.Topology("clock")
-    rows = topology.source("rows", testing.script([("a", 0), gate, ("a", 0)], Visit))
+    rows = topology.source(testing.script([("a", 0), gate, ("a", 0)], Visit), name="rows")
     keyed = rows.key_by("who")
-    keyed.filter("once", first, state=Seen, lane=lane, ttl=ttl).sink("out", rel.list())  # type: ignore[arg-type]
+    keyed.filter(first, name="once", state=Seen, lane=lane, ttl=ttl).sink(rel.list(), name="out")  # type: ignore[arg-type]
     job = start(topology)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -278,8 +278,8 @@ def test_keys_move_between_replicas_with_their_touches(name: str) -> None:
                 yield rows[-1]
 
     topology = rel.Topology("moved")
-    timed = topology.source("rows", rel.callable(feed, Visit)).event_time("time", "at").key_by("who")
-    COUNTING[name][0](timed, "count", 400).sink("out", rel.list())
+    timed = topology.source(rel.callable(feed, Visit), name="rows").event_time("at", name="time").key_by("who")
+    COUNTING[name][0](timed, "count", 400).sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual", elasticity="off"))
     try:
         region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)

@@ -40,24 +40,26 @@ def rows_of(seed: int) -> list[Row]:
 
 def declare(rows: Any) -> rel.Topology:
     topology = rel.Topology("timed")
-    timed = topology.source("rows", testing.script(rows, Row)).event_time("time", "at", lateness=3)
+    timed = topology.source(testing.script(rows, Row), name="rows").event_time("at", name="time", lateness=3)
     keyed = timed.key_by("user")
-    counts = keyed.window(count=6, slide=2).aggregate("counts", mean=rel.mean("x"), last=rel.last("x"))
-    tumbling = timed.window(seconds=10).aggregate("tumbling", n=rel.count(), users=rel.distinct("user"))
-    sliding = keyed.window(seconds=12, slide=4).aggregate("sliding", total=rel.sum("x"), middle=rel.quantile("x", 0.5))
-    sessions = keyed.session(gap=5).aggregate("sessions", first=rel.first("x"), least=rel.min("at"))
-    coarse = sliding.window(seconds=48).aggregate("coarse", n=rel.count())
-    low, high = timed.filter("low", lambda t: t.x < 0.5), timed.filter("high", lambda t: t.x >= 0.5)
-    interval = low.key_by("user").join("interval", high.key_by("user"), within=(4, 2), how="left")
-    latest = low.key_by("user").join("latest", high.key_by("user"), keep="latest")
-    same = low.key_by("user").join("same", high.key_by("user"), window=10)
-    merged = low.merge_by_time("merged", high)
-    counts.sink("counts out", rel.list())
+    counts = keyed.window(count=6, slide=2).aggregate(name="counts", mean=rel.mean("x"), last=rel.last("x"))
+    tumbling = timed.window(seconds=10).aggregate(name="tumbling", n=rel.count(), users=rel.distinct("user"))
+    sliding = keyed.window(seconds=12, slide=4).aggregate(
+        name="sliding", total=rel.sum("x"), middle=rel.quantile("x", 0.5)
+    )
+    sessions = keyed.session(gap=5).aggregate(name="sessions", first=rel.first("x"), least=rel.min("at"))
+    coarse = sliding.window(seconds=48).aggregate(name="coarse", n=rel.count())
+    low, high = timed.filter(lambda t: t.x < 0.5, name="low"), timed.filter(lambda t: t.x >= 0.5, name="high")
+    interval = low.key_by("user").join(high.key_by("user"), name="interval", within=(4, 2), how="left")
+    latest = low.key_by("user").join(high.key_by("user"), name="latest", keep="latest")
+    same = low.key_by("user").join(high.key_by("user"), name="same", window=10)
+    merged = low.merge_by_time(high, name="merged")
+    counts.sink(rel.list(), name="counts out")
     timely: list[Any] = [tumbling, sliding, sessions, coarse, interval, latest, same, merged]
     for stream in timely:
         name = stream.inputs[0]
-        stream.sink(f"{name} out", rel.list())
-        stream.late().sink(f"{name} late", rel.list())
+        stream.sink(rel.list(), name=f"{name} out")
+        stream.late().sink(rel.list(), name=f"{name} late")
     return topology
 
 
@@ -115,8 +117,8 @@ def test_they_go_on_in_other_processing_elements(tmp_path: Path) -> None:
 
 
 def windowed(stream: Stream) -> Stream:
-    timed = stream.event_time("time", "at", lateness=3).key_by("user")
-    return timed.window(seconds=12, slide=4).aggregate("sums", total=rel.sum("x"), last=rel.last("user"))
+    timed = stream.event_time("at", name="time", lateness=3).key_by("user")
+    return timed.window(seconds=12, slide=4).aggregate(name="sums", total=rel.sum("x"), last=rel.last("user"))
 
 
 def test_a_window_is_the_same_under_every_condition() -> None:
@@ -126,8 +128,8 @@ def test_a_window_is_the_same_under_every_condition() -> None:
 
 
 def other_size(stream: Stream) -> Stream:
-    timed = stream.event_time("time", "at", lateness=3).key_by("user")
-    return timed.window(seconds=12, slide=6).aggregate("sums", total=rel.sum("x"), last=rel.last("user"))
+    timed = stream.event_time("at", name="time", lateness=3).key_by("user")
+    return timed.window(seconds=12, slide=6).aggregate(name="sums", total=rel.sum("x"), last=rel.last("user"))
 
 
 def test_a_window_of_another_size_is_refused(tmp_path: Path) -> None:

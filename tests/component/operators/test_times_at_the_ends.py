@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 
 
 def same(s: Any) -> Any:
-    return s.filter("same", lambda t: True)
+    return s.filter(lambda t: True, name="same")
 
 
 def failure(declare: Callable[[Any], Any], rows: list[Any], schema: Any) -> str:
@@ -51,7 +51,7 @@ def test_a_zone_is_declared_beside_the_type(zone: dt.tzinfo, form: str, lane: An
     assert Schema.of(schema).field("at").format == form
     now = dt.datetime(2026, 7, 1, 12, 30, 15, 7, tzinfo=dt.UTC)
     given = testing.collect(
-        lambda s: s.map("same", lambda t: (t.k, t.at), schema=schema, lane=lane), [("a", now)], schema
+        lambda s: s.map(lambda t: (t.k, t.at), name="same", schema=schema, lane=lane), [("a", now)], schema
     )
     assert given == [("a", now)]
     assert given[0][1].utcoffset() == now.astimezone(zone).utcoffset()
@@ -90,7 +90,10 @@ def test_the_first_and_the_last_time_of_python_are_exact(lane: Any) -> None:
 
     def declare(s: Any) -> Any:
         return s.map(
-            "all", lambda t: (t.k, t.at, t.at.date(), t.at.year, t.at - dt.datetime(1, 1, 1)), schema=schema, lane=lane
+            lambda t: (t.k, t.at, t.at.date(), t.at.year, t.at - dt.datetime(1, 1, 1)),
+            name="all",
+            schema=schema,
+            lane=lane,
         )
 
     given = testing.collect(declare, rows, PLAIN)
@@ -107,7 +110,7 @@ def test_the_first_and_the_last_time_of_python_are_exact(lane: Any) -> None:
     ],
 )
 def test_a_time_beyond_python_is_its_exception(fn: Any, rows: Any, lane: Any) -> None:
-    assert "OverflowError" in failure(lambda s: s.map("m", fn, schema=dt.datetime, lane=lane), rows, PLAIN)
+    assert "OverflowError" in failure(lambda s: s.map(fn, name="m", schema=dt.datetime, lane=lane), rows, PLAIN)
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
@@ -115,11 +118,11 @@ def test_windows_near_the_ends_have_exact_bounds(zone: str | None) -> None:
     rows = [("a", FIRST + HOURS), ("a", LAST - HOURS)]
 
     def windows(s: Any) -> Any:
-        timed = s.event_time("time", "at").key_by("k")
+        timed = s.event_time("at", name="time").key_by("k")
         return timed.window(seconds=3600) if zone is None else timed.window(days=1, zone=zone)
 
-    natively = testing.collect(lambda s: windows(s).aggregate("w", n=rel.count()), rows, PLAIN)
-    assert natively == testing.collect(lambda s: windows(s).fold("w", lambda n, t: n + 1, 0), rows, PLAIN)
+    natively = testing.collect(lambda s: windows(s).aggregate(name="w", n=rel.count()), rows, PLAIN)
+    assert natively == testing.collect(lambda s: windows(s).fold(lambda n, t: n + 1, 0, name="w"), rows, PLAIN)
     assert [start <= at < end for (_, start, end, _), (_, at) in zip(natively, rows, strict=True)] == [True, True]
 
 
@@ -128,16 +131,16 @@ def test_a_window_with_a_bound_beyond_python_is_an_error_or_written_as_it_is(
     at: Any, seconds: int, tmp_path: Any
 ) -> None:
     def windows(s: Any) -> Any:
-        return s.event_time("time", "at").key_by("k").window(seconds=seconds)
+        return s.event_time("at", name="time").key_by("k").window(seconds=seconds)
 
     with pytest.raises(SinkError, match="a time that a datetime can't hold"):
-        testing.collect(lambda s: windows(s).aggregate("w", n=rel.count()), [("a", at)], PLAIN)
-    said = failure(lambda s: windows(s).fold("w", lambda n, t: n + 1, 0), [("a", at)], PLAIN)
+        testing.collect(lambda s: windows(s).aggregate(name="w", n=rel.count()), [("a", at)], PLAIN)
+    said = failure(lambda s: windows(s).fold(lambda n, t: n + 1, 0, name="w"), [("a", at)], PLAIN)
     assert "operator 'w'" in said
     assert "give the event time as a number" in said
     topology = rel.Topology("written")
-    counts = windows(topology.source("rows", rel.rows([("a", at)], PLAIN))).aggregate("w", n=rel.count())
-    counts.sink("out", rel.parquet(tmp_path / "out.parquet"))
+    counts = windows(topology.source(rel.rows([("a", at)], PLAIN), name="rows")).aggregate(name="w", n=rel.count())
+    counts.sink(rel.parquet(tmp_path / "out.parquet"), name="out")
     rel.run(topology)
     import pyarrow.parquet as pq
 
@@ -151,10 +154,10 @@ def test_a_window_with_a_bound_beyond_python_is_an_error_or_written_as_it_is(
 def test_a_time_that_nanoseconds_cannot_hold_is_an_error(lane: Any) -> None:
     rows = [("a", dt.datetime(2500, 1, 1))]
     assert "doesn't fit into the field's unit" in failure(same, rows, NANO)
-    said = failure(lambda s: s.map("m", lambda t: (t.k, t.at), schema=NANO, lane=lane), rows, PLAIN)
+    said = failure(lambda s: s.map(lambda t: (t.k, t.at), name="m", schema=NANO, lane=lane), rows, PLAIN)
     assert "operator 'm', field 'at'" in said
     later = failure(
-        lambda s: s.map("m", lambda t: (t.k, t.at + dt.timedelta(days=40_000)), schema=NANO, lane=lane),
+        lambda s: s.map(lambda t: (t.k, t.at + dt.timedelta(days=40_000)), name="m", schema=NANO, lane=lane),
         [("a", dt.datetime(2250, 1, 1))],
         NANO,
     )
@@ -175,7 +178,7 @@ def test_a_time_that_nanoseconds_cannot_hold_is_an_error(lane: Any) -> None:
 )
 def test_an_event_time_that_windows_cannot_count_is_an_error(kind: Any, at: Any) -> None:
     said = failure(
-        lambda s: s.event_time("time", "at").window(seconds=60).aggregate("w", n=rel.count()),
+        lambda s: s.event_time("at", name="time").window(seconds=60).aggregate(name="w", n=rel.count()),
         [("a", at)],
         {"k": str, "at": kind},
     )
@@ -186,7 +189,7 @@ def test_an_event_time_that_windows_cannot_count_is_an_error(kind: Any, at: Any)
 def test_nanoseconds_of_a_pandas_timestamp_are_kept_or_refused() -> None:
     pd = pytest.importorskip("pandas")
     at = pd.Timestamp(1_000_005, unit="ns")
-    given = testing.collect(lambda s: s.window(count=1).aggregate("w", at=rel.last("at")), [("a", at)], NANO)
+    given = testing.collect(lambda s: s.window(count=1).aggregate(name="w", at=rel.last("at")), [("a", at)], NANO)
     assert given == [(at,)]
     assert "finer than the field's unit" in failure(same, [("a", at)], PLAIN)
 
@@ -203,15 +206,15 @@ def test_windows_in_python_of_nanoseconds_and_floats_lose_nothing(how: str) -> N
         rows = [("k", written(one)) for one in seconds]
 
         def declare(s: Any) -> Any:
-            timed = s.event_time("time", "at").key_by("k")
+            timed = s.event_time("at", name="time").key_by("k")
             windows = timed.window(seconds=0.001)
             return {
-                "fold": lambda: windows.fold("w", lambda n, t: n + 1, 0),
-                "every": lambda: timed.window(seconds=2).fold("w", lambda n, t: n + 1, 0, every=0.5),
-                "top": lambda: windows.top("w", 9, "at"),
-                "collect": lambda: windows.collect("w"),
-                "sessions": lambda: timed.session(gap=0.25).fold("w", lambda n, t: n + 1, 0),
-                "batches": lambda: timed.window(count=3, within=0.5).fold("w", lambda n, t: n + 1, 0),
+                "fold": lambda: windows.fold(lambda n, t: n + 1, 0, name="w"),
+                "every": lambda: timed.window(seconds=2).fold(lambda n, t: n + 1, 0, name="w", every=0.5),
+                "top": lambda: windows.top(9, "at", name="w"),
+                "collect": lambda: windows.collect(name="w"),
+                "sessions": lambda: timed.session(gap=0.25).fold(lambda n, t: n + 1, 0, name="w"),
+                "batches": lambda: timed.window(count=3, within=0.5).fold(lambda n, t: n + 1, 0, name="w"),
             }[how]()
 
         given = testing.collect(declare, rows, {"k": str, "at": kind})
@@ -228,7 +231,7 @@ def test_a_float_time_is_in_the_window_that_begins_with_it() -> None:
     rows = [(n / 1000,) for n in range(3000)]
 
     def windows(s: Any) -> Any:
-        return s.event_time("time", "at").window(seconds=0.001)
+        return s.event_time("at", name="time").window(seconds=0.001)
 
-    given = testing.collect(lambda s: windows(s).aggregate("w", n=rel.count()), rows, {"at": float})
+    given = testing.collect(lambda s: windows(s).aggregate(name="w", n=rel.count()), rows, {"at": float})
     assert given == [(n / 1000, (n + 1) / 1000, 1) for n in range(3000)]

@@ -29,7 +29,7 @@ Declare = Callable[[Any, Any], Any]
 
 
 def timed(stream: Any, name: str) -> Any:
-    return stream.event_time(name, "at")
+    return stream.event_time("at", name=name)
 
 
 def both(a: Any, b: Any) -> Any:
@@ -46,7 +46,7 @@ def windows(a: Any, b: Any) -> Any:
 
 
 def joined(a: Any, b: Any, **how: Any) -> Any:
-    return timed(a, "at_a").key_by("k").join("op", timed(b, "at_b").key_by("k"), **how)
+    return timed(a, "at_a").key_by("k").join(timed(b, "at_b").key_by("k"), name="op", **how)
 
 
 class Emitted:
@@ -85,11 +85,11 @@ class Weighted:
 
 
 def scanned(stream: Any) -> Any:
-    return stream.key_by("k").scan("op", lambda n, t: n * 7 + t.x, 0, schema={"n": int})
+    return stream.key_by("k").scan(lambda n, t: n * 7 + t.x, 0, name="op", schema={"n": int})
 
 
 def processed(stream: Any) -> Any:
-    return stream.process("op", Emitted(), state=lambda: {"n": 0}, schema={"k": str, "n": int})
+    return stream.process(Emitted(), name="op", state=lambda: {"n": 0}, schema={"k": str, "n": int})
 
 
 AGGREGATES: dict[str, Any] = {
@@ -99,45 +99,47 @@ AGGREGATES: dict[str, Any] = {
 PATTERN = rel.Pattern("first", lambda t: t.x < 10).then("second", lambda t: t.x >= 10, within=8)
 
 SAME: dict[str, Declare] = {
-    "map, filter, flat_map": lambda a, b: a.union(b).map("m", lambda t: t.x * 2, schema={"x": int}),
-    "enrich": lambda a, b: a.union(b).key_by("k").enrich("op", {"a": 1}, how="left"),
-    "aggregate": lambda a, b: a.union(b).key_by("k").aggregate("op", **AGGREGATES),
+    "map, filter, flat_map": lambda a, b: a.union(b).map(lambda t: t.x * 2, name="m", schema={"x": int}),
+    "enrich": lambda a, b: a.union(b).key_by("k").enrich({"a": 1}, name="op", how="left"),
+    "aggregate": lambda a, b: a.union(b).key_by("k").aggregate(name="op", **AGGREGATES),
     "window.aggregate": lambda a, b: windows(a, b).aggregate(name="op", **AGGREGATES, f=rel.first("x")),
     "sliding window.aggregate": lambda a, b: (
-        keyed(a, b).window(seconds=10, slide=4).aggregate("op", n=rel.sum("x"), f=rel.first("x"), l=rel.last("x"))
+        keyed(a, b).window(seconds=10, slide=4).aggregate(name="op", n=rel.sum("x"), f=rel.first("x"), l=rel.last("x"))
     ),
     "session.aggregate": lambda a, b: (
-        keyed(a, b).session(gap=5).aggregate("op", n=rel.sum("x"), f=rel.first("x"), l=rel.last("x"))
+        keyed(a, b).session(gap=5).aggregate(name="op", n=rel.sum("x"), f=rel.first("x"), l=rel.last("x"))
     ),
-    "window.fold": lambda a, b: windows(a, b).fold("op", lambda n, t: n * 7 + t.x, 0, schema={"n": int}),
-    "window.reduce": lambda a, b: windows(a, b).reduce("op", lambda old, new: new),
-    "window.collect": lambda a, b: windows(a, b).collect("op"),
-    "window.top": lambda a, b: windows(a, b).top("op", 2, by="x"),
+    "window.fold": lambda a, b: windows(a, b).fold(lambda n, t: n * 7 + t.x, 0, name="op", schema={"n": int}),
+    "window.reduce": lambda a, b: windows(a, b).reduce(lambda old, new: new, name="op"),
+    "window.collect": lambda a, b: windows(a, b).collect(name="op"),
+    "window.top": lambda a, b: windows(a, b).top(2, name="op", by="x"),
     "process by event time": lambda a, b: processed(keyed(a, b)),
-    "match": lambda a, b: keyed(a, b).match("op", PATTERN),
-    "merge_by_time": lambda a, b: scanned(timed(a, "at_a").merge_by_time("merged", timed(b, "at_b"))),
-    "join how=": lambda a, b: a.key_by("k").join("op", b.key_by("k"), how="full"),
+    "match": lambda a, b: keyed(a, b).match(PATTERN, name="op"),
+    "merge_by_time": lambda a, b: scanned(timed(a, "at_a").merge_by_time(timed(b, "at_b"), name="merged")),
+    "join how=": lambda a, b: a.key_by("k").join(b.key_by("k"), name="op", how="full"),
     "join by event time": joined,
     "join keep=": lambda a, b: joined(a, b, keep="first"),
     "join within=": lambda a, b: joined(a, b, within=(3, 3), how="full"),
     "join window=": lambda a, b: joined(a, b, window=10, how="full"),
-    "cross_join by event time": lambda a, b: timed(a, "at_a").cross_join("op", timed(b, "at_b").key_by("k")),
-    "apply, all ports": lambda a, b: a.topology.apply("op", Pairs(), a=a, b=b),
-    "split": lambda a, b: a.union(b).split("op", even=lambda t: t.x % 2 == 0).even,
+    "cross_join by event time": lambda a, b: timed(a, "at_a").cross_join(timed(b, "at_b").key_by("k"), name="op"),
+    "apply, all ports": lambda a, b: a.topology.apply(Pairs(), name="op", a=a, b=b),
+    "split": lambda a, b: a.union(b).split(name="op", even=lambda t: t.x % 2 == 0).even,
 }  # fmt: skip
 DIFFER: dict[str, Declare] = {
     "scan, reduce, fold, state=": lambda a, b: scanned(a.union(b)),
-    "combine": lambda a, b: a.union(b).key_by("k").combine("op", Weighted(), schema={"n": int}),
-    "aggregate first, last": lambda a, b: both(a, b).key_by("k").aggregate("op", f=rel.first("x"), l=rel.last("x")),
-    "aggregate emit=update": lambda a, b: a.union(b).key_by("k").aggregate("op", n=rel.sum("x"), emit="update"),
-    "deduplicate": lambda a, b: a.union(b).key_by("k").deduplicate("op"),
-    "window count=": lambda a, b: both(a, b).key_by("k").window(count=2).aggregate("op", n=rel.sum("x")),
-    "join by arrival": lambda a, b: a.key_by("k").join("op", b.key_by("k"), by="arrival"),
-    "join by arrival, symmetric": lambda a, b: a.key_by("k").join(
-        "op", b.key_by("k"), by="arrival", symmetric=True, how="full"
+    "combine": lambda a, b: a.union(b).key_by("k").combine(Weighted(), name="op", schema={"n": int}),
+    "aggregate first, last": lambda a, b: (
+        both(a, b).key_by("k").aggregate(name="op", f=rel.first("x"), l=rel.last("x"))
     ),
-    "cross_join by arrival": lambda a, b: a.cross_join("op", b.key_by("k"), by="arrival"),
-    "apply, any port": lambda a, b: a.topology.apply("op", Running(), a=a, b=b),
+    "aggregate emit=update": lambda a, b: a.union(b).key_by("k").aggregate(name="op", n=rel.sum("x"), emit="update"),
+    "deduplicate": lambda a, b: a.union(b).key_by("k").deduplicate(name="op"),
+    "window count=": lambda a, b: both(a, b).key_by("k").window(count=2).aggregate(name="op", n=rel.sum("x")),
+    "join by arrival": lambda a, b: a.key_by("k").join(b.key_by("k"), name="op", by="arrival"),
+    "join by arrival, symmetric": lambda a, b: a.key_by("k").join(
+        b.key_by("k"), name="op", by="arrival", symmetric=True, how="full"
+    ),
+    "cross_join by arrival": lambda a, b: a.cross_join(b.key_by("k"), name="op", by="arrival"),
+    "apply, any port": lambda a, b: a.topology.apply(Running(), name="op", a=a, b=b),
 }
 
 
@@ -146,10 +148,10 @@ def arriving(declare: Declare, order: str) -> Counter[str]:
     begins, goes_on = gates = testing.Gate(), testing.Gate()
     at = {"a first": len(A), "b first": 0, "b between": 2}[order]
     topology = rel.Topology("order")
-    a = topology.source("a", testing.script([*A[:at], goes_on, *A[at:]], ROW))
+    a = topology.source(testing.script([*A[:at], goes_on, *A[at:]], ROW), name="a")
     ends = testing.Gate()
-    b = topology.source("b", testing.script([begins, *B, ends], ROW))
-    declare(a, b).sink("out", rel.list())
+    b = topology.source(testing.script([begins, *B, ends], ROW), name="b")
+    declare(a, b).sink(rel.list(), name="out")
     job = rel.start(topology, ALONE)
     try:
         assert goes_on.wait_reached(PATIENCE)
@@ -171,8 +173,8 @@ def test_the_result_is_the_same(operator: str) -> None:
     assert arriving(SAME[operator], "b first") == first
     assert arriving(SAME[operator], "b between") == first
     topology = rel.Topology("threads")
-    a, b = (topology.source(name, rel.rows(rows, ROW)) for name, rows in (("a", A), ("b", B)))
-    SAME[operator](a, b).sink("out", rel.list())
+    a, b = (topology.source(rel.rows(rows, ROW), name=name) for name, rows in (("a", A), ("b", B)))
+    SAME[operator](a, b).sink(rel.list(), name="out")
     for _ in range(3):
         assert Counter(str(tuple(t)) for t in rel.run(topology, QUEUES)["out"]) == first
 
@@ -191,8 +193,8 @@ def test_a_function_of_frames_sees_runs_of_any_size() -> None:
     found = []
     for config in (rel.JobConfig(run_records=64, elasticity="off"), QUEUES):
         topology = rel.Topology("runs")
-        source = topology.source("rows", rel.sequence(1000))
-        source.map("op", run_length, schema={"n": int}).sink("out", rel.list())
+        source = topology.source(rel.sequence(1000), name="rows")
+        source.map(run_length, name="op", schema={"n": int}).sink(rel.list(), name="out")
         found.append([t.n for t in rel.run(topology, config)["out"]])
     assert max(found[0]) > max(found[1])
 

@@ -20,16 +20,18 @@ def test_functions_beside_a_union_keep_their_replicas(logs: list[Path], before: 
 
     def regions(timed: bool) -> tuple[rel.Topology, set[tuple[str, str]]]:
         topology = rel.Topology("replicas")
-        sources = [topology.source(f"s{n}", rel.text(path)) for n, path in enumerate(logs)]
+        sources = [topology.source(rel.text(path), name=f"s{n}") for n, path in enumerate(logs)]
         if before:
-            sources = [one.map(f"p{n}", parse, schema={"at": int}) for n, one in enumerate(sources)]
+            sources = [one.map(parse, name=f"p{n}", schema={"at": int}) for n, one in enumerate(sources)]
         first, *others = sources
         united = first.union(*others)
-        united = united if before else united.map("p", parse, schema={"at": int})
+        united = united if before else united.map(parse, name="p", schema={"at": int})
         if timed:
-            united.event_time("e", "at").window(seconds=WINDOW).aggregate("n", n=rel.count()).sink("out", rel.list())
+            united.event_time("at", name="e").window(seconds=WINDOW).aggregate(name="n", n=rel.count()).sink(
+                rel.list(), name="out"
+            )
         else:
-            united.sink("out", rel.list())
+            united.sink(rel.list(), name="out")
         plan = topology.plan(rel.JobConfig(regions="manual"))
         return topology, {
             (name, region.region.kind.value)

@@ -127,18 +127,18 @@ def topology_of(kind: type[Lives]) -> rel.Topology:
         Polls: lambda: rel.polled(own, SCHEMA),
     }
     source = sources.get(kind, lambda: rel.generate(lambda n: n, ROWS, SCHEMA))()
-    rows = made.source("rows", source)
+    rows = made.source(source, name="rows")
     match kind.__name__:
         case "Maps" | "Waits":
-            rows = rows.map("own", own, schema=SCHEMA)
+            rows = rows.map(own, name="own", schema=SCHEMA)
         case "Filters":
-            rows = rows.filter("own", own)
+            rows = rows.filter(own, name="own")
         case "FlatMaps":
-            rows = rows.flat_map("own", own, schema=SCHEMA)
+            rows = rows.flat_map(own, name="own", schema=SCHEMA)
         case "Processes":
-            keyed = rows.map("key", lambda t: (0, t.n), schema=KEYED).key_by("k")
-            rows = keyed.process("own", own, schema=KEYED, clock=True)
-    rows.sink("out", rel.count())
+            keyed = rows.map(lambda t: (0, t.n), name="key", schema=KEYED).key_by("k")
+            rows = keyed.process(own, name="own", schema=KEYED, clock=True)
+    rows.sink(rel.count(), name="out")
     return made
 
 
@@ -211,7 +211,7 @@ class Batch:
 
 def batches(*, saves: Path | None = None) -> Any:
     made = rel.Topology("batches")
-    made.source("rows", rel.generate(lambda n: n, ROWS, SCHEMA)).sink("out", rel.call(Batch()))
+    made.source(rel.generate(lambda n: n, ROWS, SCHEMA), name="rows").sink(rel.call(Batch()), name="out")
     return rel.run(made, rel.JobConfig(checkpoint=rel.Checkpoint(saves) if saves else False))
 
 
@@ -233,7 +233,7 @@ def test_what_raises_in_the_life_of_a_sink_fails_the_job_and_is_named(name: str)
 
 def test_a6_rows_before_a_checkpoint_are_flushed_before_it_is_complete(tmp_path: Path) -> None:
     made = rel.Topology("batches")
-    made.source("rows", paced("n")).sink("out", rel.call(Batch()))
+    made.source(paced("n"), name="rows").sink(rel.call(Batch()), name="out")
     job = rel.start(made, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path, every=0.2)))
     try:
         Paced.limit = 7

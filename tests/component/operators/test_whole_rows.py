@@ -72,28 +72,29 @@ def test_reduce_and_fold_give_whole_rows(name: str, lane: str) -> None:
     right = sorted(last_of(rows, lambda row: row[0]).values())
 
     def keyed(s: Any) -> Any:
-        return s.map("same", lambda t: t, schema=schema, lane=lane).key_by("k")
+        return s.map(lambda t: t, name="same", schema=schema, lane=lane).key_by("k")
 
     assert (
-        sorted(map(tuple, testing.collect(lambda s: keyed(s).reduce("r", lambda old, new: new), rows, schema))) == right
+        sorted(map(tuple, testing.collect(lambda s: keyed(s).reduce(lambda old, new: new, name="r"), rows, schema)))
+        == right
     )
     inner = {field: schema[field] for field in ("n", "x", "y", "at")}
     start = (0, VALUES[name][1][-1], VALUES[name][1][-1], 0)
     folded = testing.collect(
-        lambda s: keyed(s).fold("f", lambda last, t: tuple(t)[1:], start, schema=inner), rows, schema
+        lambda s: keyed(s).fold(lambda last, t: tuple(t)[1:], start, name="f", schema=inner), rows, schema
     )
     assert sorted(map(tuple, folded)) == right
-    firsts = testing.collect(lambda s: keyed(s).reduce("r", lambda old, new: old), rows, schema)
+    firsts = testing.collect(lambda s: keyed(s).reduce(lambda old, new: old, name="r"), rows, schema)
     assert sorted(map(tuple, firsts)) == sorted(first_of(rows, lambda row: row[0]).values())
 
 
 def test_reduce_of_the_issue() -> None:
     rows, schema = [("a", 1, 9), ("a", 2, None)], {"k": str, "j": int, "x": int | None}
-    assert testing.collect(lambda s: s.key_by("k").reduce("latest", lambda old, new: new), rows, schema) == [
+    assert testing.collect(lambda s: s.key_by("k").reduce(lambda old, new: new, name="latest"), rows, schema) == [
         ("a", 2, None)
     ]
     made = {"v": int | None}
-    assert testing.collect(lambda s: s.key_by("k").fold("f", lambda a, t: t.x, 0, schema=made), rows, schema) == [
+    assert testing.collect(lambda s: s.key_by("k").fold(lambda a, t: t.x, 0, name="f", schema=made), rows, schema) == [
         ("a", None)
     ]
 
@@ -112,23 +113,23 @@ def test_first_and_last_with_nulls_in_all_aggregates(name: str, pick: Any) -> No
         return sorted(((*heads[part][:keys], *row[1:]) for part, row in found.items()), key=repr)
 
     by_key = right(of(rows, lambda row: row[0]))
-    assert got(lambda s: s.key_by("k").aggregate("w", **each(pick))) == by_key
-    assert got(lambda s: s.key_by("k").aggregate("w", two_steps=True, **each(pick))) == by_key
+    assert got(lambda s: s.key_by("k").aggregate(name="w", **each(pick))) == by_key
+    assert got(lambda s: s.key_by("k").aggregate(name="w", two_steps=True, **each(pick))) == by_key
     whole = [rows[0 if pick is rel.first else -1][1:]]
-    assert got(lambda s: s.aggregate("w", **each(pick))) == whole
+    assert got(lambda s: s.aggregate(name="w", **each(pick))) == whole
 
     def timed(s: Any) -> Any:
-        return s.event_time("time", "at").key_by("k")
+        return s.event_time("at", name="time").key_by("k")
 
     windows = of(rows, lambda row: (row[0], row[4] // 7))
     right_windows = sorted(((k, w * 7, w * 7 + 7, *row[1:]) for (k, w), row in windows.items()), key=repr)
-    assert got(lambda s: timed(s).window(seconds=7).aggregate("w", **each(pick))) == right_windows
+    assert got(lambda s: timed(s).window(seconds=7).aggregate(name="w", **each(pick))) == right_windows
     sliding = [(row, start) for row in rows for start in range(row[4] // 3 * 3, row[4] - 9, -3)]
     found = {}
     for row, start in sliding if pick is rel.last else sliding[::-1]:
         found[row[0], start] = row
     right_sliding = sorted(((k, start, start + 9, *row[1:]) for (k, start), row in found.items()), key=repr)
-    assert got(lambda s: timed(s).window(seconds=9, slide=3).aggregate("w", **each(pick))) == right_sliding
+    assert got(lambda s: timed(s).window(seconds=9, slide=3).aggregate(name="w", **each(pick))) == right_sliding
     sessions = [
         list(group)
         for key in "abc"
@@ -137,7 +138,7 @@ def test_first_and_last_with_nulls_in_all_aggregates(name: str, pick: Any) -> No
     right_sessions = sorted(
         ((s[0][0], s[0][4], s[-1][4] + 4, *(s[0] if pick is rel.first else s[-1])[1:]) for s in sessions), key=repr
     )
-    assert got(lambda s: timed(s).session(gap=4).aggregate("w", **each(pick))) == right_sessions
+    assert got(lambda s: timed(s).session(gap=4).aggregate(name="w", **each(pick))) == right_sessions
 
 
 def cut(rows: list[tuple[Any, ...]], gap: int) -> list[list[tuple[Any, ...]]]:
@@ -153,9 +154,11 @@ def cut(rows: list[tuple[Any, ...]], gap: int) -> list[list[tuple[Any, ...]]]:
 
 def test_updates_and_counts_keep_rows_whole() -> None:
     schema, rows = drawn("text")
-    updates = testing.collect(lambda s: s.key_by("k").aggregate("w", emit="update", **each(rel.last)), rows, schema)
+    updates = testing.collect(
+        lambda s: s.key_by("k").aggregate(name="w", emit="update", **each(rel.last)), rows, schema
+    )
     assert list(map(tuple, updates)) == rows
-    by_count = testing.collect(lambda s: s.window(count=7, slide=3).aggregate("w", **each(rel.last)), rows, schema)
+    by_count = testing.collect(lambda s: s.window(count=7, slide=3).aggregate(name="w", **each(rel.last)), rows, schema)
     assert list(map(tuple, by_count)) == [rows[end - 1][1:] for end in range(7, 61, 3)]
 
 
@@ -167,4 +170,4 @@ def test_a_null_is_left_out_unless_it_counts() -> None:
         "first_too": rel.first("x", nulls=True),
         "last_too": rel.last("x", nulls=True),
     }
-    assert testing.collect(lambda s: s.aggregate("w", **wanted), rows, schema) == [(9, 9, None, None)]
+    assert testing.collect(lambda s: s.aggregate(name="w", **wanted), rows, schema) == [(9, 9, None, None)]

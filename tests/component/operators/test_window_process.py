@@ -52,8 +52,8 @@ def test_windows(size: int, slide: int, config: str) -> None:
     expected = [Whole(key, start, start + size, text(mine)) for (key, start), mine in windows.items()]
 
     def declare(s: rel.Stream) -> rel.Stream:
-        framed = s.event_time("time", "at", lateness=10).key_by("key").window(seconds=size, slide=slide)
-        return framed.process("whole", whole, schema=Whole)
+        framed = s.event_time("at", name="time", lateness=10).key_by("key").window(seconds=size, slide=slide)
+        return framed.process(whole, name="whole", schema=Whole)
 
     assert sorted(results(Row, rows, declare, CONFIGS[config])) == sorted(expected)
 
@@ -72,8 +72,8 @@ def test_sessions(seed: int) -> None:
         expected += [Whole(key, mine[0].at, mine[-1].at + 2, text(mine)) for mine in sessions]
 
     def declare(s: rel.Stream) -> rel.Stream:
-        framed = s.event_time("time", "at", lateness=10).key_by("key").session(gap=2)
-        return framed.process("whole", whole, schema=Whole)
+        framed = s.event_time("at", name="time", lateness=10).key_by("key").session(gap=2)
+        return framed.process(whole, name="whole", schema=Whole)
 
     assert sorted(results(Row, rows, declare)) == sorted(expected)
 
@@ -82,21 +82,21 @@ def test_the_bounds_of_sessions_are_those_of_aggregates() -> None:
     rows = rows_of(7)
 
     def sessions(s: rel.Stream) -> Any:
-        return s.event_time("time", "at", lateness=10).key_by("key").session(gap=2)
+        return s.event_time("at", name="time", lateness=10).key_by("key").session(gap=2)
 
-    aggregated = results(Row, rows, lambda s: sessions(s).aggregate("n", n=rel.count()))
-    processed = results(Row, rows, lambda s: sessions(s).process("whole", whole, schema=Whole))
+    aggregated = results(Row, rows, lambda s: sessions(s).aggregate(name="n", n=rel.count()))
+    processed = results(Row, rows, lambda s: sessions(s).process(whole, name="whole", schema=Whole))
     assert sorted(t[:3] for t in processed) == sorted(t[:3] for t in aggregated)
 
 
 def test_what_has_no_process() -> None:
     topology = rel.Topology("wrong")
-    timed = topology.source("rows", rel.rows(rows_of(1), schema=Row)).event_time("time", "at")
+    timed = topology.source(rel.rows(rows_of(1), schema=Row), name="rows").event_time("at", name="time")
     for framed, fn, said in (
         (timed.key_by("key").window(count=3), whole, "windows by count are only aggregated"),
         (timed.window(seconds=3), whole, "Write .key_by(...) before"),
         (timed.key_by("key").window(seconds=3), len, "process calls fn(key, window, tuples)"),
     ):
         with pytest.raises(GraphError) as caught:
-            framed.process("whole", fn, schema=Whole)
+            framed.process(fn, name="whole", schema=Whole)
         assert said in str(caught.value)

@@ -86,7 +86,7 @@ def test_windows_by_count(rows: list[Event], size: int, slide: int, rest: bool) 
     found = results(
         Event,
         rows,
-        lambda s: s.key_by("key").window(count=size, slide=slide, rest=rest).aggregate("w", **aggregates()),
+        lambda s: s.key_by("key").window(count=size, slide=slide, rest=rest).aggregate(name="w", **aggregates()),
     )
     assert found == count_windows(rows, size, slide, rest)
 
@@ -96,7 +96,10 @@ def test_windows_by_count(rows: list[Event], size: int, slide: int, rest: bool) 
 def test_windows_by_count_however_the_job_runs(config: rel.JobConfig, size: int, slide: int) -> None:
     rows = events(4000, keys=20)
     found = results(
-        Event, rows, lambda s: s.key_by("key").window(count=size, slide=slide).aggregate("w", **aggregates()), config
+        Event,
+        rows,
+        lambda s: s.key_by("key").window(count=size, slide=slide).aggregate(name="w", **aggregates()),
+        config,
     )
     assert found == count_windows(rows, size, slide, rest=slide >= size)
 
@@ -159,12 +162,12 @@ def run_timed(
     rows: list[Event], lateness: int, windowed: Callable[[rel.Stream], Any], config: rel.JobConfig | None = None
 ) -> tuple[Given, list[Event]]:
     topology = rel.Topology("timed")
-    stream = topology.source("rows", rel.arrow(table_of(Event, rows), Event)).event_time(
-        "time", "at", lateness=lateness
+    stream = topology.source(rel.arrow(table_of(Event, rows), Event), name="rows").event_time(
+        "at", name="time", lateness=lateness
     )
     out = windowed(stream)
-    out.sink("out", rel.list())
-    out.late().sink("late", rel.list())
+    out.sink(rel.list(), name="out")
+    out.late().sink(rel.list(), name="late")
     result = rel.run(topology, config)
     return [tuple(t) for t in result["out"]], [Event(*t) for t in result["late"]]
 
@@ -179,7 +182,7 @@ def unique(rows: list[Event]) -> list[Event]:
 def test_windows_by_time(rows: list[Event], size: int, slide: int, lateness: int) -> None:
     rows = unique(rows)
     found, late = run_timed(
-        rows, lateness, lambda s: s.key_by("key").window(seconds=size, slide=slide).aggregate("w", **aggregates())
+        rows, lateness, lambda s: s.key_by("key").window(seconds=size, slide=slide).aggregate(name="w", **aggregates())
     )
     expected, expected_late = time_windows(rows, size, slide, lateness)
     assert late == expected_late
@@ -190,7 +193,7 @@ def test_windows_by_time(rows: list[Event], size: int, slide: int, lateness: int
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
 def test_windows_by_time_however_the_job_runs(config: rel.JobConfig) -> None:
     rows = unique(events(4000, keys=30, disorder=40))
-    declare = lambda s: s.key_by("key").window(seconds=60, slide=20).aggregate("w", **aggregates())  # noqa: E731
+    declare = lambda s: s.key_by("key").window(seconds=60, slide=20).aggregate(name="w", **aggregates())  # noqa: E731
     found, late = run_timed(rows, 25, declare, config)
     expected, expected_late = time_windows(rows, 60, 20, 25)
     assert late == expected_late
@@ -203,8 +206,10 @@ def test_global_windows_by_time_and_windows_of_windows() -> None:
     rows = unique(events(2000, keys=5, disorder=10))
 
     def declare(stream: rel.Stream) -> rel.Stream:
-        counts = stream.filter("some", lambda t: t.n % 3 != 0).window(seconds=10).aggregate("small", n=rel.count())
-        return counts.window(seconds=50).aggregate("large", n=rel.sum("n"), windows=rel.count())
+        counts = (
+            stream.filter(lambda t: t.n % 3 != 0, name="some").window(seconds=10).aggregate(name="small", n=rel.count())
+        )
+        return counts.window(seconds=50).aggregate(name="large", n=rel.sum("n"), windows=rel.count())
 
     found, late = run_timed(rows, 30, declare)
     expected: dict[int, list[int]] = defaultdict(list)
@@ -255,7 +260,7 @@ def aggregated_in_any_order(rows: list[Event]) -> tuple[Any, ...]:
 def test_sessions(rows: list[Event], gap: int, lateness: int) -> None:
     rows = unique(rows)
     wanted = {name: one for name, one in aggregates().items() if name not in ("first", "last")}
-    found, late = run_timed(rows, lateness, lambda s: s.key_by("key").session(gap=gap).aggregate("s", **wanted))
+    found, late = run_timed(rows, lateness, lambda s: s.key_by("key").session(gap=gap).aggregate(name="s", **wanted))
     expected, expected_late = sessions(rows, gap, lateness)
     assert late == expected_late
     assert sorted(found) == sorted(expected)
@@ -266,7 +271,7 @@ def test_sessions(rows: list[Event], gap: int, lateness: int) -> None:
 def test_sessions_however_the_job_runs(config: rel.JobConfig) -> None:
     rows = unique(events(1500, keys=40, disorder=30))
     wanted = {name: one for name, one in aggregates().items() if name not in ("first", "last")}
-    declare = lambda s: s.key_by("key").session(gap=50).aggregate("s", **wanted)  # noqa: E731
+    declare = lambda s: s.key_by("key").session(gap=50).aggregate(name="s", **wanted)  # noqa: E731
     found, late = run_timed(rows, 10, declare, config)
     expected, expected_late = sessions(rows, 50, 10)
     assert sorted(found) == sorted(expected)

@@ -39,11 +39,11 @@ class Told(NamedTuple):
 def processing(source: Any, lateness: int, program: Any, *, late: bool = True, **how: Any) -> rel.Topology:
     """What a program tells of rows, and the late ones."""
     topology = rel.Topology("process")
-    timed = topology.source("rows", source).event_time("time", "at", lateness=lateness)
-    told: Any = timed.key_by("key").process("told", program, schema=Told, **how)
-    told.sink("out", rel.list())
+    timed = topology.source(source, name="rows").event_time("at", name="time", lateness=lateness)
+    told: Any = timed.key_by("key").process(program, name="told", schema=Told, **how)
+    told.sink(rel.list(), name="out")
     if late:
-        told.late().sink("late", rel.list())
+        told.late().sink(rel.list(), name="late")
     return topology
 
 
@@ -183,8 +183,8 @@ def check_by_the_clock(declare: Callable[[rel.Stream], rel.Stream]) -> None:
 
     gate = testing.Gate()
     topology = rel.Topology("clock")
-    rows = topology.source("rows", testing.script([Row(1, 1, 0), Row(2, 1, 0), gate], Row))
-    declare(rows).sink("see", rel.call(see))
+    rows = topology.source(testing.script([Row(1, 1, 0), Row(2, 1, 0), gate], Row), name="rows")
+    declare(rows).sink(rel.call(see), name="see")
     job = rel.start(topology)
     try:
         assert came.wait(PATIENCE)

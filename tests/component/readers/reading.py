@@ -11,7 +11,7 @@ from rayelastic.errors import RayelasticError
 def rows(source: Any) -> list[Any]:
     """The tuples of a source."""
     topology = rel.Topology("reads")
-    topology.source("rows", source).sink("out", rel.list())
+    topology.source(source, name="rows").sink(rel.list(), name="out")
     read: list[Any] = rel.run(topology)["out"]
     return read
 

@@ -98,8 +98,8 @@ def test_a_frame_with_values_of_several_types() -> None:
 
 def test_csv_of_one_column_keeps_rows_of_none(tmp_path: Path) -> None:
     topology = rel.Topology("writes")
-    read = topology.source("rows", rel.rows([(1,), (None,), (3,)], schema={"n": int | None}))
-    read.sink("out", rel.csv(str(tmp_path / "out.csv")))
+    read = topology.source(rel.rows([(1,), (None,), (3,)], schema={"n": int | None}), name="rows")
+    read.sink(rel.csv(str(tmp_path / "out.csv")), name="out")
     rel.run(topology)
     assert [t.n for t in rows(rel.csv(str(tmp_path / "out.csv")))] == [1, None, 3]
 
@@ -107,9 +107,9 @@ def test_csv_of_one_column_keeps_rows_of_none(tmp_path: Path) -> None:
 def test_times_of_old_zones_keep_their_seconds(tmp_path: Path) -> None:
     old = pa.array([dt.datetime(1700, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "Europe/Berlin"))
     topology = rel.Topology("writes")
-    read = topology.source("rows", rel.arrow(pa.table({"at": old})))
+    read = topology.source(rel.arrow(pa.table({"at": old})), name="rows")
     for name in ("csv", "json"):
-        read.sink(name, getattr(rel, name)(str(tmp_path / f"out.{name}")))
+        read.sink(getattr(rel, name)(str(tmp_path / f"out.{name}")), name=name)
     rel.run(topology)
     for name in ("csv", "json"):
         (back,) = rows(getattr(rel, name)(str(tmp_path / f"out.{name}"), pa.schema([("at", old.type)])))
@@ -127,9 +127,9 @@ def test_frames_of_polars(tmp_path: Path) -> None:
         }
     )
     topology = rel.Topology("frame")
-    read = topology.source("rows", rel.arrow(frame))
-    read.sink("out", rel.list())
-    read.sink("parquet", rel.parquet(str(tmp_path / "out.parquet")))
+    read = topology.source(rel.arrow(frame), name="rows")
+    read.sink(rel.list(), name="out")
+    read.sink(rel.parquet(str(tmp_path / "out.parquet")), name="parquet")
     wanted = [("a", ["x"], dt.date(1, 1, 1)), (None, [], None)]
     assert [tuple(t) for t in rel.run(topology)["out"]] == wanted
     assert [tuple(t) for t in rows(rel.parquet(str(tmp_path / "out.parquet")))] == wanted
@@ -176,6 +176,6 @@ def test_texts_that_are_no_durations(text: str) -> None:
 def test_large_texts_in_lists_can_be_written(tmp_path: Path) -> None:
     large = pa.table({"tags": pa.array([["x"], []], pa.list_(pa.large_string()))})
     topology = rel.Topology("large")
-    topology.source("rows", rel.arrow(large)).sink("parquet", rel.parquet(str(tmp_path / "out.parquet")))
+    topology.source(rel.arrow(large), name="rows").sink(rel.parquet(str(tmp_path / "out.parquet")), name="parquet")
     rel.run(topology)
     assert [t.tags for t in rows(rel.parquet(str(tmp_path / "out.parquet")))] == [["x"], []]

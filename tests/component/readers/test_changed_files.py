@@ -61,7 +61,7 @@ def reading(form: str, paths: Any, gate: testing.Gate) -> rel.Topology:
 
     topology = rel.Topology("reading")
     source = rel.text(paths) if form.startswith("text") else getattr(rel, form)(paths, schema={"line": str})
-    topology.source("rows", source).filter("held", held, lane="python").sink("out", rel.count())
+    topology.source(source, name="rows").filter(held, name="held", lane="python").sink(rel.count(), name="out")
     return topology
 
 
@@ -147,7 +147,7 @@ def test_no_savepoint_takes_the_position_in_another_file_for_one_in_the_first(fo
     path, gate = tmp_path / f"in.{form}", testing.Gate()
     write(form, path, 100)
     topology = reading(form, path, testing.Gate())
-    topology.source("others", testing.script([gate, (1,)], {"n": int})).sink("more", rel.count())
+    topology.source(testing.script([gate, (1,)], {"n": int}), name="others").sink(rel.count(), name="more")
     job = rel.start(topology)
     try:
         assert gate.wait_reached(PATIENCE)

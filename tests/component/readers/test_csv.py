@@ -189,7 +189,7 @@ def test_bad_rows_are_skipped_and_counted(csv: Read, tmp_path: Path, caplog: pyt
     source = csv(BAD, {"a": int, "b": str}, on_bad_row="skip")
     with caplog.at_level(logging.WARNING, "rayelastic.events"):
         topology = rel.Topology("skips")
-        topology.source("rows", source).sink("out", rel.list())
+        topology.source(source, name="rows").sink(rel.list(), name="out")
         result = rel.run(topology)
     assert [tuple(t) for t in result["out"]] == [(1, "x"), (4, "v"), (6, "t")]
     assert result.metrics.operator("rows").dropped == {"bad_row": 4}
@@ -202,9 +202,9 @@ def test_bad_rows_are_skipped_and_counted(csv: Read, tmp_path: Path, caplog: pyt
 def test_bad_rows_are_diverted(lead: int, csv: Read, tmp_path: Path) -> None:
     topology = rel.Topology("diverts")
     content = BAD.replace("1,x\n", "1,x\n" * (lead + 1))
-    read = topology.source("trades", csv(content, {"a": int, "b": str}, on_bad_row="divert"))
-    read.sink("out", rel.list())
-    read.errors.sink("bad", rel.list())
+    read = topology.source(csv(content, {"a": int, "b": str}, on_bad_row="divert"), name="trades")
+    read.sink(rel.list(), name="out")
+    read.errors.sink(rel.list(), name="bad")
     result = rel.run(topology)
     assert [tuple(t) for t in result["out"]] == [(1, "x")] * (lead + 1) + [(4, "v"), (6, "t")]
     assert {t.file for t in result["bad"]} == {str(tmp_path / "it.csv")}
@@ -220,13 +220,13 @@ def test_bad_rows_are_diverted(lead: int, csv: Read, tmp_path: Path) -> None:
 
 def test_diverted_rows_have_to_be_taken(csv: Read) -> None:
     topology = rel.Topology("diverts")
-    topology.source("trades", csv(BAD, {"a": int, "b": str}, on_bad_row="divert")).sink("out", rel.count())
+    topology.source(csv(BAD, {"a": int, "b": str}, on_bad_row="divert"), name="trades").sink(rel.count(), name="out")
     with pytest.raises(DeclarationError, match="'trades_errors'.*nothing takes its output"):
         rel.run(topology)
 
 
 def test_a_source_that_diverts_nothing_has_no_errors(csv: Read) -> None:
-    source = rel.Topology("diverts").source("trades", csv(BAD, {"a": int, "b": str}))
+    source = rel.Topology("diverts").source(csv(BAD, {"a": int, "b": str}), name="trades")
     with pytest.raises(DeclarationError, match="it has no side output 'errors'"):
         _ = source.errors
 

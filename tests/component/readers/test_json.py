@@ -146,7 +146,7 @@ BAD = '{"a":1}\n[2]\n{"a":"x"}\n\n{"a":4}\nnull\n{"b":1}\n{"a":6,"b":null}\n' + 
 def test_bad_lines_are_skipped_and_counted(source: Read, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "rayelastic.events"):
         topology = rel.Topology("skips")
-        topology.source("rows", source(BAD, {"a": int}, on_bad_row="skip")).sink("out", rel.list())
+        topology.source(source(BAD, {"a": int}, on_bad_row="skip"), name="rows").sink(rel.list(), name="out")
         result = rel.run(topology)
     assert [t.a for t in result["out"]] == [1, 4, 6]
     assert result.metrics.operator("rows").dropped == {"bad_row": 5}
@@ -158,9 +158,9 @@ def test_bad_lines_are_skipped_and_counted(source: Read, tmp_path: Path, caplog:
 @pytest.mark.parametrize("lead", [0, 200_000], ids=["in the first block", "behind it"])
 def test_bad_lines_are_diverted(lead: int, source: Read) -> None:
     topology = rel.Topology("diverts")
-    read = topology.source("events", source('{"a":0}\n' * lead + BAD, {"a": int}, on_bad_row="divert"))
-    read.sink("out", rel.count())
-    read.errors.sink("bad", rel.list())
+    read = topology.source(source('{"a":0}\n' * lead + BAD, {"a": int}, on_bad_row="divert"), name="events")
+    read.sink(rel.count(), name="out")
+    read.errors.sink(rel.list(), name="bad")
     result = rel.run(topology)
     assert result["out"] == lead + 3
     assert [t.row - lead for t in result["bad"]] == [2, 3, 6, 7, 9]
@@ -210,7 +210,7 @@ def test_a_later_file_that_has_other_fields(tmp_path: Path) -> None:
 
 def test_json_that_is_written_keeps_its_numbers(source: Read, tmp_path: Path) -> None:
     topology = rel.Topology("copies")
-    read = topology.source("rows", source('{"a":{"id":18446744073709551616,"x":1.10}}\n', {"a": rel.Json}))
-    read.sink("out", rel.json(str(tmp_path / "copy.jsonl")))
+    read = topology.source(source('{"a":{"id":18446744073709551616,"x":1.10}}\n', {"a": rel.Json}), name="rows")
+    read.sink(rel.json(str(tmp_path / "copy.jsonl")), name="out")
     rel.run(topology)
     assert (tmp_path / "copy.jsonl").read_text() == '{"a": {"id":18446744073709551616,"x":1.10}}\n'

@@ -30,7 +30,7 @@ def store() -> Iterator[Store]:
 
 def written(sink: Any) -> Any:
     topology = rel.Topology("writes")
-    topology.source("numbers", rel.sequence(1000)).sink("out", sink)
+    topology.source(rel.sequence(1000), name="numbers").sink(sink, name="out")
     return rel.run(topology)["out"]
 
 
@@ -115,11 +115,11 @@ def test_objects_are_written(writer: str, store: Store) -> None:
 @pytest.mark.parametrize("maker", [*READERS, "written csv", "written parquet"])
 def test_what_cant_be_a_location_is_refused_at_declaration(maker: str, uri: str, problem: str, tmp_path: Path) -> None:
     topology = rel.Topology("refused")
-    numbers = topology.source("numbers", rel.sequence(1))
+    numbers = topology.source(rel.sequence(1), name="numbers")
     writes = maker.startswith("written ")
     made = WRITERS[maker.removeprefix("written ")](uri) if writes else READERS[maker](uri)
     with pytest.raises(DeclarationError) as caught:
-        _ = numbers.sink("it", made) if writes else topology.source("it", made)
+        _ = numbers.sink(made, name="it") if writes else topology.source(made, name="it")
     assert isinstance(caught.value, SinkError if writes else SourceError)
     assert caught.value.operator == "it"
     assert f"{uri!r} {problem}" in str(caught.value)

@@ -44,9 +44,9 @@ def test_types_are_decoded(case: str, write: Write, tmp_path: Path) -> None:
     column, values = TYPES[case]
     for source in (rel.parquet(write("it.parquet", it=column)), rel.arrow(pa.table({"it": column}))):
         topology = rel.Topology("reads")
-        read = topology.source("rows", source)
+        read = topology.source(source, name="rows")
         for name, sink in (("list", rel.list()), ("table", rel.arrow()), ("file", rel.parquet(str(tmp_path / "out")))):
-            read.sink(name, sink)
+            read.sink(sink, name=name)
         result = rel.run(topology)
         assert [t.it for t in result["list"]] == values
         assert result["table"]["it"].to_pylist() == values
@@ -69,7 +69,7 @@ def test_folders_are_columns(write: Write, tmp_path: Path) -> None:
     expected = [(10, 1, "01", "a b"), (11, 1, "01", "a b"), (20, 2, None, "a b"), (21, 2, None, "a b")]
     for paths in ("table", "table/k=*/*/*/*.parquet", "table/**/part.parquet"):
         topology = rel.Topology("reads")
-        read = topology.source("rows", rel.parquet(str(tmp_path / paths)))
+        read = topology.source(rel.parquet(str(tmp_path / paths)), name="rows")
         assert str(read.schema) == "Record(n: int64 | None, k: int64, day: string | None, place: string)"
         assert [tuple(t) for t in rows(rel.parquet(f"file://{tmp_path}/{paths}"))] == expected
     chosen = rows(rel.parquet(str(tmp_path / "table"), {"k": float, "n": int}))
@@ -98,7 +98,7 @@ def test_other_columns_are_told_at_declaration(case: str, write: Write, tmp_path
     columns, says = OTHER[case]
     first, second = write("table/1.parquet", n=[1], m=[2]), write("table/2.parquet", **columns)
     with pytest.raises(SchemaError) as caught:
-        rel.Topology("reads").source("it", rel.parquet(str(tmp_path / "table")))
+        rel.Topology("reads").source(rel.parquet(str(tmp_path / "table")), name="it")
     assert says in str(caught.value)
     assert first in str(caught.value)
     assert second in str(caught.value)
@@ -110,7 +110,7 @@ def test_a_declared_column_has_to_be_in_each_file(write: Write, tmp_path: Path) 
     write("table/1.parquet", n=[1], m=[2])
     second = write("table/2.parquet", n=[1])
     with pytest.raises(SchemaError, match=f"declares 'm', which '{second}' doesn't have"):
-        rel.Topology("reads").source("it", rel.parquet(str(tmp_path / "table"), {"m": int}))
+        rel.Topology("reads").source(rel.parquet(str(tmp_path / "table"), {"m": int}), name="it")
 
 
 def test_nulls_of_a_later_file(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_large_texts_of_a_later_file(write: Write, tmp_path: Path) -> None:
 def test_a_file_without_columns(write: Write) -> None:
     path = write("none.parquet")
     with pytest.raises(SchemaError, match=f"'{path}' has no columns. Leave the file out"):
-        rel.Topology("reads").source("it", rel.parquet(path))
+        rel.Topology("reads").source(rel.parquet(path), name="it")
 
 
 def test_damage_names_the_file(write: Write, tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ def test_damage_names_the_file(write: Write, tmp_path: Path) -> None:
     assert f"SourceError: '{path}' can't be read behind row " in refused(rel.parquet(str(path)))
     path.write_bytes(content[:-20])
     with pytest.raises(SourceError, match=f"'{path}' can't be read as Parquet"):
-        rel.Topology("reads").source("it", rel.parquet(str(path)))
+        rel.Topology("reads").source(rel.parquet(str(path)), name="it")

@@ -32,7 +32,7 @@ POSITIONS = [0, 1, GROUP, GROUP + 1, 4_999, 5_000, 5_001, TOTAL - 1, TOTAL]
 def given(source: Any, position: int, place: Place | None = None, said: Any = None) -> tuple[list[Any], int]:
     """What a source gives that goes on from a position, and how many rows it had to give again."""
     topology = rel.Topology("seek")
-    topology.source("rows", source).sink("out", rel.arrow())
+    topology.source(source, name="rows").sink(rel.arrow(), name="out")
     job = prepare(topology)
     spec = PESpec("pe0", job.name, "id", b"", tuple(job.operators.values()), (), (), job.config)
     hosted = HostedOperators(spec)
@@ -110,8 +110,8 @@ def test_text_goes_on_at_a_byte_and_what_is_packed_at_a_file(packed: bool, tmp_p
 
     def texts() -> rel.Topology:
         topology = rel.Topology("texts")
-        lines = topology.source("lines", rel.text(files))
-        lines.map("wait", wait, schema={"line": str}, lane="python").sink("out", rel.list())
+        lines = topology.source(rel.text(files), name="lines")
+        lines.map(wait, name="wait", schema={"line": str}, lane="python").sink(rel.list(), name="out")
         return topology
 
     job = rel.start(texts(), rel.JobConfig(threading="dynamic", queue_records=256))
@@ -162,8 +162,8 @@ def test_csv_goes_on_with_the_file_that_it_was_in(tmp_path: Path) -> None:
 
     def numbers(*more: Path) -> rel.Topology:
         topology = rel.Topology("numbers")
-        rows = topology.source("rows", rel.csv([*files, *more], {"n": int, "text": str}))
-        rows.map("wait", wait, schema={"n": int}, lane="python").sink("out", rel.list())
+        rows = topology.source(rel.csv([*files, *more], {"n": int, "text": str}), name="rows")
+        rows.map(wait, name="wait", schema={"n": int}, lane="python").sink(rel.list(), name="out")
         return topology
 
     job = rel.start(numbers(), rel.JobConfig(threading="dynamic", queue_records=256))

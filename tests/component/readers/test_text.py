@@ -141,7 +141,7 @@ def test_what_isnt_of_the_encoding_names_the_byte(tmp_path: Path) -> None:
 def test_no_encoding_is_refused_at_declaration(encoding: object, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a")
     with pytest.raises(rel.errors.SourceError, match="there is no encoding"):
-        rel.Topology("t").source("s", rel.text(str(tmp_path / "text"), encoding=encoding))  # type: ignore[arg-type]
+        rel.Topology("t").source(rel.text(str(tmp_path / "text"), encoding=encoding), name="s")  # type: ignore[arg-type]
 
 
 @pytest.mark.edges

@@ -111,10 +111,10 @@ FUNCTIONS = [length, total, ends, has, without_none, path_of, squares, chosen, i
 
 def given_by(function: Callable[..., Any], rows: list[Row]) -> list[Any]:
     topology = rel.Topology("compiled")
-    mapped = topology.source("in", rel.rows(rows, schema=Row)).map(
-        "f", function, lane="compiled", schema=schema_of(function)
+    mapped = topology.source(rel.rows(rows, schema=Row), name="in").map(
+        function, name="f", lane="compiled", schema=schema_of(function)
     )
-    mapped.sink("out", rel.list())
+    mapped.sink(rel.list(), name="out")
     return [tuple(row) for row in rel.run(topology)["out"]]
 
 
@@ -138,16 +138,16 @@ def test_an_index_out_of_range_is_pythons_own() -> None:
     rows = [Row(uuid.UUID(int=1), uuid.UUID(int=1), Side.BUY, None, decimal.Decimal(1), Point(1, None),
                 Leg(Side.BUY, decimal.Decimal(1)), [1], (), [], [], [], (), [], [])]  # fmt: skip
     topology = rel.Topology("beyond")
-    mapped = topology.source("in", rel.rows(rows, schema=Row)).map("f", lambda t: t.whole[1], lane="compiled")
-    mapped.sink("out", rel.list())
+    mapped = topology.source(rel.rows(rows, schema=Row), name="in").map(lambda t: t.whole[1], name="f", lane="compiled")
+    mapped.sink(rel.list(), name="out")
     with pytest.raises(JobFailedError, match="list index out of range"):
         rel.run(topology)
 
 
 def test_what_isnt_compiled_says_so_and_runs_in_python() -> None:
     topology = rel.Topology("fallback")
-    source = topology.source("in", rel.rows([({"a": 1}, [3, 1])], schema={"m": dict[str, int], "xs": list[int]}))
-    made = source.map("f", lambda t: (t.m["a"], sorted(t.xs)[0]), schema={"a": int, "x": int})
-    made.sink("out", rel.list())
+    source = topology.source(rel.rows([({"a": 1}, [3, 1])], schema={"m": dict[str, int], "xs": list[int]}), name="in")
+    made = source.map(lambda t: (t.m["a"], sorted(t.xs)[0]), name="f", schema={"a": int, "x": int})
+    made.sink(rel.list(), name="out")
     assert "not compiled" in str(topology.explain())
     assert [tuple(row) for row in rel.run(topology)["out"]] == [(1, 1)]

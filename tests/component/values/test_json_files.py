@@ -45,7 +45,7 @@ def written(folder: Path, lines: list[Any], name: str = "events.jsonl") -> str:
 
 def read(source: Any) -> list[Any]:
     topology = rel.Topology("json")
-    topology.source("in", source).sink("out", rel.list())
+    topology.source(source, name="in").sink(rel.list(), name="out")
     return list(rel.run(topology)["out"])
 
 
@@ -59,9 +59,9 @@ def test_declared(tmp_path: Path, name: str) -> None:
 
 def test_inferred_and_compiled_by_path(tmp_path: Path) -> None:
     topology = rel.Topology("json")
-    events = topology.source("in", rel.json(written(tmp_path, LINES)))
-    named = events.map("name", lambda t: ("" if t.user is None else t.user.name, t.n), lane="compiled")
-    named.sink("out", rel.list())
+    events = topology.source(rel.json(written(tmp_path, LINES)), name="in")
+    named = events.map(lambda t: ("" if t.user is None else t.user.name, t.n), name="name", lane="compiled")
+    named.sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [("ada", 3), ("bob", None), ("cleo", None)]
 
 
@@ -92,18 +92,18 @@ def test_what_json_has_not_is_refused_where_it_is_declared(tmp_path: Path) -> No
     with pytest.raises(
         SchemaError, match=r"field 'x' of Record: list\[object \| None\] can't be read from JSON.*or as rel.Json"
     ):
-        topology.source("a", rel.json(path, {"x": list[Any]}))
+        topology.source(rel.json(path, {"x": list[Any]}), name="a")
     with pytest.raises(SourceError, match="nothing"):
-        topology.source("b", rel.json(str(tmp_path / "nothing.jsonl"), Event))
+        topology.source(rel.json(str(tmp_path / "nothing.jsonl"), Event), name="b")
     with pytest.raises(SourceError, match="can't be read as JSON"):
-        topology.source("c", rel.json(written(tmp_path, [[1]], "list.jsonl")))
+        topology.source(rel.json(written(tmp_path, [[1]], "list.jsonl")), name="c")
 
 
 def test_sinks_say_what_they_cant_write(tmp_path: Path) -> None:
     topology = rel.Topology("json")
-    events = topology.source("in", rel.json(written(tmp_path, LINES), Event))
+    events = topology.source(rel.json(written(tmp_path, LINES), Event), name="in")
     with pytest.raises(SinkError, match=r"field 'user' of Event is User\(.*CsvSink can't write"):
-        events.sink("out", rel.csv(str(tmp_path / "out.csv")))
+        events.sink(rel.csv(str(tmp_path / "out.csv")), name="out")
 
 
 def mapped(kind: Kind) -> Kind:
@@ -131,7 +131,7 @@ def test_what_is_written_is_read_again(table: tuple[dict[str, Any], list[tuple[A
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rows.jsonl")
         topology = rel.Topology("json")
-        topology.source("in", rel.rows(rows, schema=declared)).sink("out", rel.json(path))
+        topology.source(rel.rows(rows, schema=declared), name="in").sink(rel.json(path), name="out")
         rel.run(topology)
         assert len(Path(path).read_bytes().splitlines()) == len(rows)
         if rows:
@@ -158,7 +158,7 @@ def test_what_others_read_of_it(tmp_path: Path) -> None:
     ]  # fmt: skip
     row = Everything(*values)
     topology = rel.Topology("json")
-    topology.source("in", rel.rows([row])).sink("out", rel.json(tmp_path / "parts"))
+    topology.source(rel.rows([row]), name="in").sink(rel.json(tmp_path / "parts"), name="out")
     rel.run(topology)
     (part,) = (tmp_path / "parts").glob("part-0-*.jsonl")
     (line,) = part.read_text().splitlines()
@@ -224,4 +224,4 @@ def test_texts_that_are_none_of_these(tmp_path: Path, value: str, kind: Any) -> 
 def test_what_json_has_not_isnt_written(kind: Any, tmp_path: Path) -> None:
     topology = rel.Topology("json")
     with pytest.raises(SinkError, match="which JsonSink can't write"):
-        topology.source("in", rel.rows([], schema={"x": kind})).sink("out", rel.json(tmp_path / "x.jsonl"))
+        topology.source(rel.rows([], schema={"x": kind}), name="in").sink(rel.json(tmp_path / "x.jsonl"), name="out")

@@ -110,8 +110,8 @@ SCHEMAS: dict[Callable[..., Any], Any] = {
 
 def given_by(function: Callable[..., Any], source: Any, lane: Any = "compiled", **given: Any) -> list[Any]:
     topology = rel.Topology("json")
-    stream = topology.source("in", source)
-    stream.map("f", function, lane=lane, **given).sink("out", rel.list())
+    stream = topology.source(source, name="in")
+    stream.map(function, name="f", lane=lane, **given).sink(rel.list(), name="out")
     return [tuple(row) for row in rel.run(topology)["out"]]
 
 
@@ -202,11 +202,11 @@ def test_a_value_of_another_type_is_told() -> None:
 
 def test_a_filter_and_what_is_inferred() -> None:
     topology = rel.Topology("json")
-    stream = topology.source("in", texts_of('{"a": {"b": 1}}', '{"a": {"b": 5}}', '{"a": {"b": null}}'))
+    stream = topology.source(texts_of('{"a": {"b": 1}}', '{"a": {"b": 5}}', '{"a": {"b": null}}'), name="in")
     large = stream.filter(
-        "large", lambda t: t.payload["a"]["b"] is not None and t.payload["a"]["b"] > 2, lane="compiled"
+        lambda t: t.payload["a"]["b"] is not None and t.payload["a"]["b"] > 2, name="large", lane="compiled"
     )
-    large.map("part", lambda t: t.payload["a"], lane="compiled").sink("out", rel.list())
+    large.map(lambda t: t.payload["a"], name="part", lane="compiled").sink(rel.list(), name="out")
     assert [tuple(row) for row in rel.run(topology)["out"]] == [({"b": 5},)]
 
 
@@ -226,18 +226,18 @@ def test_state_takes_what_is_read() -> None:
 
     rows = [("k", {"n": 1, "name": "a"}), ("k", {"n": 2, "name": "a name that is longer"})]
     topology = rel.Topology("json")
-    keyed = topology.source("in", rel.rows(rows, schema={"key": str, "payload": rel.Json})).key_by("key")
-    made = keyed.map("add", add, state=Total, schema={"n": int, "last": str}, lane="compiled")
-    made.sink("out", rel.list())
+    keyed = topology.source(rel.rows(rows, schema={"key": str, "payload": rel.Json}), name="in").key_by("key")
+    made = keyed.map(add, name="add", state=Total, schema={"n": int, "last": str}, lane="compiled")
+    made.sink(rel.list(), name="out")
     with pytest.raises(LaneError, match=r"is given a JSON value: write str\(\.\.\)"):
-        keyed.map("loose", loose, state=Total, schema=int, lane="compiled")
+        keyed.map(loose, name="loose", state=Total, schema=int, lane="compiled")
     assert [tuple(row) for row in rel.run(topology)["out"]] == [(1, "a"), (3, "a name that is longer")]
 
 
 def test_what_isnt_compiled_says_so() -> None:
     topology = rel.Topology("json")
-    stream = topology.source("in", texts_of('{"a": [1, 2]}'))
-    stream.map("sum", lambda t: sum(t.payload["a"]), schema=int).sink("out", rel.list())
+    stream = topology.source(texts_of('{"a": [1, 2]}'), name="in")
+    stream.map(lambda t: sum(t.payload["a"]), name="sum", schema=int).sink(rel.list(), name="out")
     assert "not compiled" in str(topology.explain())
     assert [tuple(row) for row in rel.run(topology)["out"]] == [(3,)]
 
@@ -246,8 +246,8 @@ def test_what_isnt_compiled_says_so() -> None:
 def test_an_int_that_a_float_does_not_hold_is_refused_and_converted_if_told(lane: Any) -> None:
     def read(function: Callable[[Any], Any], n: int) -> list[Any]:
         topology = rel.Topology("json")
-        stream = topology.source("in", texts_of(json.dumps({"n": n})))
-        stream.map("read", function, schema={"x": float}, lane=lane).sink("out", rel.list())
+        stream = topology.source(texts_of(json.dumps({"n": n})), name="in")
+        stream.map(function, name="read", schema={"x": float}, lane=lane).sink(rel.list(), name="out")
         return [tuple(row) for row in rel.run(topology)["out"]]
 
     assert read(lambda t: t.payload["n"], 2**53) == [(2.0**53,)]

@@ -37,9 +37,9 @@ def boxes() -> Iterator[Box]:
 
 def chain(*, last: str = "count") -> rel.Topology:
     topology = rel.Topology("boxes")
-    stream = topology.source("boxes", rel.callable(boxes, Box))
-    stream = stream.map("a", filled, lane="python").flat_map("b", twice, lane="python")
-    stream.map("c", filled, lane="python").sink("out", rel.count() if last == "count" else rel.list())
+    stream = topology.source(rel.callable(boxes, Box), name="boxes")
+    stream = stream.map(filled, name="a", lane="python").flat_map(twice, name="b", lane="python")
+    stream.map(filled, name="c", lane="python").sink(rel.count() if last == "count" else rel.list(), name="out")
     return topology
 
 
@@ -68,9 +68,11 @@ def test_nobody_sees_what_another_one_changes() -> None:
 )
 def test_two_functions_that_take_a_stream_get_objects_of_their_own(config: rel.JobConfig) -> None:
     topology = rel.Topology("fork")
-    same = topology.source("boxes", rel.callable(boxes, Box)).map("same", lambda t: t, schema=Box, lane="python")
+    same = topology.source(rel.callable(boxes, Box), name="boxes").map(
+        lambda t: t, name="same", schema=Box, lane="python"
+    )
     for name in ("one", "other"):
-        same.map(name, filled, lane="python").sink(f"out_{name}", rel.list())
+        same.map(filled, name=name, lane="python").sink(rel.list(), name=f"out_{name}")
     found = rel.run(topology, config)
     for name in ("one", "other"):
         assert [tuple(t) for t in found[f"out_{name}"]] == [(n, [n]) for n in range(COUNT)]
@@ -86,33 +88,33 @@ def test_which_streams_are_private() -> None:
 @pytest.mark.parametrize(
     "taken",
     [
-        lambda s: s.filter("f", lambda t: True, lane="python"),  # hands the bytes on
-        lambda s: s.map("f", filled, lane="python", on_error="skip"),  # keeps the tuple that failed
-        lambda s: s.map("f", filled, concurrent=rel.concurrent(capacity=2)),
-        lambda s: s.union(s.map("g", filled, lane="python")).map("f", filled, lane="python"),
+        lambda s: s.filter(lambda t: True, name="f", lane="python"),  # hands the bytes on
+        lambda s: s.map(filled, name="f", lane="python", on_error="skip"),  # keeps the tuple that failed
+        lambda s: s.map(filled, name="f", concurrent=rel.concurrent(capacity=2)),
+        lambda s: s.union(s.map(filled, name="g", lane="python")).map(filled, name="f", lane="python"),
     ],
 )
 def test_bytes_that_somebody_else_has_stay_sealed(taken: Any) -> None:
     topology = rel.Topology("others")
-    stream = topology.source("boxes", rel.callable(boxes, Box))
-    taken(stream).sink("out", rel.count())
+    stream = topology.source(rel.callable(boxes, Box), name="boxes")
+    taken(stream).sink(rel.count(), name="out")
     assert "boxes" not in private_streams(tuple(topology.operators.values()))
     assert rel.run(topology)["out"] >= COUNT
 
 
 def test_streams_without_objects_have_nothing_to_seal() -> None:
     topology = rel.Topology("numbers")
-    numbers = topology.source("numbers", rel.rows([(1,), (2,)], {"n": int})).map(
-        "same", lambda t: t.n, schema=int, lane="python"
+    numbers = topology.source(rel.rows([(1,), (2,)], {"n": int}), name="numbers").map(
+        lambda t: t.n, name="same", schema=int, lane="python"
     )
-    numbers.sink("out", rel.list())
+    numbers.sink(rel.list(), name="out")
     assert private_streams(tuple(topology.operators.values())) == frozenset()
 
 
 def test_an_object_that_cant_be_pickled_is_refused_as_everywhere() -> None:
     topology = rel.Topology("locks")
-    stream = topology.source("n", rel.rows([(1,)], {"n": int}))
-    made = stream.map("made", lambda t: Box(t.n, (one for one in "ab")), schema=Box, lane="python")
-    made.map("taken", filled, lane="python").sink("out", rel.count())
+    stream = topology.source(rel.rows([(1,)], {"n": int}), name="n")
+    made = stream.map(lambda t: Box(t.n, (one for one in "ab")), name="made", schema=Box, lane="python")
+    made.map(filled, name="taken", lane="python").sink(rel.count(), name="out")
     with pytest.raises(JobFailedError, match="a generator can't be pickled for the next operator"):
         rel.run(topology)

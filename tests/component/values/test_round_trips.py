@@ -25,10 +25,10 @@ Table = tuple[dict[str, Any], list[tuple[Any, ...]]]
 def run(source: Any, *, python: bool = True, sink: Any = None, config: rel.JobConfig | None = None) -> Any:
     """What comes out of a source, by way of a Python function that hands every tuple on."""
     topology = rel.Topology("types")
-    stream = topology.source("in", source)
+    stream = topology.source(source, name="in")
     if python:
-        stream = stream.map("same", lambda t: t, schema=source.schema, lane="python")
-    stream.sink("out", rel.list() if sink is None else sink)
+        stream = stream.map(lambda t: t, name="same", schema=source.schema, lane="python")
+    stream.sink(rel.list() if sink is None else sink, name="out")
     return rel.run(topology, config)["out"]
 
 
@@ -95,9 +95,9 @@ def test_csv(tmp_path: Path) -> None:
     assert plain(run(rel.csv(path, schema=declared).as_source("in"), python=False)) == rows
     topology = rel.Topology("csv")
     with pytest.raises(SchemaError, match=r"field 'side' of Record: list\[string\] can't be read from CSV"):
-        topology.source("a", rel.csv(path, schema={"side": list[str]}))
+        topology.source(rel.csv(path, schema={"side": list[str]}), name="a")
     with pytest.raises(SinkError, match=r"field 'ids' of Record is list\[uuid\], which CsvSink can't write"):
-        topology.source("b", rel.rows([], schema={"ids": list[uuid.UUID]})).sink("out", rel.csv(path))
+        topology.source(rel.rows([], schema={"ids": list[uuid.UUID]}), name="b").sink(rel.csv(path), name="out")
 
 
 def test_pandas() -> None:

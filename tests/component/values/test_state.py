@@ -47,7 +47,7 @@ KEYS = ["id", "side", "level", "price"]
 
 def latest(stream: Any, *keys: str) -> Any:
     return stream.key_by(*keys).aggregate(
-        "latest", n=rel.last("n"), at=rel.last("at"), leg=rel.first("leg"), names=rel.last("names"),
+        name="latest", n=rel.last("n"), at=rel.last("at"), leg=rel.first("leg"), names=rel.last("names"),
         scores=rel.last("scores"), most=rel.max("price"), ids=rel.distinct("id"), thing=rel.last("thing"),
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def by_key(out: list[Any], keys: int) -> dict[Any, Any]:
 @pytest.mark.parametrize("keys", [*((key,) for key in KEYS), ("id", "side", "price")])
 def test_keys_and_state(keys: tuple[str, ...]) -> None:
     topology = rel.Topology("keys")
-    latest(topology.source("in", rel.rows(ROWS, schema=Row)), *keys).sink("out", rel.list())
+    latest(topology.source(rel.rows(ROWS, schema=Row), name="in"), *keys).sink(rel.list(), name="out")
     assert by_key(rel.run(topology)["out"], len(keys)) == expected(ROWS, *keys)
 
 
@@ -83,7 +83,7 @@ def test_a_snapshot_has_them(tmp_path: Path) -> None:
 
     def declared(source: Any) -> rel.Topology:
         topology = rel.Topology("saved")
-        latest(topology.source("in", source), "id", "side").sink("out", rel.list())
+        latest(topology.source(source, name="in"), "id", "side").sink(rel.list(), name="out")
         return topology
 
     folder = rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
@@ -103,12 +103,12 @@ def test_a_snapshot_has_them(tmp_path: Path) -> None:
 def test_state_of_all_types_is_shown(tmp_path: Path) -> None:
     gate = testing.Gate()
     topology = rel.Topology("shown")
-    rows = topology.source("in", testing.script([*ROWS, gate], Row))
-    latest(rows, "side").sink("out", rel.list())
+    rows = topology.source(testing.script([*ROWS, gate], Row), name="in")
+    latest(rows, "side").sink(rel.list(), name="out")
     plain = rows.key_by("id").aggregate(
-        "plain", at=rel.last("at"), leg=rel.first("leg"), names=rel.last("names"), scores=rel.first("scores")
+        name="plain", at=rel.last("at"), leg=rel.first("leg"), names=rel.last("names"), scores=rel.first("scores")
     )
-    plain.sink("also", rel.list())
+    plain.sink(rel.list(), name="also")
     job, folder = rel.start(topology), rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -137,10 +137,10 @@ def test_state_of_all_types_is_shown(tmp_path: Path) -> None:
 
 KEYED: dict[str, Callable[[Any], Any]] = {
     "aggregate": lambda keyed: keyed.aggregate(
-        "kept", total=rel.sum("price"), latest=rel.last("level"), most=rel.max("id")
+        name="kept", total=rel.sum("price"), latest=rel.last("level"), most=rel.max("id")
     ),
-    "value": lambda keyed: keyed.map("kept", counted, state=list, schema=int),
-    "record": lambda keyed: keyed.map("kept", numbered, state=Count, schema=int, lane="compiled"),
+    "value": lambda keyed: keyed.map(counted, name="kept", state=list, schema=int),
+    "record": lambda keyed: keyed.map(numbered, name="kept", state=Count, schema=int, lane="compiled"),
 }
 
 
@@ -163,8 +163,8 @@ def counted(t: Row, s: list[int]) -> int:
 def test_state_of_such_keys_is_shown(kind: str, keys: tuple[str, ...], tmp_path: Path) -> None:
     gate = testing.Gate()
     topology = rel.Topology("shown")
-    rows = topology.source("in", testing.script([*ROWS, gate], Row))
-    KEYED[kind](rows.key_by(*keys)).sink("out", rel.count())
+    rows = topology.source(testing.script([*ROWS, gate], Row), name="in")
+    KEYED[kind](rows.key_by(*keys)).sink(rel.count(), name="out")
     groups: dict[Any, list[Row]] = {}
     for one in ROWS:
         groups.setdefault(tuple(getattr(one, key) for key in keys), []).append(one)
@@ -198,9 +198,9 @@ def test_state_of_such_keys_is_shown(kind: str, keys: tuple[str, ...], tmp_path:
 
 def test_windows_keep_them() -> None:
     topology = rel.Topology("windows")
-    timed = topology.source("in", rel.rows(ROWS, schema=Row)).event_time("time", "n")
-    timed.key_by("side").window(seconds=100).aggregate("w", names=rel.last("names"), at=rel.max("price")).sink(
-        "out", rel.list()
+    timed = topology.source(rel.rows(ROWS, schema=Row), name="in").event_time("n", name="time")
+    timed.key_by("side").window(seconds=100).aggregate(name="w", names=rel.last("names"), at=rel.max("price")).sink(
+        rel.list(), name="out"
     )
     last = {(one.side, one.n // 100): one.names for one in ROWS}
     assert sorted((t.side.value, t.names) for t in rel.run(topology)["out"]) == sorted(
@@ -209,15 +209,15 @@ def test_windows_keep_them() -> None:
 
 
 def test_what_is_no_key_is_refused() -> None:
-    source = rel.Topology("t").source("in", rel.rows(ROWS, schema=Row))
+    source = rel.Topology("t").source(rel.rows(ROWS, schema=Row), name="in")
     with pytest.raises(GraphError, match=r"key_by\('names'\): field 'names' of Row is list\[string\], which is no key"):
         source.key_by("names")
     with pytest.raises(GraphError, match="which is no key"):
         source.key_by("thing")
     with pytest.raises(SchemaError, match=r"needs a number, but field 'names' of Row is list"):
-        source.aggregate("a", x=rel.max("names"))
+        source.aggregate(name="a", x=rel.max("names"))
     with pytest.raises(SchemaError, match="needs values that are keys"):
-        source.aggregate("b", x=rel.distinct("scores"))
+        source.aggregate(name="b", x=rel.distinct("scores"))
 
 
 # --- objects ----------------------------------------------------------------------------------------------------------
@@ -229,8 +229,10 @@ class Thing(NamedTuple):
 
 def run(rows: list[Any], config: rel.JobConfig | None = None) -> list[Any]:
     topology = rel.Topology("objects")
-    stream = topology.source("in", rel.rows(rows, schema=Thing)).map("same", lambda t: t, schema=Thing, lane="python")
-    stream.sink("out", rel.list())
+    stream = topology.source(rel.rows(rows, schema=Thing), name="in").map(
+        lambda t: t, name="same", schema=Thing, lane="python"
+    )
+    stream.sink(rel.list(), name="out")
     return [t.what for t in rel.run(topology, config)["out"]]
 
 
@@ -242,8 +244,8 @@ def test_objects_come_as_they_were() -> None:
 
 def test_a_function_with_an_object_is_compiled_if_it_only_hands_it_on() -> None:
     topology = rel.Topology("handed on")
-    stream = topology.source("in", rel.rows([({1, 2}, 3)], schema={"what": Any, "n": int}))
-    stream.map("same", lambda t: (t.what, t.n + 1), lane="compiled").sink("out", rel.list())
+    stream = topology.source(rel.rows([({1, 2}, 3)], schema={"what": Any, "n": int}), name="in")
+    stream.map(lambda t: (t.what, t.n + 1), name="same", lane="compiled").sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [({1, 2}, 4)]
 
 
@@ -255,17 +257,17 @@ def test_what_cant_be_pickled_is_told() -> None:
 def test_nothing_is_unpickled_that_wasnt_sealed() -> None:
     foreign = pa.table({"what": [Seal(b"another key").sealed({1})]})
     topology = rel.Topology("foreign")
-    topology.source("in", rel.arrow(foreign, schema=Thing)).map("m", lambda t: t, schema=Thing, lane="python").sink(
-        "out", rel.list()
-    )
+    topology.source(rel.arrow(foreign, schema=Thing), name="in").map(
+        lambda t: t, name="m", schema=Thing, lane="python"
+    ).sink(rel.list(), name="out")
     with pytest.raises(JobFailedError, match="an object of another job, or damaged"):
         rel.run(topology)
 
 
 def test_no_file_is_written_with_objects(tmp_path: Path) -> None:
-    stream = rel.Topology("t").source("in", rel.rows([({1},)], schema={"what": list[Any]}))
+    stream = rel.Topology("t").source(rel.rows([({1},)], schema={"what": list[Any]}), name="in")
     with pytest.raises(SinkError, match=r"is list\[object \| None\], which ParquetSink can't write"):
-        stream.sink("out", rel.parquet(str(tmp_path / "x.parquet")))
+        stream.sink(rel.parquet(str(tmp_path / "x.parquet")), name="out")
 
 
 class Memory(NamedTuple):
@@ -282,7 +284,7 @@ def remembered(t: Row, s: Memory) -> tuple[int, Any]:
 
 def test_state_of_such_types_runs_in_python() -> None:
     topology = rel.Topology("memory")
-    stream = topology.source("in", rel.rows(ROWS[:3], schema=Row)).key_by("level")
-    stream.map("m", remembered, state=Memory, schema={"n": int, "side": Side}).sink("out", rel.list())
+    stream = topology.source(rel.rows(ROWS[:3], schema=Row), name="in").key_by("level")
+    stream.map(remembered, name="m", state=Memory, schema={"n": int, "side": Side}).sink(rel.list(), name="out")
     assert "state field 'seen' is list, which compiled state doesn't hold" in " ".join(str(topology.explain()).split())
     assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, Side.SELL), (1, Side.BUY), (3, Side.SELL)]

@@ -21,12 +21,12 @@ expect.set_options(timeout=30_000)  # a busy machine may be slow
 def running(idle: int = 0) -> rel.Topology:
     """Sums that nobody ends, and so many operators that get nothing."""
     made = rel.Topology("numbers")
-    numbers = made.source("numbers", rel.sequence(10_000_000_000))
-    keyed = numbers.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
-    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink(NAME, rel.count())
+    numbers = made.source(rel.sequence(10_000_000_000), name="numbers")
+    keyed = numbers.map(lambda t: (t.value % 7, t.value), name="key", schema={"key": int, "value": int}).key_by("key")
+    keyed.window(count=1000).aggregate(name="sums", total=rel.sum("value")).sink(rel.count(), name=NAME)
     if idle:
-        none = numbers.filter("none", lambda t: t.value < 0)
+        none = numbers.filter(lambda t: t.value < 0, name="none")
         for step in range(idle):
-            none = none.map(f"idle{step}", lambda t: t.value, schema={"value": int})
-        none.sink("nothing", rel.count())
+            none = none.map(lambda t: t.value, name=f"idle{step}", schema={"value": int})
+        none.sink(rel.count(), name="nothing")
     return made

@@ -202,7 +202,7 @@ def test_keys_in_flight_are_shown_while_they_wait(opened: Open) -> None:
     gate = Gate()
     made = rel.Topology("moves")
     rows = [*((n % 97, n) for n in range(970)), gate, *((n % 97, n) for n in range(970))]
-    keyed = made.source("rows", script(rows, {"key": int, "n": int})).key_by("key")
+    keyed = made.source(script(rows, {"key": int, "n": int}), name="rows").key_by("key")
     has_entered, enters = os.pipe()  # an event that it sets would be something that it remembers
     go_on = threading.Event()
 
@@ -212,8 +212,8 @@ def test_keys_in_flight_are_shown_while_they_wait(opened: Open) -> None:
         state["n"] = state.get("n", 0) + t.n
         return (t.key, state["n"])
 
-    totals = keyed.map("totals", slow, state=dict, lane="python", schema={"key": int, "n": int})
-    totals.sink("out", rel.count())
+    totals = keyed.map(slow, name="totals", state=dict, lane="python", schema={"key": int, "n": int})
+    totals.sink(rel.count(), name="out")
     job = start(made, rel.JobConfig(regions="manual", threading="dedicated", web_port=0))
     change = threading.Thread(target=lambda: job.rescale(job.plan().region_of("totals").region.name, 2))
     try:
@@ -274,9 +274,9 @@ def test_the_verdict_names_a_bottleneck_a_job_that_keeps_up_and_nothing_at_the_e
             yield (n,)
 
     made = rel.Topology("verdicts")
-    stream = made.source("numbers", rel.callable(numbers, schema={"value": int}))
-    waits = stream.map("waits", lambda t: slow.wait(0.001) or t.value, lane="python", schema={"value": int})
-    waits.sink("out", rel.count())
+    stream = made.source(rel.callable(numbers, schema={"value": int}), name="numbers")
+    waits = stream.map(lambda t: slow.wait(0.001) or t.value, name="waits", lane="python", schema={"value": int})
+    waits.sink(rel.count(), name="out")
     job = start(made, rel.JobConfig(web_port=0, elasticity="off"))
     try:
         page = opened(job.web_url or "")
@@ -317,8 +317,8 @@ def test_a_failure_shows_tuple_and_traceback(opened: Open) -> None:
         go_on.wait()
         return 1 / (t.value - 5)
 
-    numbers = made.source("numbers", rel.sequence(10))
-    numbers.map("inverse", inverse, lane="python", schema={"value": float}).sink("out", rel.count())
+    numbers = made.source(rel.sequence(10), name="numbers")
+    numbers.map(inverse, name="inverse", lane="python", schema={"value": float}).sink(rel.count(), name="out")
     job = start(made, rel.JobConfig(web_port=0))
     try:
         page = opened(job.web_url or "")

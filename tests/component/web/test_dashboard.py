@@ -31,9 +31,9 @@ pytestmark = pytest.mark.skipif(PROMETHEUS is None, reason="no Prometheus here: 
 
 def running(name: str, go_on: threading.Event) -> Job:
     made = rel.Topology(name)
-    numbers = made.source("numbers", rel.sequence(10_000_000_000))
-    keyed = numbers.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
-    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink("out", rel.count())
+    numbers = made.source(rel.sequence(10_000_000_000), name="numbers")
+    keyed = numbers.map(lambda t: (t.value % 7, t.value), name="key", schema={"key": int, "value": int}).key_by("key")
+    keyed.window(count=1000).aggregate(name="sums", total=rel.sum("value")).sink(rel.count(), name="out")
     return start(made, rel.JobConfig(pes=2, checkpoint=rel.Checkpoint(every=1.0)), metrics_port=0)
 
 

@@ -31,9 +31,9 @@ NAME = '<img src=x onerror=alert(1)>"&'
 
 def topology(go_on: threading.Event, count: int = 100_000) -> rel.Topology:
     made = rel.Topology("numbers")
-    stream = made.source("numbers", rel.sequence(count))
-    keyed = stream.map("key", lambda t: (t.value % 7, t.value), schema={"key": int, "value": int}).key_by("key")
-    keyed.aggregate("sums", total=rel.sum("value")).sink(NAME, rel.call(lambda t: go_on.wait()))
+    stream = made.source(rel.sequence(count), name="numbers")
+    keyed = stream.map(lambda t: (t.value % 7, t.value), name="key", schema={"key": int, "value": int}).key_by("key")
+    keyed.aggregate(name="sums", total=rel.sum("value")).sink(rel.call(lambda t: go_on.wait()), name=NAME)
     return made
 
 
@@ -108,7 +108,7 @@ def running() -> Iterator[tuple[Job, Browser, threading.Event]]:
 def flowing() -> Iterator[Browser]:
     """A job that nobody ends."""
     made = rel.Topology("numbers")
-    made.source("numbers", rel.sequence(10_000_000_000)).sink("out", rel.count())
+    made.source(rel.sequence(10_000_000_000), name="numbers").sink(rel.count(), name="out")
     job = start(made, rel.JobConfig(web_port=0))
     yield Browser(job.web_url or "")
     job.close()
@@ -228,8 +228,8 @@ def test_actions_are_asked_twice_and_told(running: tuple[Job, Browser, threading
 
 def test_a_savepoint_stops_the_job_and_its_page(tmp_path: Path) -> None:
     made = rel.Topology("numbers")
-    keyed = made.source("numbers", rel.sequence(10_000_000_000)).key_by("value")
-    keyed.window(count=1000).aggregate("sums", total=rel.sum("value")).sink("out", rel.count())
+    keyed = made.source(rel.sequence(10_000_000_000), name="numbers").key_by("value")
+    keyed.window(count=1000).aggregate(name="sums", total=rel.sum("value")).sink(rel.count(), name="out")
     job = start(made)
     page = Page({job.name: job})
     try:
@@ -246,7 +246,7 @@ def test_a_savepoint_stops_the_job_and_its_page(tmp_path: Path) -> None:
 
 def test_a_page_that_its_own_action_ends_doesnt_wait_for_itself(tmp_path: Path) -> None:
     made = rel.Topology("numbers")
-    made.source("numbers", rel.sequence(10_000_000_000)).sink("out", rel.count())
+    made.source(rel.sequence(10_000_000_000), name="numbers").sink(rel.count(), name="out")
     job = start(made, rel.JobConfig(web_port=0))
     try:
         browser, address = Browser(job.web_url or ""), "api/jobs/numbers/actions"
@@ -290,9 +290,9 @@ def test_a_job_that_fails_while_watched_tells_tuple_and_traceback() -> None:
         go_on.wait()
         return 1 / (t.value - 5)
 
-    made.source("numbers", rel.sequence(10)).map("inverse", inverse, lane="python", schema={"value": float}).sink(
-        "out", rel.count()
-    )
+    made.source(rel.sequence(10), name="numbers").map(
+        inverse, name="inverse", lane="python", schema={"value": float}
+    ).sink(rel.count(), name="out")
     job = start(made, rel.JobConfig(web_port=0))
     try:
         frames = Browser(job.web_url or "").frames("fails")
@@ -359,7 +359,7 @@ def test_a_port_in_use_is_told_before_anything_starts(shown: str) -> None:
         return n
 
     topology = rel.Topology("in-use")
-    topology.source("numbers", rel.generate(make, 10, schema={"n": int})).sink("out", rel.count())
+    topology.source(rel.generate(make, 10, schema={"n": int}), name="numbers").sink(rel.count(), name="out")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         config = rel.JobConfig(web_port=port if shown == "page" else None)

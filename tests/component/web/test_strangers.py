@@ -39,7 +39,7 @@ def job(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Job]:
         folder = make_certificates(tmp_path)
         tls = rel.TLS(str(folder / "port.pem"), str(folder / "port.key"))
     gate, topology = testing.Gate(), rel.Topology("watched")
-    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    topology.source(testing.script([gate, (1,)], {"n": int}), name="rows").sink(rel.count(), name="out")
     made = start(topology, rel.JobConfig(web_port=0, tls=tls), metrics_port=0)
     yield made
     gate.open()
@@ -104,7 +104,7 @@ def test_a_connection_without_a_token_ends_by_itself(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(access, "DEADLINE", 0.2)
     monkeypatch.setattr(metrics_port, "DEADLINE", 0.2)
     gate, topology = testing.Gate(), rel.Topology("watched")
-    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    topology.source(testing.script([gate, (1,)], {"n": int}), name="rows").sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(web_port=0), metrics_port=0)
     try:
         for port in (urlsplit(job.web_url).port, job.metrics_port):
@@ -121,7 +121,7 @@ def test_a_connection_without_a_token_ends_by_itself(monkeypatch: pytest.MonkeyP
 )
 def test_what_is_no_request_is_answered_by_400(header: str | None, path: str) -> None:
     gate, topology = testing.Gate(), rel.Topology("watched")
-    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    topology.source(testing.script([gate, (1,)], {"n": int}), name="rows").sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(web_port=0))
     try:
         root, _, token = str(job.web_url).partition("?token=")
@@ -150,7 +150,7 @@ class Listening(BaseHTTPRequestHandler):
 
 def test_the_cookie_goes_to_no_other_port() -> None:
     gate, topology = testing.Gate(), rel.Topology("watched")
-    topology.source("rows", testing.script([gate, (1,)], {"n": int})).sink("out", rel.count())
+    topology.source(testing.script([gate, (1,)], {"n": int}), name="rows").sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(web_port=0))
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     other = HTTPServer(("127.0.0.1", 0), Listening)

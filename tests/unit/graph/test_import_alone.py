@@ -32,8 +32,8 @@ from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
 
 topology = Topology("t", compiler=None)
-numbers = topology.source("numbers", sources.sequence(10))
-numbers.key_by("value").aggregate("counts", n=aggregates.count()).sink("out", sinks.list())
+numbers = topology.source(sources.sequence(10), name="numbers")
+numbers.key_by("value").aggregate(name="counts", n=aggregates.count()).sink(sinks.list(), name="out")
 topology.validate(shipped=False)
 plan = plan_topology(topology, JobConfig(pes=2))
 assert plan.text() and explain(topology, plan)

@@ -53,20 +53,20 @@ def streams(left: Any, right: Any) -> tuple[Any, Any]:
     made = []
     for name, kind in (("left", left), ("right", right)):
         schema = {"k": kind, name: int, "at": int}
-        made.append(topology.source(name, rel.rows([], schema)))
+        made.append(topology.source(rel.rows([], schema), name=name))
     return made[0], made[1]
 
 
 def timed(stream: Any, name: str) -> Any:
-    return stream.event_time(name, "at").key_by("k")
+    return stream.event_time("at", name=name).key_by("k")
 
 
 JOINS: dict[str, Any] = {
-    "as in SQL": lambda a, b: a.key_by("k").join("j", b.key_by("k"), how="inner"),
-    "by arrival": lambda a, b: a.key_by("k").join("j", b.key_by("k"), by="arrival"),
-    "as of a time": lambda a, b: timed(a, "lt").join("j", timed(b, "rt")),
-    "interval": lambda a, b: timed(a, "lt").join("j", timed(b, "rt"), within=5),
-    "window": lambda a, b: timed(a, "lt").join("j", timed(b, "rt"), window=5),
+    "as in SQL": lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", how="inner"),
+    "by arrival": lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", by="arrival"),
+    "as of a time": lambda a, b: timed(a, "lt").join(timed(b, "rt"), name="j"),
+    "interval": lambda a, b: timed(a, "lt").join(timed(b, "rt"), name="j", within=5),
+    "window": lambda a, b: timed(a, "lt").join(timed(b, "rt"), name="j", window=5),
 }
 
 
@@ -92,10 +92,10 @@ def test_messages_name_unit_scale_and_zone() -> None:
 
 
 TIMED: dict[str, Any] = {
-    "as of": lambda a, b: a.key_by("k").join("j", b.key_by("k")),
-    "interval": lambda a, b: a.key_by("k").join("j", b.key_by("k"), within=5),
-    "window": lambda a, b: a.key_by("k").join("j", b.key_by("k"), window=5),
-    "cross": lambda a, b: a.cross_join("j", b),
+    "as of": lambda a, b: a.key_by("k").join(b.key_by("k"), name="j"),
+    "interval": lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", within=5),
+    "window": lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", window=5),
+    "cross": lambda a, b: a.cross_join(b, name="j"),
 }
 
 
@@ -105,9 +105,9 @@ def test_event_times_with_and_without_a_zone_are_rejected(join: str) -> None:
     for left, right in itertools.product(ZONES, ZONES):
         topology = rel.Topology("t")
         a, b = (
-            topology.source(name, rel.arrow(pa.table({"k": [], "at": []}, pa.schema(
+            topology.source(rel.arrow(pa.table({"k": [], "at": []}, pa.schema(
                 [pa.field("k", pa.string(), nullable=False), pa.field("at", ZONES[zone], nullable=False)]
-            )))).event_time(f"{name}_time", "at")
+            ))), name=name).event_time("at", name=f"{name}_time")
             for name, zone in (("left", left), ("right", right))
         )  # fmt: skip
         if (left == "none") == (right == "none"):
@@ -138,10 +138,10 @@ def test_event_times_with_and_without_a_zone_are_rejected(join: str) -> None:
 )
 def test_a_table_whose_keys_never_equal_those_of_the_stream_is_rejected(kind: Any, good: Any, bad: Any) -> None:
     topology = rel.Topology("t")
-    keyed = topology.source("left", rel.rows([], {"k": kind, "n": int})).key_by("k")
-    keyed.enrich("good", {good: "x", None: "y"})
+    keyed = topology.source(rel.rows([], {"k": kind, "n": int}), name="left").key_by("k")
+    keyed.enrich({good: "x", None: "y"}, name="good")
     with pytest.raises(GraphError, match=r"which never equals a .* such as 'k'"):
-        keyed.enrich("bad", {bad: "y"})
+        keyed.enrich({bad: "y"}, name="bad")
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_a_join_without_event_times_asks_what_is_meant(left: bool, right: bool, 
     a = timed(a, "lt") if left else a.key_by("k")
     b = timed(b, "rt") if right else b.key_by("k")
     with pytest.raises(GraphError, match=f"{said}.*how='inner'.*as in SQL; or by='arrival'"):
-        a.join("j", b)
+        a.join(b, name="j")
     with pytest.raises(GraphError, match=f"{said}.*or say by='arrival'"):
-        a.cross_join("c", b)
-    assert a.join("sql", b, how="inner").schema.names == ("k", "left", "at", "right", "at_right")
-    a.join("arrival", b, by="arrival")
-    a.cross_join("cross", b, by="arrival")
+        a.cross_join(b, name="c")
+    assert a.join(b, name="sql", how="inner").schema.names == ("k", "left", "at", "right", "at_right")
+    a.join(b, name="arrival", by="arrival")
+    a.cross_join(b, name="cross", by="arrival")
 
 
 @pytest.mark.parametrize(
@@ -179,53 +179,59 @@ def test_a_join_without_event_times_asks_what_is_meant(left: bool, right: bool, 
 def test_what_doesnt_go_together_is_rejected(how: dict[str, Any], said: str) -> None:
     a, b = streams(str, str)
     with pytest.raises(GraphError, match=said):
-        a.key_by("k").join("j", b.key_by("k"), **how)
+        a.key_by("k").join(b.key_by("k"), name="j", **how)
 
 
 def test_pairs_have_no_event_time() -> None:
     """Those of a tuple that waited are behind the watermark."""
     a, b = streams(str, str)
-    joined = timed(a, "lt").join("j", b.key_by("k"), how="inner")
+    joined = timed(a, "lt").join(b.key_by("k"), name="j", how="inner")
     with pytest.raises(GraphError, match="event_time"):
         joined.window(seconds=5)
-    joined.event_time("again", "at").window(seconds=5)
+    joined.event_time("at", name="again").window(seconds=5)
 
 
 def test_three_streams_with_the_same_names_are_joined_by_a_suffix() -> None:
     """B7."""
     topology = rel.Topology("t")
-    a, b, c = (topology.source(name, rel.rows([], {"k": str, "at": int})).key_by("k") for name in "abc")
-    both: Any = a.join("ab", b, how="inner").key_by("k")
+    a, b, c = (topology.source(rel.rows([], {"k": str, "at": int}), name=name).key_by("k") for name in "abc")
+    both: Any = a.join(b, name="ab", how="inner").key_by("k")
     with pytest.raises(GraphError, match="fields 'at' and 'at_right' already, and another 'at' is added.*suffix="):
-        both.join("abc", c, how="inner")
-    assert both.join("named", c, how="inner", suffix="_c").schema.names == ("k", "at", "at_right", "at_c")
-    assert both.cross_join("cross", c, by="arrival", suffix="_c").schema.names[-2:] == ("k_c", "at_c")
-    assert both.enrich("table", {"x": 1}, schema={"at": int}, suffix="_1").schema.names[-1] == "at_1"
+        both.join(c, name="abc", how="inner")
+    assert both.join(c, name="named", how="inner", suffix="_c").schema.names == ("k", "at", "at_right", "at_c")
+    assert both.cross_join(c, name="cross", by="arrival", suffix="_c").schema.names[-2:] == ("k_c", "at_c")
+    assert both.enrich({"x": 1}, name="table", schema={"at": int}, suffix="_1").schema.names[-1] == "at_1"
     for bad in ("", "-1", 2):
         with pytest.raises(GraphError, match="suffix=.*Give letters, digits and underscores"):
-            both.join("bad", c, how="inner", suffix=bad)
+            both.join(c, name="bad", how="inner", suffix=bad)
 
 
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        (lambda a, b: a.key_by("k").join("j", b.key_by("k"), how="full"), "full join of all pairs of a key, as in SQL"),
         (
-            lambda a, b: a.key_by("k").join("j", b.key_by("k"), by="arrival"),
+            lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", how="full"),
+            "full join of all pairs of a key, as in SQL",
+        ),
+        (
+            lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", by="arrival"),
             "inner join by arrival, with the latest that has arrived before, which depends on timing",
         ),
         (
-            lambda a, b: a.key_by("k").join("j", b.key_by("k"), by="arrival", symmetric=True, how="left"),
+            lambda a, b: a.key_by("k").join(b.key_by("k"), name="j", by="arrival", symmetric=True, how="left"),
             "left join by arrival, each with the latest of the other stream that has arrived before",
         ),
-        (lambda a, b: timed(a, "l").join("j", timed(b, "r")), "inner join by event time, with the latest as of at"),
         (
-            lambda a, b: timed(a, "l").join("j", timed(b, "r"), within=(1, 2), how="right"),
+            lambda a, b: timed(a, "l").join(timed(b, "r"), name="j"),
+            "inner join by event time, with the latest as of at",
+        ),
+        (
+            lambda a, b: timed(a, "l").join(timed(b, "r"), name="j", within=(1, 2), how="right"),
             "right join by event time, with those from 1 s before to 2 s after",
         ),
-        (lambda a, b: timed(a, "l").join("j", timed(b, "r"), window=5), "with those in the same window of 5 s"),
+        (lambda a, b: timed(a, "l").join(timed(b, "r"), name="j", window=5), "with those in the same window of 5 s"),
         (
-            lambda a, b: a.cross_join("j", b.key_by("k"), by="arrival"),
+            lambda a, b: a.cross_join(b.key_by("k"), name="j", by="arrival"),
             "with the latest of each key that has arrived before, which depends on timing",
         ),
     ],

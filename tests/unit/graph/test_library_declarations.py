@@ -46,12 +46,12 @@ def remember(t: Any, s: Any) -> Any:
 
 def declared() -> tuple[Topology, Stream]:
     topology = Topology("test", compiler=FakeCompiler())
-    return topology, topology.source("rows", sources.rows([("a", 1)], schema=Row))
+    return topology, topology.source(sources.rows([("a", 1)], schema=Row), name="rows")
 
 
 def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
     topology, rows = declared()
-    made = rows.elastic("work", lambda s: s.map("a", same).filter("b", same), most=2, order=True)
+    made = rows.elastic(lambda s: s.map(same, name="a").filter(same, name="b"), name="work", most=2, order=True)
     assert list(topology.operators) == ["rows", "work", "work.0.a", "work.0.b", "work.1.a", "work.1.b", "work.order"]
     assert topology.operators["work"].body == Channels(2, 1, Governor.PEAK_RATE, ordered=True)
     assert topology.operators["work.1.b"].taken == ("work.1.a",)
@@ -59,21 +59,21 @@ def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
     assert made.inputs == ("work.order",)
     assert channel_heads(topology.operators) == {"work": (("work.0.a",), ("work.1.a",))}
     assert is_in_turn(topology.operators, "work.1.b")
-    made.sink("out", sinks.list())
+    made.sink(sinks.list(), name="out")
     assert not is_in_turn(topology.operators, "out")
     topology.validate(shipped=False)
 
 
 def test_the_body_is_compiled_once() -> None:
     topology, rows = declared()
-    rows.parallel("work", 5, lambda s: s.map("a", same))
+    rows.parallel(5, lambda s: s.map(same, name="a"), name="work")
     assert isinstance(topology.compiler, FakeCompiler)
     assert [request.operator for request in topology.compiler.requests] == ["a"]
 
 
 def test_a_stage_without_order_is_a_union() -> None:
     topology, rows = declared()
-    made = rows.parallel("work", 3, lambda s: s.map("a", same))
+    made = rows.parallel(3, lambda s: s.map(same, name="a"), name="work")
     assert made.inputs == ("work.0.a", "work.1.a", "work.2.a")
     assert topology.operators["work"].body == Channels(3, 3)
     assert channel_heads(topology.operators) == {}
@@ -81,10 +81,10 @@ def test_a_stage_without_order_is_a_union() -> None:
 
 def test_by_key_tuples_are_split_by_its_hash() -> None:
     topology, rows = declared()
-    rows.parallel("work", 3, lambda s: s.key_by("k").map("a", remember, state=Counted), by="k")
+    rows.parallel(3, lambda s: s.key_by("k").map(remember, name="a", state=Counted), name="work", by="k")
     assert topology.operators["work"].body == Split(3, ("k",))
     assert topology.operators["work.2.a"].keys == ("k",)
-    rows.key_by("k").parallel("more", 3, lambda s: s.map("a", same), order=True)
+    rows.key_by("k").parallel(3, lambda s: s.map(same, name="a"), name="more", order=True)
     assert topology.operators["more"].body == Channels(3, 3, ordered=True, keys=("k",))
 
 
@@ -92,10 +92,12 @@ def test_a_body_may_branch_and_have_a_stage_in_it() -> None:
     topology, rows = declared()
 
     def body(stream: Stream) -> Stream:
-        sides = stream.split("sides", 2, by=lambda t: t.n % 2)
-        return sides[0].map("even", same).union(sides[1].elastic("odd", lambda s: s.map("x", same), most=2))
+        sides = stream.split(2, name="sides", by=lambda t: t.n % 2)
+        return (
+            sides[0].map(same, name="even").union(sides[1].elastic(lambda s: s.map(same, name="x"), name="odd", most=2))
+        )
 
-    made = rows.parallel("work", 2, body)
+    made = rows.parallel(2, body, name="work")
     assert made.inputs[:3] == ("work.0.even", "work.0.odd.0.x", "work.0.odd.1.x")
     assert topology.operators["work.1.odd"].taken == ("work.1.sides/out1",)
     assert topology.operators["work.1.odd.1.x"].taken == ("work.1.odd/out1",)
@@ -104,7 +106,7 @@ def test_a_body_may_branch_and_have_a_stage_in_it() -> None:
 
 def test_an_elastic_split_gives_a_stream_for_each_channel() -> None:
     topology, rows = declared()
-    parts = rows.elastic_split("parts", 3, start=2)
+    parts = rows.elastic_split(3, name="parts", start=2)
     assert [part.inputs for part in parts] == [("parts/out0",), ("parts/out1",), ("parts/out2",)]
     assert topology.operators["parts"].body == Channels(3, 2, Governor.CONGESTION)
     assert "1 to 3 channels, by congestion" in topology.operators["parts"].reason
@@ -113,10 +115,10 @@ def test_an_elastic_split_gives_a_stream_for_each_channel() -> None:
 def test_folds_and_enrichments_are_made_of_other_operators() -> None:
     topology, rows = declared()
     keyed = rows.key_by("k")
-    assert keyed.scan("scan", lambda total, t: total + t.n, 0).schema.names == ("k", "value")
-    assert keyed.fold("fold", lambda total, t: total, Counted()).schema.names == ("k", "n")
-    assert keyed.reduce("reduce", lambda a, b: b).schema.names == ("k", "n")
-    assert keyed.enrich("enrich", {"a": 1.5}, how="left").schema.field("value").nullable
+    assert keyed.scan(lambda total, t: total + t.n, 0, name="scan").schema.names == ("k", "value")
+    assert keyed.fold(lambda total, t: total, Counted(), name="fold").schema.names == ("k", "n")
+    assert keyed.reduce(lambda a, b: b, name="reduce").schema.names == ("k", "n")
+    assert keyed.enrich({"a": 1.5}, name="enrich", how="left").schema.field("value").nullable
     kinds = {name: spec.kind for name, spec in topology.operators.items() if name != "rows"}
     assert kinds == {
         "scan": OperatorKind.MAP,
@@ -130,8 +132,8 @@ def test_folds_and_enrichments_are_made_of_other_operators() -> None:
 
 def test_what_comes_again_is_told_by_a_state_that_begins_with_nothing_seen() -> None:
     compiler = FakeCompiler()
-    rows = Topology("test", compiler=compiler).source("rows", sources.rows([], schema={"k": int}))
-    rows.key_by("k").deduplicate("once")
+    rows = Topology("test", compiler=compiler).source(sources.rows([], schema={"k": int}), name="rows")
+    rows.key_by("k").deduplicate(name="once")
     request: Any = compiler.requests[-1]
     state = SimpleNamespace(**request.state()._asdict())
     assert [request.function((1,), state) for _ in range(3)] == [True, False, False]
@@ -146,135 +148,153 @@ class Remembers:
 Case = tuple[type[DeclarationError], str, Callable[[Stream], Any]]
 
 BAD: dict[str, Case] = {
-    "a taken name": (GraphError, "name is taken", lambda s: s.parallel("rows", 2, lambda c: c)),
-    "no name": (GraphError, "name", lambda s: s.elastic("", lambda c: c)),
-    "no channels": (GraphError, "width=0", lambda s: s.parallel("x", 0, lambda c: c)),
-    "half a channel": (GraphError, "width=1.5", lambda s: s.parallel("x", 1.5, lambda c: c)),  # type: ignore[arg-type]
-    "True channels": (GraphError, "most=True", lambda s: s.elastic("x", lambda c: c, most=True)),
-    "too many": (GraphError, "ways=257", lambda s: s.elastic_split("x", 257)),
-    "none at the start": (GraphError, "start=0", lambda s: s.elastic("x", lambda c: c, start=0)),
-    "more at the start": (GraphError, "start=3 of at most 2", lambda s: s.elastic_split("x", 2, start=3)),
-    "no body": (GraphError, "function from a stream", lambda s: s.parallel("x", 2, "body")),  # type: ignore[arg-type]
-    "a body of two": (GraphError, "function from a stream", lambda s: s.elastic("x", lambda a, b: a)),  # type: ignore
-    "a body that gives nothing": (GraphError, "body of the stage gave", lambda s: s.elastic("x", lambda c: None)),  # type: ignore
-    "a body that gives its outer stream": (GraphError, "body of the stage gave", lambda s: s.elastic("x", lambda c: s)),
+    "a taken name": (GraphError, "name is taken", lambda s: s.parallel(2, lambda c: c, name="rows")),
+    "no name": (GraphError, "name", lambda s: s.elastic(lambda c: c, name="")),
+    "no channels": (GraphError, "width=0", lambda s: s.parallel(0, lambda c: c, name="x")),
+    "half a channel": (GraphError, "width=1.5", lambda s: s.parallel(1.5, lambda c: c, name="x")),  # type: ignore[arg-type]
+    "True channels": (GraphError, "most=True", lambda s: s.elastic(lambda c: c, name="x", most=True)),
+    "too many": (GraphError, "ways=257", lambda s: s.elastic_split(257, name="x")),
+    "none at the start": (GraphError, "start=0", lambda s: s.elastic(lambda c: c, name="x", start=0)),
+    "more at the start": (GraphError, "start=3 of at most 2", lambda s: s.elastic_split(2, name="x", start=3)),
+    "no body": (GraphError, "function from a stream", lambda s: s.parallel(2, "body", name="x")),  # type: ignore[arg-type]
+    "a body of two": (GraphError, "function from a stream", lambda s: s.elastic(lambda a, b: a, name="x")),  # type: ignore
+    "a body that gives nothing": (GraphError, "body of the stage gave", lambda s: s.elastic(lambda c: None, name="x")),  # type: ignore
+    "a body that gives its outer stream": (
+        GraphError,
+        "body of the stage gave",
+        lambda s: s.elastic(lambda c: s, name="x"),
+    ),
     "a sink in a body": (
         GraphError,
         "body of the stage gave",
-        lambda s: s.elastic("x", lambda c: c.sink("y", sinks.list())),  # type: ignore[arg-type, return-value]
+        lambda s: s.elastic(lambda c: c.sink(sinks.list(), name="y"), name="x"),  # type: ignore[arg-type, return-value]
     ),
     "a sink beside a body": (
         GraphError,
         "sink can't stand in a channel",
-        lambda s: s.elastic("x", lambda c: (c.sink("y", sinks.list()), c)[1]),
+        lambda s: s.elastic(lambda c: (c.sink(sinks.list(), name="y"), c)[1], name="x"),
     ),
-    "an outer stream in a body": (GraphError, "another topology", lambda s: s.elastic("x", lambda c: c.union(s))),
+    "an outer stream in a body": (GraphError, "another topology", lambda s: s.elastic(lambda c: c.union(s), name="x")),
     "state in an elastic stage": (
         GraphError,
         "keeps state",
-        lambda s: s.elastic("x", lambda c: c.key_by("k").map("y", remember, state=Counted)),
+        lambda s: s.elastic(lambda c: c.key_by("k").map(remember, name="y", state=Counted), name="x"),
     ),
     "an aggregate in an elastic stage": (
         GraphError,
         "keeps state",
-        lambda s: s.elastic("x", lambda c: c.aggregate("y", n=aggregates.count())),
+        lambda s: s.elastic(lambda c: c.aggregate(name="y", n=aggregates.count()), name="x"),
     ),
     "a class in an elastic stage": (
         GraphError,
         "stateless=True",
-        lambda s: s.elastic("x", lambda c: c.apply("y", Remembers())),
+        lambda s: s.elastic(lambda c: c.apply(Remembers(), name="y"), name="x"),
     ),
     "keys in turn": (
         GraphError,
         "tuples go to channels in turn",
-        lambda s: s.parallel("x", 2, lambda c: c.key_by("k").map("y", remember, state=Counted)),
+        lambda s: s.parallel(2, lambda c: c.key_by("k").map(remember, name="y", state=Counted), name="x"),
     ),
     "other keys": (
         GraphError,
         "channels by n",
-        lambda s: s.parallel("x", 2, lambda c: c.key_by("k").map("y", remember, state=Counted), by="n"),
+        lambda s: s.parallel(2, lambda c: c.key_by("k").map(remember, name="y", state=Counted), name="x", by="n"),
     ),
-    "no such key": (GraphError, "no such field", lambda s: s.parallel("x", 2, lambda c: c, by="m")),
-    "by a number": (GraphError, "by=3", lambda s: s.parallel("x", 2, lambda c: c, by=3)),  # type: ignore[arg-type]
+    "no such key": (GraphError, "no such field", lambda s: s.parallel(2, lambda c: c, name="x", by="m")),
+    "by a number": (GraphError, "by=3", lambda s: s.parallel(2, lambda c: c, name="x", by=3)),  # type: ignore[arg-type]
     "an order of branches": (
         GraphError,
         "branches",
-        lambda s: s.elastic("x", lambda c: c.map("a", same).union(c.map("b", same)), order=True),
+        lambda s: s.elastic(lambda c: c.map(same, name="a").union(c.map(same, name="b")), name="x", order=True),
     ),
     "an order of side chains": (
         GraphError,
         "branches",
-        lambda s: s.parallel("x", 2, lambda c: (c.map("a", same), c.map("b", same))[1], order=True),
+        lambda s: s.parallel(2, lambda c: (c.map(same, name="a"), c.map(same, name="b"))[1], name="x", order=True),
     ),
     "an order of what has two inputs": (
         GraphError,
         "has several inputs",
-        lambda s: s.parallel("x", 2, lambda c: c.throttle("a", per_second=9).switch("y", c, same), order=True),
+        lambda s: s.parallel(
+            2, lambda c: c.throttle(name="a", per_second=9).switch(c, same, name="y"), name="x", order=True
+        ),
     ),
     "a name in two channels": (
         GraphError,
         "name is taken",
-        lambda s: s.parallel("x", 2, lambda c: c.map("y", same).map("y", same)),
+        lambda s: s.parallel(2, lambda c: c.map(same, name="y").map(same, name="y"), name="x"),
     ),
-    "half an order": (GraphError, "order=1", lambda s: s.parallel("x", 2, lambda c: c, order=1)),  # type: ignore[arg-type]
-    "no rate": (GraphError, "per_second=0", lambda s: s.throttle("x", per_second=0)),
-    "an endless rate": (GraphError, "per_second=inf", lambda s: s.throttle("x", per_second=float("inf"))),
-    "a text as rate": (GraphError, "per_second='9'", lambda s: s.throttle("x", per_second="9")),  # type: ignore[arg-type]
+    "half an order": (GraphError, "order=1", lambda s: s.parallel(2, lambda c: c, name="x", order=1)),  # type: ignore[arg-type]
+    "no rate": (GraphError, "per_second=0", lambda s: s.throttle(name="x", per_second=0)),
+    "an endless rate": (GraphError, "per_second=inf", lambda s: s.throttle(name="x", per_second=float("inf"))),
+    "a text as rate": (GraphError, "per_second='9'", lambda s: s.throttle(name="x", per_second="9")),  # type: ignore[arg-type]
     "a switch of nothing": (
         GraphError,
         "nothing is given to its input port 'control'",
-        lambda s: s.switch("x", None, same),  # type: ignore[arg-type]
+        lambda s: s.switch(None, same, name="x"),  # type: ignore[arg-type]
     ),
-    "a switch without function": (GraphError, "no function of a tuple", lambda s: s.switch("x", s, True)),  # type: ignore[arg-type]
-    "a switch that does something else": (GraphError, "off='hold'", lambda s: s.switch("x", s, same, off="hold")),  # type: ignore[arg-type]
-    "a switch that starts anyhow": (GraphError, "start=1", lambda s: s.switch("x", s, same, start=1)),  # type: ignore[arg-type]
-    "a gate of fewer than none": (GraphError, "most=-1", lambda s: s.gate("x", s, most=-1)),
-    "a gate without function": (GraphError, "no function of a tuple", lambda s: s.gate("x", s, passes=4)),  # type: ignore[arg-type]
-    "a scan of one argument": (GraphError, "fn\\(accumulated, t\\)", lambda s: s.key_by("k").scan("x", same, 0)),  # type: ignore[arg-type]
-    "a scan into a list": (SchemaError, "list", lambda s: s.key_by("k").scan("x", remember, [])),
-    "a scan with the key's name": (GraphError, "field 'k'", lambda s: s.key_by("k").scan("x", remember, Named())),
-    "a reduce of no function": (GraphError, "fn\\(reduced, t\\)", lambda s: s.key_by("k").reduce("x", 3)),  # type: ignore[arg-type]
-    "a reduce of keys alone": (GraphError, "nothing but keys", lambda s: s.key_by("k", "n").reduce("x", remember)),
-    "a reduce now and then": (GraphError, "emit='often'", lambda s: s.key_by("k").reduce("x", remember, emit="often")),
-    "no time to live": (GraphError, "ttl=0 ", lambda s: s.key_by("k").deduplicate("x", ttl=0)),
-    "a negative time to live": (GraphError, "ttl=-2", lambda s: s.key_by("k").scan("x", add, 0, ttl=-2)),
+    "a switch without function": (GraphError, "no function of a tuple", lambda s: s.switch(s, True, name="x")),  # type: ignore[arg-type]
+    "a switch that does something else": (GraphError, "off='hold'", lambda s: s.switch(s, same, name="x", off="hold")),  # type: ignore[arg-type]
+    "a switch that starts anyhow": (GraphError, "start=1", lambda s: s.switch(s, same, name="x", start=1)),  # type: ignore[arg-type]
+    "a gate of fewer than none": (GraphError, "most=-1", lambda s: s.gate(s, name="x", most=-1)),
+    "a gate without function": (GraphError, "no function of a tuple", lambda s: s.gate(s, name="x", passes=4)),  # type: ignore[arg-type]
+    "a scan of one argument": (GraphError, "fn\\(accumulated, t\\)", lambda s: s.key_by("k").scan(same, 0, name="x")),  # type: ignore[arg-type]
+    "a scan into a list": (SchemaError, "list", lambda s: s.key_by("k").scan(remember, [], name="x")),
+    "a scan with the key's name": (GraphError, "field 'k'", lambda s: s.key_by("k").scan(remember, Named(), name="x")),
+    "a reduce of no function": (GraphError, "fn\\(reduced, t\\)", lambda s: s.key_by("k").reduce(3, name="x")),  # type: ignore[arg-type]
+    "a reduce of keys alone": (GraphError, "nothing but keys", lambda s: s.key_by("k", "n").reduce(remember, name="x")),
+    "a reduce now and then": (
+        GraphError,
+        "emit='often'",
+        lambda s: s.key_by("k").reduce(remember, name="x", emit="often"),
+    ),
+    "no time to live": (GraphError, "ttl=0 ", lambda s: s.key_by("k").deduplicate(name="x", ttl=0)),
+    "a negative time to live": (GraphError, "ttl=-2", lambda s: s.key_by("k").scan(add, 0, name="x", ttl=-2)),
     "a time to live for ever": (
         GraphError,
         "is no time that a key could live",
-        lambda s: s.key_by("k").deduplicate("x", ttl=1e10),
+        lambda s: s.key_by("k").deduplicate(name="x", ttl=1e10),
     ),
-    "a googol to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate("x", ttl=10**100)),
-    "an endless time to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate("x", ttl=1e300)),
-    "a boolean to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate("x", ttl=True)),
+    "a googol to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate(name="x", ttl=10**100)),
+    "an endless time to live": (
+        GraphError,
+        "no length of time",
+        lambda s: s.key_by("k").deduplicate(name="x", ttl=1e300),
+    ),
+    "a boolean to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate(name="x", ttl=True)),
     "a time to live in words": (
         GraphError,
         "no length of time",
-        lambda s: s.key_by("k").filter("x", remember, state=Counted, ttl="1 h"),  # type: ignore[arg-type]
+        lambda s: s.key_by("k").filter(remember, name="x", state=Counted, ttl="1 h"),  # type: ignore[arg-type]
     ),
-    "a time to live of nothing": (GraphError, "without state=", lambda s: s.key_by("k").map("x", same, ttl=9)),
-    "a filter of nothing": (GraphError, "without state=", lambda s: s.key_by("k").filter("x", same, ttl=9)),
-    "tuples of nothing": (GraphError, "without state=", lambda s: s.key_by("k").flat_map("x", same, ttl=9)),
+    "a time to live of nothing": (GraphError, "without state=", lambda s: s.key_by("k").map(same, name="x", ttl=9)),
+    "a filter of nothing": (GraphError, "without state=", lambda s: s.key_by("k").filter(same, name="x", ttl=9)),
+    "tuples of nothing": (GraphError, "without state=", lambda s: s.key_by("k").flat_map(same, name="x", ttl=9)),
     "a time to live at the end": (
         GraphError,
         "emit='final' gives every key when the input has ended",
-        lambda s: s.key_by("k").aggregate("x", ttl=9, n=aggregates.count()),
+        lambda s: s.key_by("k").aggregate(name="x", ttl=9, n=aggregates.count()),
     ),
-    "a reduce that forgets": (GraphError, "emit='final'", lambda s: s.key_by("k").reduce("x", remember, ttl=9)),
+    "a reduce that forgets": (GraphError, "emit='final'", lambda s: s.key_by("k").reduce(remember, name="x", ttl=9)),
     "a time to live of no keys": (
         GraphError,
         "without key_by",
-        lambda s: s.aggregate("x", emit="update", ttl=9, n=aggregates.count()),
+        lambda s: s.aggregate(name="x", emit="update", ttl=9, n=aggregates.count()),
     ),
-    "a table of pairs": (GraphError, "is no table", lambda s: s.key_by("k").enrich("x", [("a", 1)])),  # type: ignore[arg-type]
-    "an empty table": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich("x", {})),
-    "rows without names": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich("x", {"a": (1, 2)})),
-    "keys of two": (GraphError, "has key", lambda s: s.key_by("k").enrich("x", {("a", 1): 1})),
+    "a table of pairs": (GraphError, "is no table", lambda s: s.key_by("k").enrich([("a", 1)], name="x")),  # type: ignore[arg-type]
+    "an empty table": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich({}, name="x")),
+    "rows without names": (
+        GraphError,
+        "nobody knows the fields",
+        lambda s: s.key_by("k").enrich({"a": (1, 2)}, name="x"),
+    ),
+    "keys of two": (GraphError, "has key", lambda s: s.key_by("k").enrich({("a", 1): 1}, name="x")),
     "rows of other lengths": (
         GraphError,
         "has row",
-        lambda s: s.key_by("k").enrich("x", {"a": (1,)}, schema={"m": int, "o": int}),
+        lambda s: s.key_by("k").enrich({"a": (1,)}, name="x", schema={"m": int, "o": int}),
     ),
-    "an outer enrichment": (GraphError, "how='outer'", lambda s: s.key_by("k").enrich("x", {"a": 1}, how="outer")),  # type: ignore[arg-type]
+    "an outer enrichment": (GraphError, "how='outer'", lambda s: s.key_by("k").enrich({"a": 1}, name="x", how="outer")),  # type: ignore[arg-type]
 }
 
 
@@ -293,8 +313,8 @@ def test_is_refused(case: str) -> None:
 @pytest.mark.parametrize("ttl", [0.5, timedelta(), -1, float("nan")])
 def test_a_time_to_live_has_whole_ticks_of_the_event_time(ttl: Any) -> None:
     _, rows = declared()
-    keyed = rows.event_time("t", "n").key_by("k")
+    keyed = rows.event_time("n", name="t").key_by("k")
     with pytest.raises(GraphError, match=r"ttl=.* of field 'n' in s|no length of time") as raised:
-        keyed.deduplicate("x", ttl=ttl)
+        keyed.deduplicate(name="x", ttl=ttl)
     assert raised.value.operator == "x"
-    keyed.deduplicate("x", ttl=timedelta(minutes=1))
+    keyed.deduplicate(name="x", ttl=timedelta(minutes=1))

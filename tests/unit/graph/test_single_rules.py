@@ -30,7 +30,7 @@ from tests.unit.graph.fakes import FakeCompiler
 
 def rows() -> Stream:
     topology = Topology("test", compiler=FakeCompiler())
-    return topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
+    return topology.source(sources.rows([("a", 1)], schema={"k": str, "n": int}), name="rows")
 
 
 def test_what_is_sent_to_a_port_is_a_value() -> None:
@@ -84,19 +84,19 @@ def test_sizes_in_a_record() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 0.5, LONGEST_DELAY, dt.timedelta(days=1)])
 def test_a_delay_within_its_bounds(seconds: Any) -> None:
-    assert rows().delay("later", seconds, most=10).inputs == ("later",)
+    assert rows().delay(seconds, name="later", most=10).inputs == ("later",)
 
 
 @pytest.mark.parametrize("seconds", [-0.001, LONGEST_DELAY + 1, True, "1", float("nan")])
 def test_a_delay_out_of_its_bounds(seconds: Any) -> None:
     with pytest.raises(GraphError, match="Give seconds up to 1e"):
-        rows().delay("later", seconds, most=10)
+        rows().delay(seconds, name="later", most=10)
 
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, True])
 def test_a_delay_that_holds_nothing(most: Any) -> None:
     with pytest.raises(GraphError, match="most="):
-        rows().delay("later", 1.0, most=most)
+        rows().delay(1.0, name="later", most=most)
 
 
 @pytest.mark.parametrize("options", [{"slide": 5}, {"rest": True}, {"count": None}])
@@ -144,13 +144,13 @@ def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> No
     topology = Topology("test", compiler=FakeCompiler())
     units: Any = {"fast": "ms", "slow": "s"}
     fast, slow = (
-        topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
-        .event_time(f"times_of_{name}", "at", unit=unit)
+        topology.source(sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}), name=name)
+        .event_time("at", name=f"times_of_{name}", unit=unit)
         .key_by("k")
         for name, unit in units.items()
     )
     with pytest.raises(GraphError, match=r"'both'.*the event times are in ms and in s. Map one to the unit"):
-        fast.join("both", slow, within=3)
+        fast.join(slow, name="both", within=3)
 
 
 @pytest.mark.parametrize("row", [("a",), ("a", 1, 2), "ab", 7])
@@ -161,9 +161,9 @@ def test_a_row_of_another_length_is_named(row: Any) -> None:
 
 def test_feedback_is_closed_once() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    start = topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
-    again = topology.feedback("again", like=start)
-    parts = start.union(again).split("parts", 2)
+    start = topology.source(sources.rows([("a", 1)], schema={"k": str, "n": int}), name="rows")
+    again = topology.feedback(name="again", like=start)
+    parts = start.union(again).split(2, name="parts")
     again.close(parts[0])
     with pytest.raises(GraphError, match=r"'again'.*this feedback is closed already"):
         again.close(parts[1])
@@ -172,26 +172,26 @@ def test_feedback_is_closed_once() -> None:
 @pytest.mark.parametrize("ways", [0, 1001, True, 2.0])
 def test_a_stream_is_split_into_few(ways: Any) -> None:
     with pytest.raises(GraphError, match=r"split into .* streams. Give a whole number from 1 to \d+"):
-        rows().split("parts", ways)
+        rows().split(ways, name="parts")
 
 
 @pytest.mark.parametrize("sink", [files.csv, files.json, files.parquet])
 def test_a_sink_that_cant_be_written_is_refused_where_it_is_declared(sink: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match=r"'out'.*file is no directory. Choose another path"):
-        rows().sink("out", sink(str(tmp_path / "file" / "rows")))
+        rows().sink(sink(str(tmp_path / "file" / "rows")), name="out")
 
 
 @pytest.mark.parametrize(("within", "bounds"), [(3, (3, 0)), ((3, 2), (3, 2)), ((0, 1), (0, 1))])
 def test_within_looks_back_and_forward_only_if_it_says_so(within: Any, bounds: tuple[int, int]) -> None:
     topology = Topology("test", compiler=FakeCompiler())
     left, right = (
-        topology.source(name, sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}))
-        .event_time(f"times_of_{name}", "at", unit="s")
+        topology.source(sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}), name=name)
+        .event_time("at", name=f"times_of_{name}", unit="s")
         .key_by("k")
         for name in ("left", "right")
     )
-    left.join("both", right, within=within)
+    left.join(right, name="both", within=within)
     body: Any = topology.operators["both"].body
     assert (body.before, body.after) == bounds
 
@@ -199,12 +199,12 @@ def test_within_looks_back_and_forward_only_if_it_says_so(within: Any, bounds: t
 @pytest.mark.parametrize(
     ("declare", "could"),
     [
-        (lambda s: s.aggregate("it", n=aggregates.count()), True),
-        (lambda s: s.aggregate("it", n=aggregates.sum("n"), last=aggregates.last("n")), True),
-        (lambda s: s.aggregate("it", n=aggregates.mean("n")), False),
-        (lambda s: s.aggregate("it", n=aggregates.count(), emit="update"), False),
-        (lambda s: s.aggregate("it", n=aggregates.count(), two_steps=True), False),
-        (lambda s: s.map("it", lambda t: t), False),
+        (lambda s: s.aggregate(name="it", n=aggregates.count()), True),
+        (lambda s: s.aggregate(name="it", n=aggregates.sum("n"), last=aggregates.last("n")), True),
+        (lambda s: s.aggregate(name="it", n=aggregates.mean("n")), False),
+        (lambda s: s.aggregate(name="it", n=aggregates.count(), emit="update"), False),
+        (lambda s: s.aggregate(name="it", n=aggregates.count(), two_steps=True), False),
+        (lambda s: s.map(lambda t: t, name="it"), False),
     ],
 )
 def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
@@ -219,31 +219,33 @@ def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
 @pytest.mark.parametrize(
     ("declare", "lane", "expected"),
     [
-        (lambda s: s.key_by("k").aggregate("it", n=aggregates.count(), most=aggregates.max("n")), "python", True),
-        (lambda s: s.key_by("k").aggregate("it", n=aggregates.count()), "compiled", False),
-        (lambda s: s.key_by("k").aggregate("it", two_steps=False, n=aggregates.count()), "python", False),
-        (lambda s: s.key_by("k").aggregate("it", n=aggregates.sum("n")), "python", True),
-        (lambda s: s.key_by("k").aggregate("it", n=aggregates.sum("x")), "python", False),
-        (lambda s: s.key_by("k").aggregate("it", n=aggregates.last("n")), "python", False),
-        (lambda s: s.key_by("k").aggregate("it", "update", n=aggregates.count()), "python", False),
-        (lambda s: s.aggregate("it", n=aggregates.count()), "python", False),
+        (lambda s: s.key_by("k").aggregate(name="it", n=aggregates.count(), most=aggregates.max("n")), "python", True),
+        (lambda s: s.key_by("k").aggregate(name="it", n=aggregates.count()), "compiled", False),
+        (lambda s: s.key_by("k").aggregate(name="it", two_steps=False, n=aggregates.count()), "python", False),
+        (lambda s: s.key_by("k").aggregate(name="it", n=aggregates.sum("n")), "python", True),
+        (lambda s: s.key_by("k").aggregate(name="it", n=aggregates.sum("x")), "python", False),
+        (lambda s: s.key_by("k").aggregate(name="it", n=aggregates.last("n")), "python", False),
+        (lambda s: s.key_by("k").aggregate(name="it", emit="update", n=aggregates.count()), "python", False),
+        (lambda s: s.aggregate(name="it", n=aggregates.count()), "python", False),
     ],
 )
 def test_two_steps_by_themselves(declare: Any, lane: Any, expected: bool) -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    source = topology.source("rows", sources.rows([], schema={"k": str, "n": int, "x": float}))
-    declare(source.map("function", lambda t: t, lane=lane))
+    source = topology.source(sources.rows([], schema={"k": str, "n": int, "x": float}), name="rows")
+    declare(source.map(lambda t: t, name="function", lane=lane))
     assert ("it.partial" in topology.operators) is expected
 
 
 def test_no_two_steps_by_themselves_where_the_first_could_have_no_replicas() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    left, right = (topology.source(name, sources.rows([], schema={"k": str})) for name in ("left", "right"))
-    made = left.union(right).map("function", lambda t: t, lane="python")
-    made.key_by("k").aggregate("it", n=aggregates.count())
-    left.key_by("k").aggregate("behind", n=aggregates.count())  # a source, in Python or not, is no function
-    later = left.aggregate("all", "update", n=aggregates.count()).map("late", lambda t: t, lane="python")
-    later.key_by("n").aggregate("third", n_of=aggregates.count())  # what has state stands between it and the source
+    left, right = (topology.source(sources.rows([], schema={"k": str}), name=name) for name in ("left", "right"))
+    made = left.union(right).map(lambda t: t, name="function", lane="python")
+    made.key_by("k").aggregate(name="it", n=aggregates.count())
+    left.key_by("k").aggregate(name="behind", n=aggregates.count())  # a source, in Python or not, is no function
+    later = left.aggregate(name="all", emit="update", n=aggregates.count()).map(lambda t: t, name="late", lane="python")
+    later.key_by("n").aggregate(
+        name="third", n_of=aggregates.count()
+    )  # what has state stands between it and the source
     assert not {"it.partial", "behind.partial", "third.partial"} & topology.operators.keys()
 
 
@@ -285,12 +287,12 @@ def test_what_is_said_beside_a_type_counts_if_it_is_one() -> None:
 def test_batches_wait_by_the_time_of_their_stream_or_the_clock(times: list[Any], ticks: int) -> None:
     stream = rows()
     for name, field, unit in times:
-        stream = stream.event_time(name, field, unit=unit)
+        stream = stream.event_time(field, name=name, unit=unit)
     assert stream.window(count=10, within=2.0).window.within == ticks
 
 
 def test_of_a_single_number_there_is_a_mean_but_no_deviation() -> None:
-    made = rows().aggregate("of", mean=aggregates.mean("n"), most=aggregates.max("n"), off=aggregates.stddev("n"))
+    made = rows().aggregate(name="of", mean=aggregates.mean("n"), most=aggregates.max("n"), off=aggregates.stddev("n"))
     assert [(field.name, field.nullable) for field in made.schema.fields] == [
         ("mean", False),
         ("most", False),
@@ -306,8 +308,8 @@ def test_what_a_join_may_lack(how: Any, nullable: list[str]) -> None:
     """Its key is where one of both is, so it may lack only if that of the right may."""
     left = rows()
     schema = {"key": str | None, "x": int | None, "y": int}
-    right = left.topology.source("right", sources.rows([], schema=schema))  # type: ignore[attr-defined]
-    pairs = left.key_by("k").join("pairs", right.key_by("key"), how=how)
+    right = left.topology.source(sources.rows([], schema=schema), name="right")  # type: ignore[attr-defined]
+    pairs = left.key_by("k").join(right.key_by("key"), name="pairs", how=how)
     assert [field.name for field in pairs.schema.fields if field.nullable] == nullable
 
 
@@ -315,7 +317,7 @@ def test_a_file_that_became_a_folder_is_no_file_of_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a\n1\n")
     topology = Topology("test", compiler=FakeCompiler())
-    topology.source("rows", files.csv(str(path)))
+    topology.source(files.csv(str(path)), name="rows")
     source: Any = topology.operators["rows"].body
     path.unlink()
     path.mkdir()

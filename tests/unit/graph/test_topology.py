@@ -42,15 +42,15 @@ def topology(compiler: FakeCompiler) -> Topology:
 
 
 def trades(topology: Topology, name: str = "trades") -> Any:
-    return topology.source(name, sources.rows([Trade("a", 1.0, 2)]))
+    return topology.source(sources.rows([Trade("a", 1.0, 2)]), name=name)
 
 
 def test_word_count(tmp_path: Path, topology: Topology) -> None:
     (tmp_path / "a.txt").write_text("one two\n")
-    lines = topology.source("lines", sources.text(tmp_path / "*.txt"))
-    words = lines.flat_map("words", lambda t: [(w, 1) for w in t.line.split()], schema={"word": str, "n": int})
-    counts = words.key_by("word").aggregate("counts", count=aggregates.count())
-    counts.sink("out", sinks.list())
+    lines = topology.source(sources.text(tmp_path / "*.txt"), name="lines")
+    words = lines.flat_map(lambda t: [(w, 1) for w in t.line.split()], name="words", schema={"word": str, "n": int})
+    counts = words.key_by("word").aggregate(name="counts", count=aggregates.count())
+    counts.sink(sinks.list(), name="out")
     topology.validate()
     specs = list(topology.operators.values())
     assert [s.name for s in specs] == ["lines", "words", "counts", "out"]
@@ -67,14 +67,14 @@ def test_word_count(tmp_path: Path, topology: Topology) -> None:
 
 def test_a_spec_tells_where_it_was_declared(topology: Topology) -> None:
     line = sys._getframe().f_lineno + 1
-    trades(topology).filter("big", lambda t: t.volume > 10)
+    trades(topology).filter(lambda t: t.volume > 10, name="big")
     assert topology.operators["big"].location == f"{__file__}:{line}"
 
 
 def test_the_compiler_gets_the_request(topology: Topology, compiler: FakeCompiler) -> None:
     keyed = trades(topology).key_by("symbol")
-    keyed.map("running", lambda t, s: t, state=Total, schema=Trade, lane="python")
-    keyed.filter("big", lambda t: t.price > 3)
+    keyed.map(lambda t, s: t, name="running", state=Total, schema=Trade, lane="python")
+    keyed.filter(lambda t: t.price > 3, name="big")
     running, big = compiler.requests
     assert (running.operator, running.kind, running.keys, running.state) == (
         "running",
@@ -89,10 +89,10 @@ def test_the_compiler_gets_the_request(topology: Topology, compiler: FakeCompile
 
 def test_state_makes_an_operator_partitioned(topology: Topology) -> None:
     keyed = trades(topology).key_by("symbol", "volume")
-    keyed.map("a", lambda t, s: t, state=Total)
-    keyed.filter("b", lambda t, s: True, state=dict)
-    keyed.flat_map("c", lambda t, s: [t], state=lambda: [0])
-    keyed.map("d", lambda t: t)
+    keyed.map(lambda t, s: t, name="a", state=Total)
+    keyed.filter(lambda t, s: True, name="b", state=dict)
+    keyed.flat_map(lambda t, s: [t], name="c", state=lambda: [0])
+    keyed.map(lambda t: t, name="d")
     specs = topology.operators
     assert [specs[n].state_kind for n in "abcd"] == [StateKind.PARTITIONED] * 3 + [StateKind.STATELESS]
     assert [specs[n].keys for n in "abcd"] == [("symbol", "volume")] * 3 + [()]
@@ -105,10 +105,10 @@ def test_aggregates_types_and_nulls(topology: Topology) -> None:
         f: float
         t: str | None
 
-    wide = topology.source("wide", sources.rows([], Wide))
+    wide = topology.source(sources.rows([], Wide), name="wide")
     a = aggregates
     out = wide.key_by("k").aggregate(
-        "all", "update", n=a.count(), ni=a.count("i"), si=a.sum("i"), sf=a.sum("f"), mi=a.mean("i"),
+        name="all", emit="update", n=a.count(), ni=a.count("i"), si=a.sum("i"), sf=a.sum("f"), mi=a.mean("i"),
         lo=a.min("t"), hi=a.max("f"), fi=a.first("t"), la=a.last("f"),
     )  # fmt: skip
     assert str(out.schema) == (
@@ -119,15 +119,15 @@ def test_aggregates_types_and_nulls(topology: Topology) -> None:
 
 
 def test_a_nullable_key_stays_nullable(topology: Topology) -> None:
-    out = trades(topology).key_by("volume").aggregate("n", rows=aggregates.count())
+    out = trades(topology).key_by("volume").aggregate(name="n", rows=aggregates.count())
     assert str(out.schema) == "n(volume: int64 | None, rows: int64)"
 
 
 def test_union_and_several_consumers(topology: Topology) -> None:
     a, b, c = (trades(topology, n) for n in "abc")
     united = a.union(b, c)
-    united.sink("all", sinks.CountSink())
-    united.map("m", lambda t: t).sink("some", aggregates.count())
+    united.sink(sinks.CountSink(), name="all")
+    united.map(lambda t: t, name="m").sink(aggregates.count(), name="some")
     assert topology.operators["all"].taken == ("a", "b", "c")
     assert topology.operators["m"].taken == ("a", "b", "c")
     assert topology.operators["some"].body == sinks.CountSink()
@@ -135,7 +135,7 @@ def test_union_and_several_consumers(topology: Topology) -> None:
 
 
 def test_union_takes_the_same_fields_under_another_name(topology: Topology) -> None:
-    other = topology.source("other", sources.rows([], {"symbol": str, "price": float, "volume": int | None}))
+    other = topology.source(sources.rows([], {"symbol": str, "price": float, "volume": int | None}), name="other")
     assert trades(topology).union(other).schema.name == "Trade"
 
 
@@ -148,13 +148,13 @@ def test_operators_are_read_only(topology: Topology) -> None:
 def test_a_failed_declaration_leaves_nothing_behind(topology: Topology) -> None:
     stream = trades(topology)
     with pytest.raises(GraphError):
-        stream.map("bad", 3)
+        stream.map(3, name="bad")
     assert list(topology.operators) == ["trades"]
-    stream.map("bad", lambda t: t)
+    stream.map(lambda t: t, name="bad")
 
 
 def test_specs_are_shippable(topology: Topology) -> None:
-    trades(topology).map("m", lambda t: t).sink("out", sinks.list())
+    trades(topology).map(lambda t: t, name="m").sink(sinks.list(), name="out")
     shipped = cloudpickle.loads(cloudpickle.dumps(dict(topology.operators)))
     assert shipped["out"] == topology.operators["out"]
     assert shipped["m"].output_schema == Schema.of(Trade)
@@ -163,14 +163,14 @@ def test_specs_are_shippable(topology: Topology) -> None:
 def test_a_graph_without_closures_ships_unpicklable_ones_run_here(topology: Topology) -> None:
     handle = Path(__file__).open()  # noqa: SIM115
     with handle:
-        trades(topology).map("m", lambda t: (handle, t)[1]).sink("out", sinks.list())
+        trades(topology).map(lambda t: (handle, t)[1], name="m").sink(sinks.list(), name="out")
         topology.validate(shipped=False)
 
 
 def test_csv_schema_is_inferred(tmp_path: Path, topology: Topology) -> None:
     path = tmp_path / "t.csv"
     path.write_text("symbol,price,day\nA,1.5,2020-01-02\nB,2,2020-01-03\n")
-    stream = topology.source("t", files.csv(path))
+    stream = topology.source(files.csv(path), name="t")
     assert str(stream.schema) == "Record(symbol: string | None, price: float64 | None, day: date32 | None)"
     assert topology.operators["t"].body.paths == (str(path),)  # type: ignore[union-attr]
 
@@ -178,14 +178,14 @@ def test_csv_schema_is_inferred(tmp_path: Path, topology: Topology) -> None:
 def test_csv_with_a_schema_may_take_some_columns(tmp_path: Path, topology: Topology) -> None:
     path = tmp_path / "t.csv"
     path.write_text("symbol;price\nA;1.5\n")
-    assert topology.source("t", files.csv([path], {"price": float}, delimiter=";")).schema.names == ("price",)
+    assert topology.source(files.csv([path], {"price": float}, delimiter=";"), name="t").schema.names == ("price",)
 
 
 def test_parquet_schema_is_read(tmp_path: Path, topology: Topology) -> None:
     table = pa.table({"n": pa.array([1], pa.int32()), "s": ["x"]})
     pq.write_table(table, tmp_path / "b.parquet")
     pq.write_table(table, tmp_path / "a.parquet")
-    stream = topology.source("t", files.parquet(tmp_path))
+    stream = topology.source(files.parquet(tmp_path), name="t")
     assert str(stream.schema) == "Record(n: int32 | None, s: string | None)"
     assert [Path(p).name for p in topology.operators["t"].body.paths] == ["a.parquet", "b.parquet"]  # type: ignore[union-attr]
 
@@ -196,7 +196,7 @@ def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topolo
         (tmp_path / name).write_text("x\n")
 
     def paths(name: str, *given: object) -> list[str]:
-        topology.source(name, sources.text(given))  # type: ignore[arg-type]
+        topology.source(sources.text(given), name=name)  # type: ignore[arg-type]
         return [str(Path(p).relative_to(tmp_path)) for p in topology.operators[name].body.paths]  # type: ignore[union-attr]
 
     assert paths("directory", tmp_path) == ["a.txt", "b.txt", "sub/c.md"]
@@ -220,8 +220,8 @@ def test_arrow_tables_batches_and_pandas(topology: Topology) -> None:
 
 def test_files_are_sinks_too(tmp_path: Path, topology: Topology) -> None:
     stream = trades(topology)
-    stream.sink("p", files.parquet(f"{tmp_path}/out/"))
-    stream.sink("c", files.csv(tmp_path / "x.csv"))
+    stream.sink(files.parquet(f"{tmp_path}/out/"), name="p")
+    stream.sink(files.csv(tmp_path / "x.csv"), name="c")
     assert topology.operators["p"].body == sinks.ParquetSink(f"{tmp_path}/out")
     assert topology.operators["c"].body == sinks.CsvSink(f"{tmp_path}/x.csv")
 

@@ -44,12 +44,12 @@ def test_an_operator_of_two_is_the_second_behind_the_first() -> None:
 
 def test_of_two_operators_none_is_added_where_the_second_fails() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    rows = topology.source("rows", sources.rows([("a", 1)], schema={"k": str, "n": int}))
+    rows = topology.source(sources.rows([("a", 1)], schema={"k": str, "n": int}), name="rows")
     before = dict(topology.operators)
     with pytest.raises(GraphError, match="needs the event time of both streams"):
-        rows.key_by("k").join("both", rows.key_by("k"), within=3, fn=lambda t: t)
+        rows.key_by("k").join(rows.key_by("k"), name="both", within=3, fn=lambda t: t)
     with pytest.raises(GraphError, match="got a function that yields"):
-        rows.key_by("k").join("both", rows.key_by("k"), how="inner", fn=yields)
+        rows.key_by("k").join(rows.key_by("k"), name="both", how="inner", fn=yields)
     assert topology.operators == before
 
 

@@ -39,16 +39,16 @@ def object_with(base: dict[str, Any] | None = None, **methods: Any) -> Any:
 
 def declared(own: Any, where: str) -> None:
     topology = Topology("t", compiler=FakeCompiler())
-    stream = topology.source("s", ROWS)
+    stream = topology.source(ROWS, name="s")
     cases: dict[str, Callable[[], Any]] = {
-        "map": lambda: stream.map("o", own, schema={"n": int}),
-        "filter": lambda: stream.filter("o", own),
-        "flat_map": lambda: stream.flat_map("o", own, schema={"n": int}),
-        "call": lambda: stream.sink("o", sinks.call(own)),
-        "generate": lambda: topology.source("o", sources.generate(own, 1, {"n": int})),
-        "callable": lambda: topology.source("o", sources.callable(own, {"n": int})),
-        "polled": lambda: topology.source("o", polled(own, {"n": int})),
-        "split": lambda: stream.split("o", 2, by=own),
+        "map": lambda: stream.map(own, name="o", schema={"n": int}),
+        "filter": lambda: stream.filter(own, name="o"),
+        "flat_map": lambda: stream.flat_map(own, name="o", schema={"n": int}),
+        "call": lambda: stream.sink(sinks.call(own), name="o"),
+        "generate": lambda: topology.source(sources.generate(own, 1, {"n": int}), name="o"),
+        "callable": lambda: topology.source(sources.callable(own, {"n": int}), name="o"),
+        "polled": lambda: topology.source(polled(own, {"n": int}), name="o"),
+        "split": lambda: stream.split(2, name="o", by=own),
     }
     cases[where]()
 

@@ -56,8 +56,8 @@ def test_replicas_share_state_where_keys_go_to_them() -> None:
 
 def test_what_deals_out_to_channels_is_one_region_with_them() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    rows = topology.source("rows", sources.rows([(1,)], schema=Schema.of({"n": int}, name="Row")))
-    rows.elastic("work", lambda channel: channel.map("a", lambda t: t), most=2)
+    rows = topology.source(sources.rows([(1,)], schema=Schema.of({"n": int}, name="Row")), name="rows")
+    rows.elastic(lambda channel: channel.map(lambda t: t, name="a"), name="work", most=2)
     assert [(region.kind, region.operators) for region in regions(topology)] == [
         (RegionKind.SOURCE, ("rows",)),
         (RegionKind.STAGE, ("work", "work.0.a", "work.1.a")),
@@ -235,7 +235,7 @@ def test_order_follows_the_inputs(drawn: FakeGraph) -> None:
 
 def test_a_region_that_keeps_one_replica_may_be_said_to_have_one() -> None:
     topology = rel.Topology("fixed")
-    topology.source("numbers", rel.sequence(10)).sink("out", rel.list())
+    topology.source(rel.sequence(10), name="numbers").sink(rel.list(), name="out")
     plan = topology.plan()
     name = plan.region_of("numbers").region.name
     assert region_wishes(plan, topology.operators, {"numbers": (1, 1)}) == {name: (1, 1)}

@@ -15,11 +15,11 @@ TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
 
 def joined(**how: Any) -> rel.Topology:
     topology = rel.Topology("joined")
-    trades = topology.source("trades", rel.rows([], schema=TRADE)).key_by("item")
-    quotes = topology.source("quotes", rel.rows([], schema=QUOTE)).key_by("code")
-    trades.join("bargains", quotes, **({"how": "inner"} | how)).key_by("item").aggregate("n", n=rel.count()).sink(
-        "out", rel.count()
-    )
+    trades = topology.source(rel.rows([], schema=TRADE), name="trades").key_by("item")
+    quotes = topology.source(rel.rows([], schema=QUOTE), name="quotes").key_by("code")
+    trades.join(quotes, name="bargains", **({"how": "inner"} | how)).key_by("item").aggregate(
+        name="n", n=rel.count()
+    ).sink(rel.count(), name="out")
     return topology
 
 
@@ -48,8 +48,8 @@ def test_each_port_of_a_join_is_dealt_out_by_its_own_keys() -> None:
 
 def test_streams_behind_a_region_leave_those_who_have_replicas_and_no_other() -> None:
     topology = rel.Topology("counted")
-    made = topology.source("made", rel.rows([], schema=TRADE)).key_by("item")
-    made.aggregate("n", n=rel.count()).sink("out", rel.count())
+    made = topology.source(rel.rows([], schema=TRADE), name="made").key_by("item")
+    made.aggregate(name="n", n=rel.count()).sink(rel.count(), name="out")
     plan = plan_topology(topology)
     region = plan.region_of("n").region.name
     wide = plan.with_replicas(region, 2, ("pe0", "pe1"))
@@ -62,8 +62,10 @@ def test_streams_behind_a_region_leave_those_who_have_replicas_and_no_other() ->
 
 def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
     topology = rel.Topology("itself")
-    same = topology.source("same", rel.rows([], schema=TRADE)).filter("some", lambda t: t.price > 0, lane="python")
-    same.key_by("item").join("pairs", same.key_by("item"), how="inner").sink("out", rel.count())
+    same = topology.source(rel.rows([], schema=TRADE), name="same").filter(
+        lambda t: t.price > 0, name="some", lane="python"
+    )
+    same.key_by("item").join(same.key_by("item"), name="pairs", how="inner").sink(rel.count(), name="out")
     plan = plan_topology(topology)
     assert plan.region_of("pairs").region.operators == ("pairs",)
     assert plan.region_of("some").region.kind is RegionKind.STATELESS
@@ -71,13 +73,13 @@ def test_a_join_of_a_stream_with_itself_deals_both_out_in_front_of_it() -> None:
 
 def ruled(keyed: bool, timed: bool) -> tuple[rel.Topology, ExecPlan]:
     topology = rel.Topology("ruled")
-    paid: Any = topology.source("paid", rel.rows([], schema={"who": str, "at": int}))
-    rules: Any = topology.source("rules", rel.rows([], schema={"rule": str, "since": int}))
+    paid: Any = topology.source(rel.rows([], schema={"who": str, "at": int}), name="paid")
+    rules: Any = topology.source(rel.rows([], schema={"rule": str, "since": int}), name="rules")
     if timed:
-        paid, rules = paid.event_time("time", "at"), rules.event_time("rule_time", "since")
+        paid, rules = paid.event_time("at", name="time"), rules.event_time("since", name="rule_time")
     paid = paid.key_by("who") if keyed else paid
-    joined = paid.cross_join("each", rules.key_by("rule"), by=None if timed else "arrival")
-    joined.filter("broken", lambda t: t.who > t.rule, lane="python").sink("out", rel.count())
+    joined = paid.cross_join(rules.key_by("rule"), name="each", by=None if timed else "arrival")
+    joined.filter(lambda t: t.who > t.rule, name="broken", lane="python").sink(rel.count(), name="out")
     return topology, plan_topology(topology)
 
 
@@ -119,30 +121,32 @@ def test_rules_as_of_a_time_keep_one_replica_without_keys() -> None:
 def test_behind_replicas_with_keys_no_turns_are_taken() -> None:
     """What they give leaves from several places."""
     topology = rel.Topology("behind")
-    made = topology.source("made", rel.rows([], schema=TRADE)).key_by("item").aggregate("n", n=rel.count())
-    rules = topology.source("rules", rel.rows([], schema=QUOTE))
-    made.cross_join("each", rules, by="arrival").sink("out", rel.count())
+    made = topology.source(rel.rows([], schema=TRADE), name="made").key_by("item").aggregate(name="n", n=rel.count())
+    rules = topology.source(rel.rows([], schema=QUOTE), name="rules")
+    made.cross_join(rules, name="each", by="arrival").sink(rel.count(), name="out")
     assert plan_topology(topology).region_of("each").region.kind is RegionKind.PIPELINE
 
 
 def test_rules_in_the_order_of_times_say_what_would_give_them_replicas() -> None:
     topology = rel.Topology("timed")
-    rules = topology.source("rules", rel.rows([], schema={"rule": int, "at": int})).event_time("rule_time", "at")
-    made = topology.source("trades", rel.rows([], schema={"item": int, "at": int})).event_time("time", "at")
-    made.cross_join("each", rules).sink("out", rel.count())
+    rules = topology.source(rel.rows([], schema={"rule": int, "at": int}), name="rules").event_time(
+        "at", name="rule_time"
+    )
+    made = topology.source(rel.rows([], schema={"item": int, "at": int}), name="trades").event_time("at", name="time")
+    made.cross_join(rules, name="each").sink(rel.count(), name="out")
     why = why_fixed(plan_topology(topology).region_of("each"), topology.operators)
     assert why == "'each' gives tuples in the order of their times: key_by a field of its left stream frees it"
 
 
 def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
     topology = rel.Topology("late")
-    made = topology.source("trades", rel.rows([], schema={"item": int, "at": int}))
-    timed = made.event_time("time", "at")
-    pairs = timed.key_by("item").join("pairs", timed.key_by("item"), within=5)
-    pairs.key_by("item").aggregate("n", n=rel.count()).sink("out", rel.count())
+    made = topology.source(rel.rows([], schema={"item": int, "at": int}), name="trades")
+    timed = made.event_time("at", name="time")
+    pairs = timed.key_by("item").join(timed.key_by("item"), name="pairs", within=5)
+    pairs.key_by("item").aggregate(name="n", n=rel.count()).sink(rel.count(), name="out")
     plan = plan_topology(topology)
     region = plan.region_of("pairs")
     assert region.region.operators == ("pairs", "n")
     assert why_fixed(region, topology.operators) == ""
-    pairs.late().sink("late", rel.count())  # type: ignore[attr-defined]
+    pairs.late().sink(rel.count(), name="late")  # type: ignore[attr-defined]
     assert "output ports" in why_fixed(region, topology.operators)

@@ -83,11 +83,11 @@ SHAPES = [
 def declared(shape: Shape) -> tuple[PlanChange, Mapping[str, OperatorSpec]]:
     """The change, and the operators of the topology."""
     topology = rel.Topology("rescaled")
-    rows = topology.source("events", rel.rows([(1, 1)], schema={"key": int, "group": int}))
-    counted = rows.key_by("key").aggregate("count", n=rel.count())
+    rows = topology.source(rel.rows([(1, 1)], schema={"key": int, "group": int}), name="events")
+    counted = rows.key_by("key").aggregate(name="count", n=rel.count())
     if shape.other:
-        counted = counted.key_by("n").aggregate("watch", m=rel.count())
-    counted.sink("out", rel.list())
+        counted = counted.key_by("n").aggregate(name="watch", m=rel.count())
+    counted.sink(rel.list(), name="out")
     plan = plan_topology(topology, rel.JobConfig(regions="manual"))
     other = "r2" if shape.region == "r1" else "r1"
     if shape.other:

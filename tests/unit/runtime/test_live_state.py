@@ -25,8 +25,8 @@ def told_by(error: RayelasticError) -> StateError:
 @pytest.mark.parametrize("error", GONE, ids=str)
 def test_an_element_that_does_not_tell(error: Exception) -> None:
     topology = rel.Topology("read")
-    rows = topology.source("rows", rel.rows([(1, 1)], schema={"key": int, "n": int}))
-    rows.key_by("key").aggregate("counts", n=rel.count()).sink("out", rel.list())
+    rows = topology.source(rel.rows([(1, 1)], schema={"key": int, "n": int}), name="rows")
+    rows.key_by("key").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
 
     def gone(operator: str, ranges: object, most: int) -> list[bytes]:
         raise error

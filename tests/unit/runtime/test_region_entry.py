@@ -24,8 +24,8 @@ LEFT, RIGHT = "trades->bargains", "quotes->bargains/right"
 
 def planned() -> tuple[ExecPlan, str]:
     topology = rel.Topology("joined")
-    trades, quotes = (topology.source(name, rel.rows([], schema={"item": int, name: int})) for name in NAMES)
-    trades.key_by("item").join("bargains", quotes.key_by("item"), how="inner").sink("out", rel.count())
+    trades, quotes = (topology.source(rel.rows([], schema={"item": int, name: int}), name=name) for name in NAMES)
+    trades.key_by("item").join(quotes.key_by("item"), name="bargains", how="inner").sink(rel.count(), name="out")
     plan = plan_topology(topology)
     region = plan.region_of("bargains").region.name
     return plan.with_replicas(region, 2, ("pe0", "pe1")), region

@@ -21,7 +21,9 @@ from rayelastic.runtime.values.specs import PESpec
 
 def topology() -> rel.Topology:
     made = rel.Topology("started")
-    made.source("numbers", rel.sequence(10)).map("one", lambda t: t.value, schema={"n": int}).sink("out", rel.count())
+    made.source(rel.sequence(10), name="numbers").map(lambda t: t.value, name="one", schema={"n": int}).sink(
+        rel.count(), name="out"
+    )
     return made
 
 

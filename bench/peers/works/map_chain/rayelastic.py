@@ -23,10 +23,10 @@ def step(t: Row) -> tuple[int, float]:
 def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
     table = pa.csv.read_csv(path)
     topology = rel.Topology("map_chain")
-    stream = topology.source("rows", rel.arrow(table, Row))
+    stream = topology.source(rel.arrow(table, Row), name="rows")
     for number in range(MAPS):
-        stream = stream.map(f"map{number}", step, schema=Row, lane=lane)
-    stream.sink("out", rel.arrow())
+        stream = stream.map(step, name=f"map{number}", schema=Row, lane=lane)
+    stream.sink(rel.arrow(), name="out")
     return lambda: rel.run(topology)["out"]
 
 

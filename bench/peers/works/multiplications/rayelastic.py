@@ -25,8 +25,8 @@ def multiplied(t: Number) -> Number:
 def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
     table = pa.csv.read_csv(path)
     topology = rel.Topology("multiplications")
-    numbers = topology.source("numbers", rel.arrow(table, Number))
-    numbers.map("multiplied", multiplied, schema=Number, lane=lane).sink("out", rel.arrow())
+    numbers = topology.source(rel.arrow(table, Number), name="numbers")
+    numbers.map(multiplied, name="multiplied", schema=Number, lane=lane).sink(rel.arrow(), name="out")
     return lambda: rel.run(topology)["out"]
 
 

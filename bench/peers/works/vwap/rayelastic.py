@@ -38,9 +38,9 @@ def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table
     types = {"is_trade": pa.bool_(), "symbol": pa.string(), "price": pa.int64(), "volume": pa.int64()}
     table = pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(column_types=types))
     topology = rel.Topology("vwap")
-    rows = topology.source("rows", rel.arrow(table, Row))
-    found = rows.key_by("symbol").flat_map("bargains", bargains, state=Mean, schema=Bargain, lane=lane)
-    found.key_by("symbol").aggregate("sums", n=rel.count(), index=rel.sum("gain")).sink("out", rel.arrow())
+    rows = topology.source(rel.arrow(table, Row), name="rows")
+    found = rows.key_by("symbol").flat_map(bargains, name="bargains", state=Mean, schema=Bargain, lane=lane)
+    found.key_by("symbol").aggregate(name="sums", n=rel.count(), index=rel.sum("gain")).sink(rel.arrow(), name="out")
     return lambda: rel.run(topology)["out"]
 
 

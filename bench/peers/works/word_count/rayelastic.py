@@ -23,9 +23,13 @@ def words(t: Line) -> Iterator[Word]:
 
 def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
     topology = rel.Topology("word_count")
-    lines = topology.source("lines", rel.text(path))
-    counted = lines.flat_map("words", words, schema=Word, lane=lane).key_by("word").aggregate("counts", n=rel.count())
-    counted.sink("out", rel.arrow())
+    lines = topology.source(rel.text(path), name="lines")
+    counted = (
+        lines.flat_map(words, name="words", schema=Word, lane=lane)
+        .key_by("word")
+        .aggregate(name="counts", n=rel.count())
+    )
+    counted.sink(rel.arrow(), name="out")
 
     def run() -> pa.Table:
         return rel.run(topology)["out"]
