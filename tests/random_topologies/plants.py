@@ -16,7 +16,7 @@ def _nulls() -> None:
     def without_nulls(field: str, *, nulls: bool = False) -> Any:
         return last(field)
 
-    folds.last = without_nulls  # type: ignore[attr-defined, assignment]
+    folds.last = without_nulls  # type: ignore[attr-defined]
 
 
 def _keys() -> None:

@@ -9,41 +9,41 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any, TypeVar
 
+from rayelastic.errors import GraphError
 from rayelastic.graph.fluent.declarations import Declarations, is_free, mark_automatic
+from rayelastic.graph.spec.location import caller_location
 
 __all__ = ["declared_as", "named"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
 _NAMED_BY = ("fn", "cls", "own", "operator", "source", "sink")  # parameters whose values have a name of their own
 
 
-def named(method: Callable[..., R]) -> Callable[..., R]:
+def named(method: F) -> F:
     """Make `name=` of a method that declares an operator optional."""
     signature = inspect.signature(method)
     first = next((name for name in _NAMED_BY if name in signature.parameters), None)
     positions = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    endless = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
 
     @functools.wraps(method)
-    def declaring(self: Any, *args: Any, **given: Any) -> R:
-        topology: Declarations = getattr(self, "topology", self)
-        if args and "name" not in given and _is_name_first(args, given, positions):
-            given["name"], *rest = args
-            args = tuple(rest)
-            if method.__name__ == "aggregate" and args:
-                given["emit"], args = args[0], ()
+    def declaring(self: Any, *args: Any, **given: Any) -> Any:
+        _check_no_name_first(method, args, given, None if endless else positions)
         if "name" in given:
             return method(self, *args, **given)
+        topology: Declarations = getattr(self, "topology", self)
         place = positions.index(first) if first in positions else len(args)
         function = args[place] if place < len(args) else given.get(first or "")
         base = (function is not None and own_name(function)) or method.__name__
         return declared_as(topology, "", base, lambda name: method(self, *args, name=name, **given))
 
-    return declaring
+    return declaring  # type: ignore[return-value]
 
 
 def declared_as(topology: Declarations, name: str, base: str, declare: Callable[[str], R]) -> R:
@@ -63,9 +63,21 @@ def declared_as(topology: Declarations, name: str, base: str, declare: Callable[
     return made
 
 
-def _is_name_first(args: tuple[Any, ...], given: dict[str, Any], positions: list[str]) -> bool:
-    alone = positions == ["field"] and len(args) == 1 and not set(positions) & set(given)
-    return not alone and (isinstance(args[0], str) or len(args) > len(positions) > 0)
+def _check_no_name_first(
+    method: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any], positions: Sequence[str] | None
+) -> None:
+    """Raise GraphError if the name of an operator comes first; positions: other parameters, None: any number."""
+    if not args or not isinstance(args[0], str) or "name" in given:
+        return
+    if positions == ["field"] and len(args) == 1 and "field" not in given:
+        return  # a text, and no name
+    rest = [*(positions or ())][: len(args) - 1] or ["..."] * (len(args) > 1)
+    arguments = [*rest, f"name={args[0]!r}", *(f"{key}=..." for key in given)]
+    raise GraphError(
+        f"{method.__name__} takes the name of its operator as a keyword",
+        location=caller_location(),
+        way_out=f"Write .{method.__name__}({', '.join(arguments)})",
+    )
 
 
 def _numbered(base: str) -> Iterator[str]:

@@ -19,9 +19,7 @@ LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
 def check_name(name: object, what: str = "an operator") -> None:
     """Refuse a name that can't key metrics, state, plans and links."""
     if not isinstance(name, str):
-        raise GraphError(
-            f"the name of {what} is {shown(name)}, which is no str", way_out=f"name= names it. {_NAME_WAY_OUT}"
-        )
+        raise GraphError(f"the name of {what} is {shown(name)}, which is no str", way_out=_NAME_WAY_OUT)
     if not name or name != name.strip():
         raise GraphError(f"the name of {what} is {name!r}: empty or with space around", way_out=_NAME_WAY_OUT)
     if "/" in name or "->" in name or not name.isprintable():

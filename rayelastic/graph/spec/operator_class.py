@@ -115,7 +115,7 @@ def operator(
     lane: LaneChoice = "auto",
     ttl: Lifetime | None = None,
 ) -> Any:
-    """Make a class an operator: `stream.apply("name", TheClass(...))`, or `topology.apply` for several streams.
+    """Make a class an operator: `stream.apply(TheClass(...))`, or `topology.apply` for several streams.
 
     The class has these methods; all but `invoke` are optional:
 

@@ -51,7 +51,7 @@ def timed(left: Any, right: Any, *, cross: bool = False, **how: Any) -> rel.Topo
     lefts = topology.source(left, name="left").event_time("at", name="lt", lateness=LATENESS).key_by("key")
     rights = topology.source(right, name="right").event_time("at", name="rt", lateness=LATENESS).key_by("key")
     join = lefts.cross_join if cross else lefts.join
-    join("joined", rights, **how).sink(rel.list(), name="out")
+    join(rights, name="joined", **how).sink(rel.list(), name="out")
     return topology
 
 
@@ -282,7 +282,7 @@ def test_a_snapshot_is_read_as_a_table(way: str, tmp_path: Path) -> None:
         topology = rel.Topology("read")
         left, right = topology.source(other, name="left").key_by("k"), topology.source(rows, name="right").key_by("k")
         join = left.cross_join if way.startswith("cross") else left.join
-        join("joined", right, ttl=ttl, **WAYS.get(way, {"by": "arrival"})).sink(rel.list(), name="out")
+        join(right, name="joined", ttl=ttl, **WAYS.get(way, {"by": "arrival"})).sink(rel.list(), name="out")
     job = rel.start(topology, CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)

@@ -84,7 +84,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "name taken by sink": (lambda t, s: (s.sink(sinks.list(), name="o"), s.sink(sinks.list(), name="o")), GraphError, "o", "taken by the sink"),
     "source name taken": (lambda t, s: t.source(ROWS, name="trades"), GraphError, "trades", "taken by the source"),
     "aggregate name taken": (lambda t, s: s.key_by("symbol").aggregate(name="trades", n=aggregates.count()), GraphError, "trades", "taken"),
-    "name forgotten": (lambda t, s: s.map(one, name=one), GraphError, None, "no str. name= names it"),
+    "name forgotten": (lambda t, s: s.map(one, name=one), GraphError, None, "no str. Give it a short"),
     "name empty": (lambda t, s: s.map(one, name=""), GraphError, None, "empty or with space around"),
     "name with space around": (lambda t, s: s.filter(one, name=" x"), GraphError, None, "empty or with space around"),
     "name with slash": (lambda t, s: s.flat_map(one, name="a/b"), GraphError, None, "'/', '->' and control characters"),

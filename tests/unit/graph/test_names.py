@@ -65,5 +65,36 @@ def test_a_name_that_an_automatic_one_has_taken() -> None:
 
 
 def test_an_aggregate_called_name() -> None:
-    with pytest.raises(GraphError, match="the name of an operator is AggregateSpec.* no str. name= names it"):
+    with pytest.raises(GraphError, match="the name of an operator is AggregateSpec.* no str. Give it a short"):
         lines(rel.Topology("count")).aggregate(name=rel.count())  # type: ignore[arg-type]
+
+
+# Through getattr and a star, the codemod leaves them as they are.
+FIRST: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
+    "map": ("map", ("parse", words), {}, r"Write \.map\(fn, name='parse'\)"),
+    "options": ("map", ("parse", words), {"lane": "python"}, r"Write \.map\(fn, name='parse', lane=\.\.\.\)"),
+    "nothing else": ("aggregate", ("n",), {"n": rel.count()}, r"Write \.aggregate\(name='n', n=\.\.\.\)"),
+    "emit": ("aggregate", ("n", "update"), {}, r"Write \.aggregate\(\.\.\., name='n'\)"),
+    "sink": ("sink", ("out", rel.list()), {}, r"Write \.sink\(sink, name='out'\)"),
+    "field": ("event_time", ("time", "at"), {}, r"Write \.event_time\(field, name='time'\)"),
+    "field by name": ("event_time", ("time",), {"field": "at"}, r"Write \.event_time\(name='time', field=\.\.\.\)"),
+    "streams": ("merge_by_time", ("all", None), {}, r"Write \.merge_by_time\(\.\.\., name='all'\)"),
+    "predicates": ("split", ("parts",), {"small": words}, r"Write \.split\(name='parts', small=\.\.\.\)"),
+}
+
+
+@pytest.mark.parametrize(("method", "args", "given", "message"), FIRST.values(), ids=FIRST)
+def test_a_name_in_the_first_place(method: str, args: Any, given: Any, message: str) -> None:
+    stream = lines(rel.Topology("first"))
+    with pytest.raises(GraphError, match=rf"^tests/unit/graph/test_names.py:\d+: {method} takes the name .*{message}"):
+        getattr(stream, method)(*args, **given)
+
+
+def test_a_source_with_its_name_in_the_first_place() -> None:
+    with pytest.raises(GraphError, match=r"Write \.source\(source, name='lines'\)"):
+        getattr(rel.Topology("first"), "source")("lines", rel.sequence(1))  # noqa: B009
+
+
+def test_a_field_is_no_name() -> None:
+    stream = rel.Topology("field").source(rel.rows([(1,)], schema={"at": int})).event_time("at")
+    assert list(stream.topology.operators) == ["rows", "event_time"]
