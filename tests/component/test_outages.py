@@ -17,8 +17,9 @@ from pyarrow import csv
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import JobFailedError
+from rayelastic.errors import JobFailedError, SourceLostError
 from rayelastic.graph.edges.formats import json_text
+from rayelastic.runtime.files.inputs import check_input, input_of
 from rayelastic.runtime.operators import sources
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
@@ -362,3 +363,13 @@ def test_a_store_of_checkpoints_that_fails_at_the_very_end_costs_no_row(
         gate.open()
         job.close()
     assert sorted(rel.run(topology(rel.csv(str(out / "part-*"), schema=Row), rel.list()))["out"]) == ROWS
+
+
+def test_a_store_of_a_source_that_is_away_at_a_restore_is_an_outage(store: Store) -> None:
+    """The position in its files can't be checked then."""
+    (store.folder / "in.csv").write_text("number,name\n1,a\n")
+    spec = topology(rel.csv(store.uri("in.csv"), schema=Row), rel.count()).operators["rows"]
+    before = input_of(spec)
+    store.away = True
+    with pytest.raises(SourceLostError, match="'rows'.*the store doesn't answer"):
+        check_input(spec, before, 1)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rayelastic.errors import StateError
+from rayelastic.errors import SourceLostError, StateError
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
 from rayelastic.graph.edges.formats.row_files import BadRows
-from rayelastic.graph.edges.locations import file_system, local_path
+from rayelastic.graph.edges.locations import LocationError, file_system, local_path, may_return
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.sources import (
@@ -123,16 +123,23 @@ def input_of(spec: OperatorSpec, place: Place | None = None, position: object = 
 
 
 def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
-    """Raises StateError if a source isn't what it was when the job was stopped.
+    """Raise StateError if a source isn't what it was when the job was stopped.
 
     Args:
         spec: the source.
         before: what it read then.
         position: the rows that it had given.
+
+    Raises:
+        SourceLostError: its store doesn't answer.
     """
     try:
         problem = _difference(spec.body, before, position)
-    except OSError as error:
+    except (OSError, LocationError) as error:
+        if is_away(spec.body, error):
+            raise SourceLostError(
+                f"what it read can't be compared: {error}", operator=spec.name, location=spec.location
+            ) from error
         problem = f"can't be read: {error}"
     if problem is not None:
         raise StateError(
@@ -142,6 +149,14 @@ def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
             way_out="Give it the input that it had, to which rows may have been added at the end, "
             f"or restore Snapshot(..., drop=({spec.name!r},)), which reads from the start",
         )
+
+
+def is_away(body: object, error: OSError | LocationError) -> bool:
+    """Return whether the store of what a source reads may answer again later."""
+    if isinstance(error, LocationError):
+        return error.is_outage
+    read = body.of if isinstance(body, BadRows) else body
+    return any(may_return(error, path) for path in getattr(read, "paths", ()))
 
 
 def _difference(body: object, before: Input, position: int) -> str | None:

@@ -244,8 +244,7 @@ def test_partitions_of_a_polled_source_are_splits() -> None:
 
         def poll(self) -> list[tuple[int]] | None:
             first, self.position = self.position, min(len(self.times), self.position + 400)
-            found = [(at,) for at in self.times[first : self.position]]
-            return found or (None if seen.is_set() else [])
+            return [(at,) for at in self.times[first : self.position]] or (None if seen.is_set() else [])
 
     topology = rel.Topology("polled")
     windows(topology.source(rel.polled(Servers(), {"at": int}), name="s"))

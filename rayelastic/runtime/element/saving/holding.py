@@ -10,9 +10,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SourceError, StateError
+from rayelastic.errors import SourceError, SourceLostError, StateError
+from rayelastic.graph.edges.locations import LocationError
 from rayelastic.runtime.element.saving.live_state import save, save_operator
-from rayelastic.runtime.files.inputs import Input, Place, input_of
+from rayelastic.runtime.files.inputs import Input, Place, input_of, is_away
 from rayelastic.runtime.files.local_checkpoints import is_local
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
@@ -188,8 +189,9 @@ class Holding:
             return input_of(spec, where.place, where.position)
         except SourceError as error:
             raise error.at(source, spec.location) from None
-        except OSError as error:
-            raise StateError(
+        except (OSError, LocationError) as error:
+            kind = SourceLostError if is_away(spec.body, error) else StateError
+            raise kind(
                 f"what it reads can't be looked at, so that it is known again: {error}",
                 operator=source,
                 location=spec.location,
