@@ -1,4 +1,4 @@
-"""The sink of the guide, as it stands there (docs/how_to/write_your_own_sink.md), and a source that waits for the test."""
+"""The sink of docs/how_to/write_your_own_sink.md, as it stands there, and a source that waits for the test."""
 
 from __future__ import annotations
 
