@@ -1,9 +1,9 @@
 """Whether an object for `rel.call` keeps what its sink promises, wherever its process dies.
 
-The object goes through the calls of docs/sinks_of_your_own.md as a job makes them. A history is one way to come to the
-end: its process is killed after each call and at each line of its methods, the next one is restored from the last
-complete checkpoint and is killed early as well, checkpoints are abandoned, and commits come late. In each history what
-readers see is compared with the rows of the complete checkpoints.
+The object goes through the calls of docs/reference/calls_of_objects.md as a job makes them. A history is one way to
+come to the end: its process is killed after each call and at each line of its methods, the next one is restored from
+the last complete checkpoint and is killed early as well, checkpoints are abandoned, and commits come late. In each
+history what readers see is compared with the rows of the complete checkpoints.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sink of the guide, as it stands there (docs/sinks_of_your_own.md), and a source that waits for the test."""
+"""The sink of docs/how_to/write_your_own_sink.md, as it stands there, and a source that waits for the test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import rayelastic as rel
 from rayelastic.job.job import Job
 
 ROWS = 1000
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "sinks_of_your_own.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how_to" / "write_your_own_sink.md"
 
 
 _BLOCK = re.search(r"^```python\n(.*?)^topology = ", PAGE.read_text(), re.DOTALL | re.MULTILINE)

@@ -19,10 +19,10 @@ from rayelastic import topologies
 from tests.component.starts import ROOT, TOPOLOGIES, examples
 
 PROGRAM = Path(__file__).parent / "starts.py"
-CORE = ["README", "functions_and_lanes", "keyed_state", "login_failures"]
+CORE = ["README", "reference/what_is_compiled", "how_to/keep_state", "login_failures"]
 # What they give depends on the clock: a source goes on for as long as changes of the plan take, windows say when they
 # were.
-VARIES = frozenset({"regions", "windows"})
+VARIES = frozenset({"concepts/regions", "how_to/idle_sources"})
 
 
 def start(names: list[str], folder: Path, number: int) -> dict[str, Any]:

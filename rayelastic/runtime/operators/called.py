@@ -1,6 +1,6 @@
 """A sink that calls what the user gave: a function of each tuple, or an object that also takes part in checkpoints.
 
-The calls of such an object, and what it has to do in each, are the table of docs/sinks_of_your_own.md. A number is
+docs/reference/calls_of_objects.md lists the calls of such an object, and what it has to do in each. A number is
 prepared once: checkpoints count upwards over all restarts, and nothing is prepared behind the end of the stream.
 """
 

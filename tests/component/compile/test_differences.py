@@ -13,7 +13,7 @@ from harness import MAP, python_result
 from rayelastic.compile.report import compile_report
 from rayelastic.errors import SchemaError
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "functions_and_lanes.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "what_is_compiled.md"
 
 
 class Sum(NamedTuple):

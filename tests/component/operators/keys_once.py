@@ -220,7 +220,7 @@ OPERATORS: dict[str, Declare] = {
     **_early(),
 }
 
-# What keeps no key, or whose keys have no end but that of the input; docs/keyed_state.md says so.
+# What keeps no key, or whose keys have no end but that of the input; docs/how_to/expire_state.md says so.
 WITHOUT_END = {
     "enrich": "keeps the table",
     "fold": "emits when the input ends, as reduce, aggregate and combine with emit='final' do",

@@ -1,6 +1,6 @@
 """Whether results depend on timing, operator by operator: two streams in forced orders of arrival.
 
-docs/results_and_timing.md names each.
+docs/reference/results_and_timing.md names each.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def test_a_function_of_frames_sees_runs_of_any_size() -> None:
 
 def test_the_guide_names_each_of_them() -> None:
     folder = Path(__file__).parent
-    page = (folder.parents[2] / "docs" / "results_and_timing.md").read_text()
+    page = (folder.parents[2] / "docs" / "reference" / "results_and_timing.md").read_text()
     tests = "\n".join(path.read_text() for path in folder.glob("test_*.py"))
     assert [name for name in re.findall(r"`(test_\w+)", page) if f"def {name}(" not in tests] == []
     named = re.findall(r"`(test_the_(?:result_is_the_same|order_of_arrival_decides))\[(.+?)\]`", page)

@@ -50,6 +50,15 @@ def test_names_in_stages_are_those_of_their_channels() -> None:
     assert {"parallel", "parallel.0.map", "parallel.1.map"} <= set(topology.operators)
 
 
+def test_joins_have_names_of_their_functions_or_their_own() -> None:
+    topology = rel.Topology("joins")
+    left, right = (lines(topology).key_by("line") for _ in range(2))
+    left.join(right, how="inner").sink(rel.list())
+    left.join(right, how="inner", fn=max, schema=int)
+    left.cross_join(right, by="arrival")
+    assert list(topology.operators) == ["rows", "rows_2", "join", "list", "max.joined", "max", "cross_join"]
+
+
 def test_a_feedback_has_a_name() -> None:
     topology = rel.Topology("loop")
     source = lines(topology)

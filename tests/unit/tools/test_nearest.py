@@ -42,7 +42,7 @@ def test_nearest(changed: str, tests: list[str], tmp_path: Path) -> None:
 def test_native_sources_and_pages_have_tests_of_their_own(tmp_path: Path) -> None:
     nearest = Nearest(written(tmp_path))
     assert nearest.of_files([Path("native_sched/src/queue.cpp")]) == [Path("tests/component/native")]
-    assert nearest.of_files([Path("docs/joins.md")]) == [Path("tests/component/test_guide.py")]
+    assert nearest.of_files([Path("docs/how_to/join_streams.md")]) == [Path("tests/component/test_guide.py")]
 
 
 def test_a_files_own_examples_come_first(tmp_path: Path) -> None:
