@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.shown import shown
@@ -74,12 +74,13 @@ def state(cls: C) -> C:
         raise SchemaError(f"@rel.state decorates a class, not {shown(given)}", way_out="Write it above a class")
     annotations = inspect.get_annotations(given)
     _check(given, annotations)
-    made: Any = NamedTuple(given.__name__, list(annotations.items()))  # type: ignore[misc]
+    of_fields: Any = NamedTuple
+    made = of_fields(given.__name__, list(annotations.items()))
     made.__new__.__defaults__ = tuple(vars(given)[field] for field in annotations)
     made._field_defaults = {field: vars(given)[field] for field in annotations}
     made.__module__, made.__qualname__ = given.__module__, given.__qualname__
     made.__doc__ = given.__doc__
-    return made  # type: ignore[no-any-return]
+    return cast("C", made)
 
 
 def _check(cls: type, annotations: dict[str, Any]) -> None:
