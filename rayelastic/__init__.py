@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.sources import rows as rows
     from rayelastic.graph.edges.sources import sequence as sequence
     from rayelastic.graph.edges.sources import text as text
+    from rayelastic.graph.fluent.stream import KeyedStream as KeyedStream
     from rayelastic.graph.fluent.stream import Stream as Stream
+    from rayelastic.graph.fluent.streams import Streams as Streams
+    from rayelastic.graph.fluent.windowed import WindowedStream as WindowedStream
     from rayelastic.graph.operators.aggregates import avg as avg
     from rayelastic.graph.operators.aggregates import count as count
     from rayelastic.graph.operators.aggregates import distinct as distinct
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aligned import Aligned as Aligned
     from rayelastic.graph.operators.patterns import Pattern as Pattern
     from rayelastic.graph.records.forms import Json as Json
+    from rayelastic.graph.records.mutable_state import state as state
     from rayelastic.graph.records.schema import Schema as Schema
     from rayelastic.graph.records.time_info import Ttl as Ttl
     from rayelastic.graph.spec.concurrency import concurrent as concurrent
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
+    from rayelastic.runtime.values.status import JobStatus as JobStatus
     from rayelastic.topology import Topology as Topology
 
 __version__ = "0.2.0"
@@ -100,13 +105,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.spec.operator_spec": ("Lane",),
     "rayelastic.graph.spec.routed": ("to",),
     "rayelastic.graph.records.forms": ("Json",),
+    "rayelastic.graph.records.mutable_state": ("state",),
     "rayelastic.graph.records.schema": ("Schema",),
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.records.time_info": ("Ttl",),
     "rayelastic.graph.edges.sinks": ("call", "list", "print"),
     "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
-    "rayelastic.graph.fluent.stream": ("Stream",),
+    "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream"),
+    "rayelastic.graph.fluent.streams": ("Streams",),
+    "rayelastic.graph.fluent.windowed": ("WindowedStream",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.checkpoint": ("Checkpoint",),
@@ -116,6 +124,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.wishes.paper": ("PaperElasticity",),
     "rayelastic.plan.wishes.schedule": ("Schedule",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
+    "rayelastic.runtime.values.status": ("JobStatus",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),

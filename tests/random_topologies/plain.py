@@ -34,7 +34,7 @@ class PlainSteps(BaseMaker):
         state, lane = ("dict", '"python"') if fn == "d_count" else ("State", "LANE")
         keys = self.keys()
         schema = "" if how == "filter" else ", schema=BASE"
-        text = f'{keyed(keys)}.{how}("{{n}}", {fn}, state={state}{schema}, lane={lane})'
+        text = f'{keyed(keys)}.{how}({fn}, name="{{n}}", state={state}{schema}, lane={lane})'
         uses = ("BASE", fn) if state == "dict" else ("BASE", "State", fn)
         self.add("stateful", [stream], text, fn=fn, how=how, state=state, keys=keys, uses=uses)
         return True
@@ -43,7 +43,7 @@ class PlainSteps(BaseMaker):
         if not self.flows[stream].ordered:
             return False
         fn, keys, final = self.chance.choice(list(FOLDS)), self.keys(), self.chance.random() < 0.6
-        text = f'{keyed(keys)}.{"fold" if final else "scan"}("{{n}}", {fn}, {FOLDS[fn][1]}, schema={FOLDS[fn][2]})'
+        text = f'{keyed(keys)}.{"fold" if final else "scan"}({fn}, {FOLDS[fn][1]}, name="{{n}}", schema={FOLDS[fn][2]})'
         text = text.replace(FOLDS[fn][2], "{" + FOLDS[fn][2] + "}")
         self.add(
             "scan", [stream], text, fn=fn, keys=keys, final=final, uses=(fn,),

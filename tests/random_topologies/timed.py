@@ -123,7 +123,7 @@ class TimedSteps(BaseMaker):
             case _:
                 known["value"] = Field("value", "int")
                 call, uses = "Range, lane=LANE", ("Range",)
-        text = f'{keyed(keys)}.{frame}.{how}("{{n}}"{", " if call else ""}{call})'
+        text = f'{keyed(keys)}.{frame}.{how}({call}{", " if call else ""}name="{{n}}")'
         self.add("gathered", [stream], text, outputs={"_late": "{n}.late()"}, uses=uses, **known)
         return True
 
@@ -187,7 +187,7 @@ class TimedSteps(BaseMaker):
             option = f"window={known['size']}"
         else:
             option = f'keep="{kind}"'
-        text = f'{keyed(keys)}.join("{{n}}", {keyed(keys, "{1}")}, {option}, how="{how}")'
+        text = f'{keyed(keys)}.join({keyed(keys, "{1}")}, name="{{n}}", {option}, how="{how}")'
         self.add("join", [stream, right], text, match=kind, how=how, keys=keys, right_keys=keys, **known)
         return True
 
@@ -195,7 +195,7 @@ class TimedSteps(BaseMaker):
         keys = self.chance.choice([("k", "g"), ("s", "g")])
         how = self.chance.choice(["inner", "left", "right", "full"])
         option = f'how="{how}"'
-        text = f'{keyed(keys)}.join("{{n}}", {keyed(keys, "{1}")}, {option})'
+        text = f'{keyed(keys)}.join({keyed(keys, "{1}")}, name="{{n}}", {option})'
         self.add("join", [stream, right], text, match="pairs", how=how, keys=keys, right_keys=keys)
         return True
 

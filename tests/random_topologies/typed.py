@@ -65,7 +65,7 @@ class TypedMaker(BaseMaker):
             ("window", "window=4", {"size": 4}),
         ):  # fmt: skip
             how = self.chance.choice(["inner", "left"] if kind == "latest" else ["inner", "left", "right", "full"])
-            text = f'{by_key}.join("{{n}}", {other}, {option}, how="{how}")'
+            text = f'{by_key}.join({other}, name="{{n}}", {option}, how="{how}")'
             self.add("join", [left, right], text, match=kind, how=how, keys=("k",), right_keys=("k",), **more)
         self.cross(left, right)
 

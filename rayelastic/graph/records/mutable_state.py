@@ -1,12 +1,18 @@
-"""A state of fixed layout as Python functions see it."""
+"""State of fixed layout: as a class that users declare with `@rel.state`, and as Python functions see it."""
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
-__all__ = ["MutableState"]
+from rayelastic.errors import SchemaError
+from rayelastic.graph.records.shown import shown
+
+__all__ = ["MutableState", "state"]
+
+C = TypeVar("C", bound=type)
 
 
 class MutableState(types.SimpleNamespace):
@@ -34,3 +40,59 @@ class MutableState(types.SimpleNamespace):
 
     def __getitem__(self, index: int) -> Any:
         return list(self.__dict__.values())[index]
+
+
+@dataclass_transform()
+def state(cls: C) -> C:
+    """Declare the state of a key: fields with types and first values, which functions read and set.
+
+    Its layout is that of a record, so functions that use it can be compiled, and snapshots hold its fields.
+
+    Args:
+        cls: a class with annotated fields, each with its first value; without methods or bases.
+
+    Raises:
+        SchemaError: no class, a field without a first value, a method or a base class.
+
+    >>> import rayelastic as rel
+    >>> @rel.state
+    ... class Seen:
+    ...     n: int = 0
+    >>> def numbered(t, s):
+    ...     s.n += 1
+    ...     return (t.key, s.n)
+    >>> topology = rel.Topology("numbered")
+    >>> rows = rel.rows([("a",), ("b",), ("a",)], {"key": str})
+    >>> keyed = topology.source(rows).key_by("key")
+    >>> keyed.map(numbered, state=Seen, schema={"key": str, "n": int}).sink(rel.list(), name="out")
+    <sink out>
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [('a', 1), ('b', 1), ('a', 2)]
+    """
+    given: object = cls
+    if not isinstance(given, type):
+        raise SchemaError(f"@rel.state decorates a class, not {shown(given)}", way_out="Write it above a class")
+    annotations = inspect.get_annotations(given)
+    _check(given, annotations)
+    of_fields: Any = NamedTuple
+    made = of_fields(given.__name__, list(annotations.items()))
+    made.__new__.__defaults__ = tuple(vars(given)[field] for field in annotations)
+    made._field_defaults = {field: vars(given)[field] for field in annotations}
+    made.__module__, made.__qualname__ = given.__module__, given.__qualname__
+    made.__doc__ = given.__doc__
+    return cast("C", made)
+
+
+def _check(cls: type, annotations: dict[str, Any]) -> None:
+    members = vars(cls)
+    lacking = [field for field in annotations if field not in members]
+    further = [name for name in members if name not in annotations and not name.startswith("__")]
+    if cls.__bases__ != (object,):
+        raise SchemaError(f"{cls.__name__} has a base class", way_out="Write all fields into the class itself")
+    if not annotations or further:
+        what = f"{further[0]} without a type, or a method" if further else "no field"
+        raise SchemaError(f"{cls.__name__} has {what}", way_out="Write fields alone, such as n: int = 0")
+    if lacking:
+        raise SchemaError(
+            f"{lacking[0]} of {cls.__name__} has no first value", way_out=f"Write {lacking[0]}: type = value"
+        )

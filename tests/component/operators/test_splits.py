@@ -276,9 +276,8 @@ def test_a_clock_in_the_future_makes_no_other_tuple_late(caplog: pytest.LogCaptu
 
 def test_tuples_ahead_of_the_clock_can_be_taken(caplog: pytest.LogCaptureFixture) -> None:
     topology = rel.Topology("wrong_clock")
-    timed = topology.source(rel.rows([(5,), (32_000_000_000,), (7,)], {"at": int}), name="s").event_time(
-        "at", name="time", ahead=dt.timedelta(minutes=1)
-    )
+    rows = topology.source(rel.rows([(5,), (32_000_000_000,), (7,)], {"at": int}), name="s")
+    timed = rows.event_time("at", ahead=dt.timedelta(minutes=1))
     timed.sink(rel.list(), name="out")
     timed.side("ahead").sink(rel.list(), name="ahead")
     result = rel.run(topology)
@@ -316,12 +315,7 @@ def test_a_branch_that_is_silent_holds_nothing_back() -> None:
     topology = rel.Topology("branches")
     numbers = topology.source(testing.script([(1,), (100,), gate, (101,)], {"at": int}), name="s")
     parts = numbers.split(name="parts", rare=lambda t: t.at < 0)
-    counts = (
-        parts.rare.union(parts.rest)
-        .event_time("at", name="time")
-        .window(seconds=10)
-        .aggregate(name="counts", n=rel.count())
-    )
+    counts = parts.rare.union(parts.rest).event_time("at").window(seconds=10).aggregate(n=rel.count())
     counts.sink(rel.call(lambda t: gate.open()), name="see")
     counts.sink(rel.list(), name="out")
     assert [tuple(t) for t in rel.run(topology)["out"]] == [(0, 10, 1), (100, 110, 2)]
