@@ -45,7 +45,7 @@ def test_three_clicks_from_a_demo_to_why_it_added_a_queue(tmp_path: Path) -> Non
             panel = page.locator("#detail-panel")
             expect(panel.locator(".reason")).not_to_be_empty()
             expect(panel).to_contain_text("What was seen")
-            expect(panel).to_contain_text("What came of it")
+            expect(panel).to_contain_text("Result")
             panel.get_by_role("button", name="Show the graph of that time").click()  # the third
             expect(page.locator("#state")).to_contain_text("as of")
             page.close()  # it would complain of a server that has left
