@@ -110,4 +110,4 @@ def test_rows_that_do_not_fit(rows: list[Any], schema: object, said: str) -> Non
 
 def test_the_package_is_a_command() -> None:
     shown = subprocess.run([sys.executable, "-m", "rayelastic", "--help"], capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("usage: rayelastic")
+    assert shown.stdout.startswith("Usage: rayelastic")
