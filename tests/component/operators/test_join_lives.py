@@ -107,21 +107,25 @@ def test_rules_that_end(lefts: list[Left], rights: list[Right], ttl: int, config
 
 @pytest.mark.parametrize("way", ["event time", "clock"])
 def test_rules_that_ended_are_freed(way: str) -> None:
-    """Each of many comes once, and the left has ended."""
+    """Each of many comes once, when the left is already at a later time."""
     kept = {}
     for ttl in (None, 100 if way == "event time" else 1e-6):
-        gate = testing.Gate()
-        right = testing.script([*(Right(f"rule {n} of many", n, "x" * 20) for n in range(20_000)), gate], Right)
+        start, gate = testing.Gate(), testing.Gate()
+        many = (Right(f"rule {n} of many", n, "x" * 20) for n in range(20_000))
         topology = rel.Topology("rules")
-        lefts, rights = topology.source(rel.rows([], Left), name="left"), topology.source(right, name="right")
+        lefts = topology.source(rel.rows([Left("no rule", 10**9, 0)], Left), name="left")
+        rights = topology.source(testing.script([start, *many, gate], Right), name="right")
         if way == "event time":
             lefts, rights = lefts.event_time("at", name="lt"), rights.event_time("at", name="rt")
         by: Any = None if way == "event time" else "arrival"
         lefts.cross_join(rights.key_by("key"), name="joined", by=by, ttl=ttl).sink(rel.count(), name="out")
         job = rel.start(topology, rel.JobConfig(threading="manual", run_records=64))
         try:
+            while job.metrics().operator("joined").tuples_in < 1:
+                assert not job.status.state.is_final
+            start.open()
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("joined").tuples_in < 20_000:
+            while job.metrics().operator("joined").tuples_in < 20_001:
                 assert not job.status.state.is_final
             kept[ttl] = job.metrics().operator("joined").state_bytes
         finally:

@@ -91,7 +91,9 @@ class _Marked:
             if case.guard is not None:
                 case.guard = changed.visit(case.guard)
                 for name in sorted(captured(case.pattern) & self._suspects):  # it has a value though the guard fails
-                    problem = f"'{name}', which a case with a condition gives its value, may have none where it is read"
+                    problem = (
+                        f"'{name}', which a case with a condition gives its value, may have no value where it is read"
+                    )
                     raise NotRewrittenError(problem, self._path, case.pattern.lineno)
             case.body = [*self._set(captured(case.pattern), case.body[0]), *self.block(case.body)]
         if isinstance(node, ast.Delete):
@@ -148,5 +150,5 @@ class _Guarded(ast.NodeTransformer):
         self.inside.add(node.target.id)
         if node.target.id not in self._suspects:
             return node
-        problem = f"'{node.target.id}', which an expression gives its value, may have none where it is read"
+        problem = f"'{node.target.id}', which an expression gives its value, may have no value where it is read"
         raise NotRewrittenError(problem, self._path, node.lineno)
