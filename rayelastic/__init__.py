@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.files import parquet as parquet
     from rayelastic.graph.edges.polled import polled as polled
     from rayelastic.graph.edges.postgres import postgres as postgres
+    from rayelastic.graph.edges.rows import rows as rows
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
     from rayelastic.graph.edges.sinks import print as print
     from rayelastic.graph.edges.sources import callable as callable
     from rayelastic.graph.edges.sources import generate as generate
-    from rayelastic.graph.edges.sources import rows as rows
     from rayelastic.graph.edges.sources import sequence as sequence
     from rayelastic.graph.edges.sources import text as text
     from rayelastic.graph.fluent.stream import KeyedStream as KeyedStream
     from rayelastic.graph.fluent.stream import Stream as Stream
+    from rayelastic.graph.fluent.stream import WindowedStream as WindowedStream
     from rayelastic.graph.fluent.streams import Streams as Streams
-    from rayelastic.graph.fluent.windowed import WindowedStream as WindowedStream
     from rayelastic.graph.operators.aggregates import avg as avg
     from rayelastic.graph.operators.aggregates import count as count
     from rayelastic.graph.operators.aggregates import distinct as distinct
@@ -111,10 +111,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.records.time_info": ("Ttl",),
     "rayelastic.graph.edges.sinks": ("call", "list", "print"),
-    "rayelastic.graph.edges.sources": ("callable", "generate", "rows", "sequence", "text"),
-    "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream"),
+    "rayelastic.graph.edges.rows": ("rows",),
+    "rayelastic.graph.edges.sources": ("callable", "generate", "sequence", "text"),
+    "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream", "WindowedStream"),
     "rayelastic.graph.fluent.streams": ("Streams",),
-    "rayelastic.graph.fluent.windowed": ("WindowedStream",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.checkpoint": ("Checkpoint",),
@@ -135,18 +135,20 @@ _MODULES = ("errors", "spark")
 __all__ = sorted([*_HOME_OF, *_MODULES])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"rayelastic.{name}")
-    elif name.startswith("_"):
-        raise AttributeError(f"module 'rayelastic' has no attribute {name!r}")
-    else:
-        words = importlib.import_module("rayelastic.graph.words")
-        raise AttributeError(words.missing("the module rayelastic", name, __all__, words.MODULE))
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else checkers would know every name
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOME_OF:
+            value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        elif name in _MODULES:
+            value = importlib.import_module(f"rayelastic.{name}")
+        elif name.startswith("_"):
+            raise AttributeError(f"module 'rayelastic' has no attribute {name!r}")
+        else:
+            words = importlib.import_module("rayelastic.graph.words")
+            raise AttributeError(words.missing("the module rayelastic", name, __all__, words.MODULE))
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> Sequence[str]:

@@ -74,11 +74,12 @@ def build(
         questions = datagrams.flat_map(dns.question, name=f"dns{number}")
         asked = questions.flat_map(names(limits.label), name=f"names{number}").key_by("domain")
         texts = questions.flat_map(carried, name=f"carried{number}").key_by("client", "domain")
-        for what, stream, width, channel in (
+        channels: tuple[tuple[str, rel.Stream, int, Any], ...] = (
             ("generated", asked, widths.generated, generated_of),
             ("tunnels", texts, widths.tunnels, tunnels_of),
             ("bursts", datagrams.key_by("source"), widths.bursts, bursts_of),
-        ):
+        )
+        for what, stream, width, channel in channels:
             parts = stream.split(width, name=f"{what}_channels{number}")
             found[what] += [channel(part, f"{number}.{at}", limits) for at, part in enumerate(parts)]
     collect(found, Path(output))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.edges.pushed import IngestSource
+from rayelastic.graph.edges.typed import Declared, SourceOf
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.connect import ensure_ray
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from rayelastic.runtime.ingest.feed import Feed
     from rayelastic.runtime.values.specs import IngestAddress
 
+T = TypeVar("T")
+
 BLOCKS_AT_ONCE = 4  # tasks that push; more don't help one source, and their rows interleave
 POLL = 0.5  # seconds between two looks whether the push was cancelled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DatasetSource:
+class DatasetSource(SourceOf[T]):
     """A Ray Dataset that feeds a source; made by `rel.dataset`.
 
     Args:
@@ -113,7 +116,19 @@ class DatasetSource:
         return self.for_pe().has_splits
 
 
-def dataset(dataset: Dataset, schema: object | None = None, *, time_ordered: bool = False) -> DatasetSource:
+@overload
+def dataset(dataset: Dataset, schema: type[Mapping[str, Any]], *, time_ordered: bool = False) -> DatasetSource[Any]: ...
+
+
+@overload
+def dataset(dataset: Dataset, schema: type[T], *, time_ordered: bool = False) -> DatasetSource[T]: ...
+
+
+@overload
+def dataset(dataset: Dataset, schema: Declared | None = None, *, time_ordered: bool = False) -> DatasetSource[Any]: ...
+
+
+def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = False) -> DatasetSource[Any]:
     """Feeds a stream with the rows of a Ray Dataset.
 
     Args:

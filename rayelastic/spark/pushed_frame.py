@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rayelastic.errors import SourceError
 from rayelastic.graph.edges.pushed import IngestSource
+from rayelastic.graph.edges.typed import SourceOf
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.ingest.client import push_partition
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 
     Batches = Iterator[pa.RecordBatch]
 
+T = TypeVar("T")
+
 PUSHED = "partition int, rows long"  # what a pusher gives, a row for each partition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PushedFrame:
+class PushedFrame(SourceOf[T]):
     """A DataFrame that feeds a source.
 
     Args:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from rayelastic.errors import SourceError, SparkError
+from rayelastic.graph.edges.typed import Declared
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
 from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher
@@ -22,9 +23,16 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.ingest.feed import Feed
 
+T = TypeVar("T")
+
+
+class _Options(TypedDict, total=False):
+    columns: Mapping[str, str] | None
+    time_ordered: bool
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparkSource(PushedFrame):
+class SparkSource(PushedFrame[T]):
     """A DataFrame that feeds a source; made by `rel.spark.source`.
 
     Args:
@@ -68,13 +76,25 @@ class SparkSource(PushedFrame):
             context.cancelJobGroup(self.group)
 
 
+@overload
+def source(frame: DataFrame, schema: type[Mapping[str, Any]], **options: Unpack[_Options]) -> SparkSource[Any]: ...
+
+
+@overload
+def source(frame: DataFrame, schema: type[T], **options: Unpack[_Options]) -> SparkSource[T]: ...
+
+
+@overload
+def source(frame: DataFrame, schema: Declared | None = None, **options: Unpack[_Options]) -> SparkSource[Any]: ...
+
+
 def source(
     frame: DataFrame,
-    schema: object | None = None,
+    schema: object = None,
     *,
     columns: Mapping[str, str] | None = None,
     time_ordered: bool = False,
-) -> SparkSource:
+) -> SparkSource[Any]:
     """Feeds a stream with the rows of a Spark DataFrame.
 
     Rows of one partition keep their order. A Spark task that is run again has to give the same rows in the same order;

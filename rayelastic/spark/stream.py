@@ -12,9 +12,10 @@ import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from rayelastic.errors import SchemaError, SourceError, SparkError
+from rayelastic.graph.edges.typed import Declared
 from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from rayelastic.runtime.ingest.feed import Feed
+
+T = TypeVar("T")
+
+
+class _Options(TypedDict, total=False):
+    columns: Mapping[str, str] | None
+    trigger: Mapping[str, Any] | None
+
 
 POLL = 1  # seconds between two looks whether the query was stopped from here; Spark takes whole ones
 START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the return of its start
@@ -57,7 +66,7 @@ class _Running:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparkStream(PushedFrame):
+class SparkStream(PushedFrame[T]):
     """A streaming DataFrame that feeds a source; made by `rel.spark.stream`.
 
     Args:
@@ -138,14 +147,30 @@ def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> N
             return
 
 
+@overload
+def stream(
+    frame: DataFrame, schema: type[Mapping[str, Any]], *, checkpoint: str, **options: Unpack[_Options]
+) -> SparkStream[Any]: ...
+
+
+@overload
+def stream(frame: DataFrame, schema: type[T], *, checkpoint: str, **options: Unpack[_Options]) -> SparkStream[T]: ...
+
+
+@overload
+def stream(
+    frame: DataFrame, schema: Declared | None = None, *, checkpoint: str, **options: Unpack[_Options]
+) -> SparkStream[Any]: ...
+
+
 def stream(
     frame: DataFrame,
-    schema: object | None = None,
+    schema: object = None,
     *,
     checkpoint: str,
     columns: Mapping[str, str] | None = None,
     trigger: Mapping[str, Any] | None = None,
-) -> SparkStream:
+) -> SparkStream[Any]:
     """Feeds a stream with the rows of a streaming DataFrame, each once, for as long as they come.
 
     The query starts and stops with the job. Its end (by `availableNow`) is the end of the source, its failure is the

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.edges.sinks import list as list_sink
-from rayelastic.graph.edges.sources import rows as rows_source
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import run
 from rayelastic.plan.checkpoint import Checkpoint
@@ -31,7 +31,7 @@ def topology_of(declare: Declare, source: Any) -> Topology:
 def collect(
     declare: Declare,
     rows: Iterable[Any],
-    schema: object,
+    schema: Any,
     config: JobConfig | None = None,
     *,
     restore: Snapshot | Checkpoint | str | Path | None = None,

@@ -72,7 +72,7 @@ class Raise:
         raise self.error
 
 
-def script(steps: Sequence[Any], schema: object) -> CallableSource:
+def script(steps: Sequence[Any], schema: Any) -> CallableSource[Any]:
     """Give a source that follows a script. Each start follows it from the beginning.
 
     Args:

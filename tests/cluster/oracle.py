@@ -105,7 +105,7 @@ def topology(folder: Path, *, costs: bool = False) -> rel.Topology:
     made = rel.Topology("verified")
     keyed = made.source(rel.callable(load.events, Event), name="events").key_by("key")
     lane = "python" if costs else "compiled"
-    counted = keyed.map(dear if costs else count, name="count", state=Seen, schema=Counted, lane=lane)  # type: ignore[arg-type]
+    counted = keyed.map(dear if costs else count, name="count", state=Seen, schema=Counted, lane=lane)  # type: ignore[call-overload]
     tagged = counted.map(tag, name="tag", schema=Tagged, lane="compiled")
     tagged.key_by("group").map(verified, name="verify", state=Members, schema=Tagged, lane="python").sink(
         rel.count(), name="out"

@@ -58,7 +58,7 @@ def flows(job: rel.Job, tuples: int) -> None:
         assert not job.status.state.is_final, job.status
 
 
-def same(result: rel.Result, name: str) -> None:
+def same(result: rel.JobResult, name: str) -> None:
     count = result["count"]
     expected = rel.run(topology_of(rel.callable(lambda: orders(None, count), Order), name))
     for sink in ("out", "pairs_out"):

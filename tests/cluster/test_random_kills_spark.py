@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -35,7 +35,7 @@ def server() -> Iterator[str]:
         yield conninfo
 
 
-def stream_of(spark: SparkSession, folder: Path, name: str) -> rel.spark.SparkStream:
+def stream_of(spark: SparkSession, folder: Path, name: str) -> rel.spark.SparkStream[Any]:
     """One file a micro-batch, so that rows come in order."""
     frame = spark.readStream.schema(SCHEMAS[name]).option("maxFilesPerTrigger", 1).parquet(str(folder / name))
     schema = Trade if name == "trades" else {"line": str}

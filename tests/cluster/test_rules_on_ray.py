@@ -62,7 +62,7 @@ def topology_of(source: Any, name: str = "rules-on-ray") -> rel.Topology:
     return topology
 
 
-def check_turns(result: rel.Result, count: int) -> None:
+def check_turns(result: rel.JobResult, count: int) -> None:
     """Replicas took turns at all tuples, and no replica was without the rule once it was known."""
     for counted, without in (("all_count", "ruleless_rows"), ("fixed_count", "unknown_rows")):
         assert result[counted] == count

@@ -70,7 +70,7 @@ class Rows:
 class Target:
     """A source that takes what Spark pushes, behind a real data port."""
 
-    def __init__(self, source: bridge.SparkSource) -> None:
+    def __init__(self, source: bridge.SparkSource[Any]) -> None:
         self.rows = Rows()
         self.server = IngestServer("rows", source.schema.to_arrow(), self.rows)
         secret = secrets.token_bytes(32)
@@ -87,7 +87,7 @@ class Target:
         self.port.close()
 
 
-def pushed(source: bridge.SparkSource) -> Target:
+def pushed(source: bridge.SparkSource[Any]) -> Target:
     with Target(source) as target:
         target.server.finish(source.push(Direct(target.address)))
     assert target.rows.finished

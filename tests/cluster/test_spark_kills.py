@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stream_of(spark: SparkSession, folder: Path) -> rel.spark.SparkStream:
+def stream_of(spark: SparkSession, folder: Path) -> rel.spark.SparkStream[Any]:
     frame = spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).parquet(str(folder / "input"))
     return rel.spark.stream(frame, {"n": int}, checkpoint=str(folder / "query"), trigger=ENDS)
 

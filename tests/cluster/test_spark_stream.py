@@ -84,7 +84,7 @@ def test_a_stream_that_ends_is_counted_once(spark: SparkSession, files: Path, tm
 class Held:
     """A source that pushes nothing itself until the job is over: somebody else feeds it."""
 
-    def __init__(self, source: bridge.SparkStream) -> None:
+    def __init__(self, source: bridge.SparkStream[Any]) -> None:
         self.schema, self.lane, self.reason = source.schema, source.lane, source.reason
         self.over = threading.Event()
         self.for_pe = source.for_pe

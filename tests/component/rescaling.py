@@ -90,7 +90,7 @@ def check(rows: list[Counted], feed: Feed) -> None:
 def topology_of(feed: Feed, lane: str) -> rel.Topology:
     topology = rel.Topology("rescaled")
     events = topology.source(rel.callable(feed.__call__, Event), name="events")
-    events.key_by("key").map(count, name="count", state=Seen, schema=Counted, lane=lane).sink(rel.list(), name="out")  # type: ignore[arg-type]
+    events.key_by("key").map(count, name="count", state=Seen, schema=Counted, lane=lane).sink(rel.list(), name="out")  # type: ignore[call-overload]
     return topology
 
 

@@ -82,7 +82,7 @@ class Running:
             assert not self.job.status.state.is_final, self.job.status
             self.job.pause(0.01)
 
-    def take(self) -> tuple[rel.SavedStates, CheckpointRecord]:
+    def take(self) -> tuple[Any, CheckpointRecord]:
         """What a checkpoint has, and what is told of it."""
         self.losing.take()
         record = self.job.status.checkpoints.recent[-1]

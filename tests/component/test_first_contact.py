@@ -79,7 +79,7 @@ class Point:
     name: str | None = None
 
 
-def given(rows: list[Any], schema: object = None) -> list[tuple[Any, ...]]:
+def given(rows: list[Any], schema: Any = None) -> list[tuple[Any, ...]]:
     topology = rel.Topology("rows")
     topology.source(rel.rows(rows, schema), name="rows").sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology)["out"]]
@@ -102,7 +102,7 @@ def test_rows_may_be_mappings_and_dataclasses() -> None:
         ([Point(1), {"y": 1}], None, "row 1 has no field 'x'"),
     ],
 )
-def test_rows_that_do_not_fit(rows: list[Any], schema: object, said: str) -> None:
+def test_rows_that_do_not_fit(rows: list[Any], schema: Any, said: str) -> None:
     with pytest.raises(RayelasticError) as caught:
         rel.rows(rows, schema)
     assert said in str(caught.value)

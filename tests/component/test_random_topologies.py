@@ -78,7 +78,7 @@ def test_the_interpreter_marks_only_windows_that_were_emitted() -> None:
 
 
 def test_reduce_emits_the_keys_first() -> None:
-    def reduced(emit: str) -> list[Any]:
+    def reduced(emit: Any) -> list[Any]:
         return testing.collect(
             lambda s: s.key_by("k").reduce(lambda _, new: new, name="newest", emit=emit), [(1, "a", 2)], schema
         )

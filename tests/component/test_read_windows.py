@@ -21,7 +21,7 @@ class Row(NamedTuple):
 ROWS = [Row(None if n % 5 == 0 else f"key number {n % 3}", n, n) for n in range(100)]
 
 
-def saved(declare: Any, folder: Path, key: bytes | None = None) -> rel.SavedStates:
+def saved(declare: Any, folder: Path, key: bytes | None = None) -> Any:
     """What a job has when it has taken all rows, and its stream hasn't ended; signed with a key, if there is one."""
     with behind_gate(ROWS, declare) as job:
         return rel.read_snapshot(job.snapshot(rel.Snapshot(folder / "saved", key=key)))

@@ -53,9 +53,9 @@ def test_map_filter_flat_map_keep_order(config: rel.JobConfig, lane: str) -> Non
         yield Number(t.n)
         yield Number(t.n + 1)
 
-    stream = numbers(topology).map(lambda t: Number(t.n * t.n), name="square", schema=Number, lane=lane)  # type: ignore[arg-type]
-    stream = stream.filter(lambda t: t.n % 2 == 0, name="even", lane=lane)  # type: ignore[arg-type]
-    stream.flat_map(twice, name="twice", schema=Number, lane=lane).key_by("n").sink(rel.list(), name="out")  # type: ignore[arg-type]
+    stream = numbers(topology).map(lambda t: Number(t.n * t.n), name="square", schema=Number, lane=lane)  # type: ignore[call-overload]
+    stream = stream.filter(lambda t: t.n % 2 == 0, name="even", lane=lane)
+    stream.flat_map(twice, name="twice", schema=Number, lane=lane).key_by("n").sink(rel.list(), name="out")
     expected = [value for n in range(5000) if n % 2 == 0 for value in (n * n, n * n + 1)]
     assert [t.n for t in rel.run(topology, config)["out"]] == expected
 
@@ -74,7 +74,7 @@ def test_keyed_state_belongs_to_the_key(config: rel.JobConfig, lane: str) -> Non
     rows = [Pair(f"key-{n % 7}-of-a-good-length", n) for n in range(3000)]
     stream = topology.source(rel.rows(rows), name="rows").key_by("key")
     state = Total if lane == "compiled" else Mutable
-    stream.map(running, name="running", schema=Pair, state=state, lane=lane).sink(rel.list(), name="out")  # type: ignore[arg-type]
+    stream.map(running, name="running", schema=Pair, state=state, lane=lane).sink(rel.list(), name="out")  # type: ignore[call-overload]
     totals: Counter[str] = Counter()
     expected = []
     for row in rows:
@@ -144,7 +144,7 @@ def test_aggregates(emit: str) -> None:
     keyed = topology.source(rel.rows(rows), name="rows").key_by("key")
     keyed.aggregate(
         name="totals",
-        emit=emit,
+        emit=emit,  # type: ignore[arg-type]
         n=rel.count(),
         total=rel.sum("n"),
         low=rel.min("n"),
@@ -166,7 +166,7 @@ def test_a_raising_function_stops_the_job_with_operator_tuple_and_traceback(lane
         return 1000 / (t.n - 3333)
 
     topology = rel.Topology("raises")
-    numbers(topology).key_by("n").map(inverse, name="inverse", schema=float, lane=lane).sink(rel.count(), name="out")  # type: ignore[arg-type]
+    numbers(topology).key_by("n").map(inverse, name="inverse", schema=float, lane=lane).sink(rel.count(), name="out")  # type: ignore[call-overload]
     with pytest.raises(JobFailedError) as caught:
         rel.run(topology, rel.JobConfig(pes=pes))
     assert caught.value.operator == "inverse"

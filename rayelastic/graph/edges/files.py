@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from rayelastic.graph.edges.formats.byte_streams import check_encoding
 from rayelastic.graph.edges.formats.columns import Columns
@@ -15,6 +15,7 @@ from rayelastic.graph.edges.formats.row_files import RowOptions
 from rayelastic.graph.edges.paths import Paths, expanded, found_files, single
 from rayelastic.graph.edges.sinks import ArrowSink, CsvSink, JsonSink, ParquetSink
 from rayelastic.graph.edges.sources import ArrowSource, arrow_source
+from rayelastic.graph.edges.typed import Declared, SourceOf
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
@@ -32,9 +33,36 @@ __all__ = [
     "parquet",
 ]
 
+T = TypeVar("T")
+
+# Options that the overloads of a function share.
+
+
+class _Columns(TypedDict, total=False):
+    columns: Columns
+
+
+class _Read(_Columns, total=False):
+    time_ordered: bool
+
+
+class _Json(_Read, total=False):
+    types: Mapping[str, object] | None
+    encoding: str | None
+    on_bad_row: OnError | Literal["fail", "skip", "divert"]
+
+
+class _Csv(_Json, total=False):
+    delimiter: str
+    quote: str | None
+    escape: str | None
+    header: bool | Iterable[str]
+    nulls: Iterable[str]
+    comment: str | None
+
 
 @dataclass(frozen=True, slots=True)
-class CsvFiles:
+class CsvFiles(SourceOf[T]):
     """What `csv` gives: a source or a sink, by where it stands."""
 
     paths: Paths
@@ -52,7 +80,7 @@ class CsvFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonFiles:
+class JsonFiles(SourceOf[T]):
     """What `json` returns: a source or a sink, by where it stands."""
 
     paths: Paths
@@ -70,7 +98,7 @@ class JsonFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetFiles:
+class ParquetFiles(SourceOf[T]):
     """What `parquet` gives: a source or a sink, by where it stands."""
 
     paths: Paths
@@ -89,6 +117,18 @@ class ParquetFiles:
         return ParquetSink(single(self.paths, operator, "parquet"))
 
 
+@overload
+def csv(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[_Csv]) -> CsvFiles[Any]: ...
+
+
+@overload
+def csv(paths: Paths, schema: type[T], **options: Unpack[_Csv]) -> CsvFiles[T]: ...
+
+
+@overload
+def csv(paths: Paths, schema: Declared | None = None, **options: Unpack[_Csv]) -> CsvFiles[Any]: ...
+
+
 def csv(
     paths: Paths,
     schema: object = None,
@@ -104,7 +144,7 @@ def csv(
     comment: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
     time_ordered: bool = False,
-) -> CsvFiles:
+) -> CsvFiles[Any]:
     """Read or write CSV.
 
     An empty field that isn't quoted is None, or an empty text where `str` is declared without None. What is inferred
@@ -141,6 +181,18 @@ def csv(
     return CsvFiles(paths, form, RowOptions(declared, columns, types or {}, on_bad_row, time_ordered))
 
 
+@overload
+def json(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[_Json]) -> JsonFiles[Any]: ...
+
+
+@overload
+def json(paths: Paths, schema: type[T], **options: Unpack[_Json]) -> JsonFiles[T]: ...
+
+
+@overload
+def json(paths: Paths, schema: Declared | None = None, **options: Unpack[_Json]) -> JsonFiles[Any]: ...
+
+
 def json(
     paths: Paths,
     schema: object = None,
@@ -150,7 +202,7 @@ def json(
     encoding: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
     time_ordered: bool = False,
-) -> JsonFiles:
+) -> JsonFiles[Any]:
     """Read or write files with one JSON object a line (NDJSON, JSON Lines).
 
     Declared times and dates are texts as ISO 8601 has them, decimals numbers or texts that are numbers, members of
@@ -201,9 +253,21 @@ def json(
     return JsonFiles(paths, encoding, RowOptions(declared, columns, types or {}, on_bad_row, time_ordered))
 
 
+@overload
+def parquet(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[_Read]) -> ParquetFiles[Any]: ...
+
+
+@overload
+def parquet(paths: Paths, schema: type[T], **options: Unpack[_Read]) -> ParquetFiles[T]: ...
+
+
+@overload
+def parquet(paths: Paths, schema: Declared | None = None, **options: Unpack[_Read]) -> ParquetFiles[Any]: ...
+
+
 def parquet(
     paths: Paths, schema: object = None, *, columns: Columns = None, time_ordered: bool = False
-) -> ParquetFiles:
+) -> ParquetFiles[Any]:
     """Read or write Parquet.
 
     Args:
@@ -222,7 +286,25 @@ def parquet(
     return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns, time_ordered)
 
 
-def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) -> ArrowSource | ArrowSink:
+@overload
+def arrow() -> ArrowSink: ...
+
+
+@overload
+def arrow(table: Any, schema: type[Mapping[str, Any]], **options: Unpack[_Columns]) -> ArrowSource[Any]: ...
+
+
+@overload
+def arrow(table: Any, schema: type[T], **options: Unpack[_Columns]) -> ArrowSource[T]: ...
+
+
+@overload
+def arrow(
+    table: Any = None, schema: Declared | None = None, **options: Unpack[_Columns]
+) -> ArrowSource[Any] | ArrowSink: ...
+
+
+def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) -> ArrowSource[Any] | ArrowSink:
     """With a table: a source of its rows. Without: a sink that collects the stream into a pyarrow.Table.
 
     Args:

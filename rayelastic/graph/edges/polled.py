@@ -6,11 +6,12 @@ What asks it lives in the runtime.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from rayelastic.errors import SourceError
+from rayelastic.graph.edges.typed import Declared, N, Plain, SourceOf, Value
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Partition", "Partitions", "PolledSource", "polled"]
+
+T = TypeVar("T")
 
 IDLE = 0.1  # seconds
 METHODS = ("partitions", "open")
@@ -55,7 +58,7 @@ class Partitions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PolledSource:
+class PolledSource(SourceOf[T]):
     """What a user's object gives when it is asked."""
 
     source: Partitions = field(repr=False)
@@ -98,7 +101,27 @@ class PolledSource:
             raise SourceError(f"idle is {shown(idle)}", operator=operator, way_out="Give seconds, 0 or more")
 
 
-def polled(source: Partitions, schema: object) -> PolledSource:
+@overload
+def polled(source: Partitions, schema: type[N]) -> PolledSource[N]: ...
+
+
+@overload
+def polled(source: Partitions, schema: type[Plain]) -> PolledSource[Value[Plain]]: ...
+
+
+@overload
+def polled(source: Partitions, schema: type[Mapping[str, Any]]) -> PolledSource[Any]: ...
+
+
+@overload
+def polled(source: Partitions, schema: type[T]) -> PolledSource[T]: ...
+
+
+@overload
+def polled(source: Partitions, schema: Declared) -> PolledSource[Any]: ...
+
+
+def polled(source: Partitions, schema: object) -> PolledSource[Any]:
     """Give what an object of yours gives when it is asked: a source with a position of its own.
 
     A job that goes on from a checkpoint or a snapshot opens each partition where it was. The partitions are asked in

@@ -6,16 +6,16 @@ What reads them lives in the runtime. `csv` and `parquet` (files.py) and `arrow`
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from rayelastic.errors import SchemaError, SourceError
 from rayelastic.graph.edges.formats.byte_streams import check_encoding
 from rayelastic.graph.edges.formats.casts import cast_table, decoded
 from rayelastic.graph.edges.formats.columns import Columns, chosen_columns, renamed
 from rayelastic.graph.edges.paths import Paths, expanded, has_splits
-from rayelastic.graph.records.record_classes import field_names, values_by_name
+from rayelastic.graph.edges.typed import Declared, N, Plain, SourceOf, Value
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
@@ -25,16 +25,16 @@ __all__ = [
     "ArrowSource",
     "CallableSource",
     "GenerateSource",
-    "RowsSource",
     "SequenceSource",
     "Text",
     "TextSource",
     "callable",
     "generate",
-    "rows",
     "sequence",
     "text",
 ]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowSource:
+class ArrowSource(SourceOf[T]):
     """The rows of a pyarrow.Table."""
 
     table: Any = field(repr=False)
@@ -117,7 +117,7 @@ class ArrowSource:
         """Do nothing: the table is at hand."""
 
 
-def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> ArrowSource:
+def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> ArrowSource[Any]:
     """Describe a pyarrow.Table, RecordBatch, or DataFrame as a source; see ``arrow``."""
     import pyarrow as pa
 
@@ -179,104 +179,7 @@ def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, S
 
 
 @dataclass(frozen=True, slots=True)
-class RowsSource:
-    """Tuples given one by one."""
-
-    rows: tuple[tuple[Any, ...], ...] = field(repr=False)
-    schema: Schema
-    lane: Lane = Lane.PYTHON
-
-    @property
-    def reason(self) -> str:
-        """Say what runs."""
-        return f"{len(self.rows)} Python tuples"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError naming the first row that has another length than the schema."""
-        width = len(self.schema.fields)
-        for i, row in enumerate(self.rows):
-            if not _fits(row, width):
-                raise SourceError(
-                    f"row {i} is {shown(row)}, which is no tuple of the {width} fields of {self.schema}",
-                    operator=operator,
-                    way_out="Give each row as a tuple with one value per field",
-                )
-
-
-def rows(rows: Iterable[Any], schema: object = None) -> RowsSource:
-    """Give tuples that are at hand.
-
-    Args:
-        rows: tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses and
-            other classes with typed fields. A field that may be None may be missing.
-        schema: theirs; not needed for instances of classes, and for mappings whose values say their types.
-
-    Raises:
-        SchemaError: no schema was given and none can be told from the first row; a mapping or an instance has other
-            fields.
-
-    >>> print(rows([("a", 1), ("b", 2)], {"word": str, "count": int}).schema)
-    Record(word: string, count: int64)
-    >>> rows([{"count": 1, "word": "a"}], {"word": str, "count": int}).rows
-    (('a', 1),)
-    """
-    kept = tuple(rows)
-    if schema is None:
-        schema = _schema_of(kept)
-    made = Schema.of(schema)
-    given = (row if isinstance(row, tuple) else _in_order(number, row, made) for number, row in enumerate(kept))
-    return RowsSource(tuple(given), made)
-
-
-def _schema_of(rows: tuple[Any, ...]) -> object:
-    """What rows say of their schema: their class, or the types of the values of mappings."""
-    first = rows[0] if rows else None
-    if hasattr(first, "_fields") or field_names(type(first)) is not None:
-        return type(first)
-    if not isinstance(first, Mapping):
-        raise SchemaError(
-            "rel.rows can't infer the fields of plain tuples",
-            way_out="Give schema=, or NamedTuples, dicts or dataclasses",
-        )
-    types: dict[Any, set[type]] = {}
-    for row in rows:
-        if not isinstance(row, Mapping) or row.keys() != first.keys():
-            break  # the schema's check says what is wrong with it
-        for name, value in row.items():
-            types.setdefault(name, set()).add(type(value))
-    return {name: _type_of(name, found) for name, found in types.items()}
-
-
-def _type_of(name: Any, found: set[type]) -> Any:
-    """The type of a column, in which some values may be None."""
-    kinds = found - {type(None)}
-    if len(kinds) != 1 or kinds <= {list, dict, tuple}:
-        shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
-        raise SchemaError(
-            f"rel.rows can't infer the type of field {name!r}: its values are {shown}",
-            way_out="Give schema={field: type}",
-        )
-    kind = kinds.pop()
-    return kind | None if type(None) in found else kind
-
-
-def _in_order(number: int, row: Any, schema: Schema) -> Any:
-    """The values of a mapping or an instance in the order of the fields; anything else as it is."""
-    named = values_by_name(row)
-    if named is None:
-        return row
-    missing = [f.name for f in schema.fields if f.name not in named and not f.nullable]
-    surplus = [name for name in named if schema.find(name) is None]
-    if missing or surplus:
-        what = f"has no field {missing[0]!r}" if missing else f"has the field {surplus[0]!r}"
-        raise SchemaError(
-            f"row {number} {what}, its schema is {schema}", way_out="Give each row these fields and no others"
-        )
-    return tuple(named.get(name) for name in schema.names)
-
-
-@dataclass(frozen=True, slots=True)
-class GenerateSource:
+class GenerateSource(SourceOf[T]):
     """What a function of the tuple's number gives."""
 
     function: Callable[[int], Any]
@@ -300,7 +203,31 @@ class GenerateSource:
         _check_count(self.count, "count", operator)
 
 
-def generate(function: Callable[[int], Any], count: int | None, schema: object) -> GenerateSource:
+@overload
+def generate(function: Callable[[int], Any], count: int | None, schema: type[N]) -> GenerateSource[N]: ...
+
+
+@overload
+def generate(
+    function: Callable[[int], Any], count: int | None, schema: type[Plain]
+) -> GenerateSource[Value[Plain]]: ...
+
+
+@overload
+def generate(
+    function: Callable[[int], Any], count: int | None, schema: type[Mapping[str, Any]]
+) -> GenerateSource[Any]: ...
+
+
+@overload
+def generate(function: Callable[[int], Any], count: int | None, schema: type[T]) -> GenerateSource[T]: ...
+
+
+@overload
+def generate(function: Callable[[int], Any], count: int | None, schema: Declared) -> GenerateSource[Any]: ...
+
+
+def generate(function: Callable[[int], Any], count: int | None, schema: object) -> GenerateSource[Any]:
     """Give `function(0)`, `function(1)`, ...
 
     Args:
@@ -314,7 +241,7 @@ def generate(function: Callable[[int], Any], count: int | None, schema: object) 
 
 
 @dataclass(frozen=True, slots=True)
-class CallableSource:
+class CallableSource(SourceOf[T]):
     """What an iterator gives that a function makes when the source starts."""
 
     function: Callable[[], Iterator[Any]]
@@ -336,7 +263,27 @@ class CallableSource:
         _check_function(self.function, "rel.callable", operator)
 
 
-def callable(function: Callable[[], Iterator[Any]], schema: object) -> CallableSource:  # noqa: A001  (rel.callable)
+@overload
+def callable(function: Callable[[], Iterator[Any]], schema: type[N]) -> CallableSource[N]: ...  # noqa: A001  (rel.callable)
+
+
+@overload
+def callable(function: Callable[[], Iterator[Any]], schema: type[Plain]) -> CallableSource[Value[Plain]]: ...  # noqa: A001  (rel.callable)
+
+
+@overload
+def callable(function: Callable[[], Iterator[Any]], schema: type[Mapping[str, Any]]) -> CallableSource[Any]: ...  # noqa: A001  (rel.callable)
+
+
+@overload
+def callable(function: Callable[[], Iterator[Any]], schema: type[T]) -> CallableSource[T]: ...  # noqa: A001  (rel.callable)
+
+
+@overload
+def callable(function: Callable[[], Iterator[Any]], schema: Declared) -> CallableSource[Any]: ...  # noqa: A001  (rel.callable)
+
+
+def callable(function: Callable[[], Iterator[Any]], schema: object) -> CallableSource[Any]:  # noqa: A001  (rel.callable)
     """Give what an iterator gives.
 
     Args:
@@ -374,10 +321,6 @@ def sequence(count: int, payload_bytes: int = 0) -> SequenceSource:
     """
     fields: dict[str, type] = {"value": int} | ({"payload": bytes} if payload_bytes else {})
     return SequenceSource(count, payload_bytes, Schema.of(fields, name="Sequence"))
-
-
-def _fits(row: object, width: int) -> bool:
-    return isinstance(row, tuple) and len(row) == width
 
 
 def _check_function(function: object, whose: str, operator: str) -> None:

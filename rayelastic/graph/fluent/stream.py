@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from types import GenericAlias
+from typing import Any, ClassVar, NoReturn
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.edges.ends import sink_operator
@@ -39,7 +40,7 @@ from rayelastic.graph.spec.operator_class import definition_of
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import LATE, stream_name
 
-__all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "apply"]
+__all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "WindowedStream", "apply"]
 
 
 class Stream(
@@ -59,6 +60,7 @@ class Stream(
     """
 
     __slots__ = ()
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # Stream[T], KeyedStream[T, K]: see stream.pyi
 
     def key_by(self, *fields: str) -> KeyedStream:
         """Say by which fields the next operator keeps its state.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from rayelastic.graph.edges.ends import source_operators
+from rayelastic.graph.edges.typed import SourceOf
 from rayelastic.graph.fluent.declarations import Declarations, declare, open_feedback
 from rayelastic.graph.fluent.feedback import Feedback
 from rayelastic.graph.fluent.functions import ErrorChoice
@@ -15,6 +16,8 @@ from rayelastic.graph.records.shown import counted
 from rayelastic.graph.spec.declaration import NewOperator
 
 __all__ = ["Topology"]
+
+T = TypeVar("T")
 
 
 class Topology(Declarations):
@@ -33,8 +36,14 @@ class Topology(Declarations):
     ['numbers', 'out']
     """
 
+    @overload
+    def source(self, source: SourceOf[T], *, name: str = "") -> Stream[T]: ...
+
+    @overload
+    def source(self, source: Any, *, name: str = "") -> Stream[Any]: ...
+
     @named
-    def source(self, source: Any, *, name: str = "") -> Stream:
+    def source(self, source: Any, *, name: str = "") -> Stream[Any]:
         """Declare where tuples come from.
 
         Args:
@@ -53,7 +62,7 @@ class Topology(Declarations):
         return Stream(self, made[-1].streams, schema)
 
     @named
-    def feedback(self, like: Stream | object, *, name: str = "") -> Feedback:
+    def feedback(self, like: Stream[Any] | object, *, name: str = "") -> Feedback:
         """Make a stream that comes back from further down, to be taken before it is made.
 
         Take it where the loop begins, with union or as an input port of its own, then say what comes back with its

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.declarations import Declarations
@@ -31,6 +32,7 @@ class WindowedStream(Generic[StreamT]):
     """Tuples in windows, waiting to be told what is to become of them; see ``Stream.window`` and ``Stream.session``."""
 
     __slots__ = ("_declare", "stream", "window")
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # WindowedStream[T, K]: see stream.pyi
 
     if not TYPE_CHECKING:  # else every name would be there
 

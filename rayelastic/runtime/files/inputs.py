@@ -20,11 +20,11 @@ from rayelastic.graph.edges.formats.row_files import BadRows
 from rayelastic.graph.edges.locations import LocationError, file_system, local_path, may_return
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
+from rayelastic.graph.edges.rows import RowsSource
 from rayelastic.graph.edges.sources import (
     ArrowSource,
     CallableSource,
     GenerateSource,
-    RowsSource,
     SequenceSource,
     TextSource,
 )

@@ -25,11 +25,11 @@ from rayelastic.graph.edges.formats.row_files import BadRows
 from rayelastic.graph.edges.locations import FileIdentity, identities, is_uri
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.pushed import IngestSource
+from rayelastic.graph.edges.rows import RowsSource
 from rayelastic.graph.edges.sources import (
     ArrowSource,
     CallableSource,
     GenerateSource,
-    RowsSource,
     SequenceSource,
     TextSource,
 )
@@ -213,7 +213,7 @@ def _python_source(
     return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
 
 
-def _polled_source(spec: OperatorSpec, body: PolledSource) -> SourceOperator:
+def _polled_source(spec: OperatorSpec, body: PolledSource[Any]) -> SourceOperator:
     schema = native_schema(body.schema)
     feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
     problem = Problem()
@@ -268,7 +268,7 @@ def _sequence_source(native: _native.Operator, body: SequenceSource) -> SourceOp
     return SourceOperator(native, seek=seek)
 
 
-def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
+def _rows_source(spec: OperatorSpec, body: RowsSource[Any]) -> SourceOperator:
     start = 0
 
     def seek(position: int, _: Input | None) -> int:
@@ -283,7 +283,7 @@ def _rows_source(spec: OperatorSpec, body: RowsSource) -> SourceOperator:
     return replace(source, seek=seek)
 
 
-def _generate_source(spec: OperatorSpec, body: GenerateSource) -> SourceOperator:
+def _generate_source(spec: OperatorSpec, body: GenerateSource[Any]) -> SourceOperator:
     start = 0
 
     def seek(position: int, _: Input | None) -> int:

@@ -75,7 +75,7 @@ class Poller:
     """
 
     def __init__(
-        self, name: str, body: PolledSource, feeder: ArrowFeeder, told: Callable[[Exception], str] = str
+        self, name: str, body: PolledSource[Any], feeder: ArrowFeeder, told: Callable[[Exception], str] = str
     ) -> None:
         self._text_of = told
         self._name = name

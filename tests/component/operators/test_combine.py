@@ -330,7 +330,7 @@ def test_bad_aggregates_are_refused() -> None:
     with pytest.raises(GraphError, match="ttl=3"):
         keyed.combine(Summary, name="g", ttl=3)
     with pytest.raises(GraphError, match="emit='often'"):
-        keyed.combine(Summary, name="h", emit="often")
+        keyed.combine(Summary, name="h", emit="often")  # type: ignore[arg-type]
     found = run([Row("a", 0, 4, "x")], lambda s: s.window(seconds=5).combine(WithoutMerge, name="e"))
     assert found == [("a", 0, 5, 4)]
     with pytest.raises(JobFailedError, match="it has to change the state"):

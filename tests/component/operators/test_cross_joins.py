@@ -127,8 +127,8 @@ def test_cross_joins_that_cant_be() -> None:
     topology, other = rel.Topology("one"), rel.Topology("other")
     paid = topology.source(rel.rows([Paid("x", 1, 2)]), name="paid")
     with pytest.raises(GraphError, match="how='full'. Choose inner or left"):
-        paid.cross_join(paid, name="each", how="full")  # type: ignore[arg-type]
+        paid.cross_join(paid, name="each", how="full")  # type: ignore[call-overload]
     with pytest.raises(GraphError, match="a join needs a stream"):
-        paid.cross_join({"a": 1}, name="each")  # type: ignore[arg-type]
+        paid.cross_join({"a": 1}, name="each")  # type: ignore[call-overload]
     with pytest.raises(GraphError, match="another topology, 'other'"):
         paid.cross_join(other.source(rel.rows([Rule("a", 1, 2)]), name="rules"), name="each")

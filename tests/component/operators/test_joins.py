@@ -138,7 +138,7 @@ def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> li
     right = right.filter(lambda t: not t.left, name="right").map(
         lambda t: (t.key, t.n), name="r", schema={"k": str | None, "r": int}
     )
-    joined = left.key_by("key").join(right.key_by("k"), name="joined", keep=keep, how=how, by="arrival", symmetric=True)  # type: ignore[arg-type]
+    joined = left.key_by("key").join(right.key_by("k"), name="joined", keep=keep, how=how, by="arrival", symmetric=True)  # type: ignore[call-overload]
     joined.sink(rel.list(), name="out")
     return [tuple(t) for t in rel.run(topology, ONE_THREAD)["out"]]
 

@@ -208,7 +208,7 @@ def test_a_gate_lets_pass_what_is_acknowledged() -> None:
 def test_united_streams_have_all_tuples_of_each_in_order() -> None:
     topology = rel.Topology("united")
     rows = topology.source(rel.rows(ROWS, Row), name="rows")
-    sides = [rows.filter(lambda t, side=side: t.n % 3 == side, name=f"side{side}", lane="python") for side in range(3)]
+    sides = [rows.filter(lambda t, side=side: t.n % 3 == side, name=f"side{side}", lane="python") for side in range(3)]  # type: ignore[call-overload]
     sides[0].union(*sides[1:]).sink(rel.list(), name="out")
     found = rel.run(topology)["out"]
     for side in range(3):

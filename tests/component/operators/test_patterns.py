@@ -65,7 +65,7 @@ def topology_of(source: Any, steps: list[Wanted], lateness: int = 0, lane: Any =
     pattern = pattern_of(steps, has if lane == "auto" else python_has)
     found = timed.key_by("key").match(pattern, name="found", how="left", lane=lane)
     found.sink(rel.list(), name="out")
-    found.late().sink(rel.list(), name="late")  # type: ignore[attr-defined]
+    found.late().sink(rel.list(), name="late")
     return topology
 
 

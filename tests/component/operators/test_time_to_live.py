@@ -253,7 +253,7 @@ def test_without_event_time_it_goes_by_the_clock(ttl: float, passed: list[str], 
     topology = rel.Topology("clock")
     rows = topology.source(testing.script([("a", 0), gate, ("a", 0)], Visit), name="rows")
     keyed = rows.key_by("who")
-    keyed.filter(first, name="once", state=Seen, lane=lane, ttl=ttl).sink(rel.list(), name="out")  # type: ignore[arg-type]
+    keyed.filter(first, name="once", state=Seen, lane=lane, ttl=ttl).sink(rel.list(), name="out")  # type: ignore[call-overload]
     job = start(topology)
     try:
         assert gate.wait_reached(PATIENCE)

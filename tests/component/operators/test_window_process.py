@@ -98,5 +98,5 @@ def test_what_has_no_process() -> None:
         (timed.key_by("key").window(seconds=3), len, "process calls fn(key, window, tuples)"),
     ):
         with pytest.raises(GraphError) as caught:
-            framed.process(fn, name="whole", schema=Whole)
+            framed.process(fn, name="whole", schema=Whole)  # type: ignore[arg-type]
         assert said in str(caught.value)

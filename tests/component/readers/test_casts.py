@@ -19,7 +19,7 @@ pytestmark = pytest.mark.edges
 NAMES = {"order id": [1], "class": ["a"], "__index_level_0__": [0]}
 
 
-def both(table: Any, folder: Path, schema: object = None, **options: Any) -> list[Any]:
+def both(table: Any, folder: Path, schema: Any = None, **options: Any) -> list[Any]:
     """The table as a source, and Parquet of it."""
     pq.write_table(table, folder / "it.parquet")
     return [rel.arrow(table, schema, **options), rel.parquet(str(folder / "it.parquet"), schema, **options)]

@@ -30,7 +30,7 @@ Read = Callable[..., Any]
 def csv(tmp_path: Path) -> Read:
     """What makes a source of a content."""
 
-    def make(content: str | bytes, schema: object = None, **options: Any) -> Any:
+    def make(content: str | bytes, schema: Any = None, **options: Any) -> Any:
         path = tmp_path / "it.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return rel.csv(str(path), schema, **options)

@@ -36,7 +36,7 @@ class Point(NamedTuple):
 def source(tmp_path: Path) -> Read:
     """What makes a source of a content."""
 
-    def make(content: str | bytes, schema: object = None, **options: Any) -> Any:
+    def make(content: str | bytes, schema: Any = None, **options: Any) -> Any:
         path = tmp_path / "it.jsonl"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return rel.json(str(path), schema, **options)

@@ -24,6 +24,7 @@ from rayelastic.errors import (
 )
 from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind, Stream, Topology
 from rayelastic.graph.edges import files, sinks, sources
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.spec.concurrency import concurrent
 from rayelastic.graph.spec.order import consumers, topological_order
@@ -70,11 +71,11 @@ class Misspelt:
 
 
 def other_topology() -> Stream:
-    return Topology("other", compiler=FakeCompiler()).source(sources.rows([], Trade), name="far")
+    return Topology("other", compiler=FakeCompiler()).source(rows_source([], Trade), name="far")
 
 
-ROWS = sources.rows([Trade("a", 1.0, 2)])
-WORDS = sources.rows([], {"word": str})
+ROWS = rows_source([Trade("a", 1.0, 2)])
+WORDS = rows_source([], {"word": str})
 Declare = Callable[[Topology, Stream], object]
 
 # (what is declared, the error, the operator that it names, what the message says)
@@ -148,7 +149,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     # event time and windows
     "time of unknown": (lambda t, s: s.event_time("prize", name="e"), SchemaError, "e", "Did you mean 'price'?"),
     "time of text": (lambda t, s: s.event_time("symbol", name="e"), SchemaError, "e", "is string and holds no times"),
-    "time with nulls": (lambda t, s: t.source(sources.rows([], {"at": int | None}), name="n").event_time("at", name="e"), SchemaError, "e", "may be null"),
+    "time with nulls": (lambda t, s: t.source(rows_source([], {"at": int | None}), name="n").event_time("at", name="e"), SchemaError, "e", "may be null"),
     "time name taken": (lambda t, s: s.event_time("volume", name="trades"), GraphError, "trades", "taken"),
     "lateness negative": (lambda t, s: s.event_time("volume", name="e", lateness=-1), GraphError, "e", "lateness=-1"),
     "lateness too fine": (lambda t, s: s.event_time("volume", name="e", lateness=0.5), GraphError, "e", "has to be whole"),
@@ -209,9 +210,9 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "missing csv": (lambda t, s: t.source(files.csv("/nowhere/a.csv"), name="x"), SourceError, "x", "there is no file"),
     "csv directory": (lambda t, s: t.source(files.csv("/usr"), name="x"), SourceError, "x", "is a directory. Name files, for example /usr/*"),
     "no parquet": (lambda t, s: t.source(files.parquet(__file__), name="x"), SourceError, "x", "can't be read as Parquet"),
-    "row too short": (lambda t, s: t.source(sources.rows([(1,)], Trade), name="x"), SourceError, "x", "row 0 is (1,)"),
-    "row no tuple": (lambda t, s: t.source(sources.rows(["abc"], Trade), name="x"), SourceError, "x", "row 0 is 'abc'"),
-    "rows without schema": (lambda t, s: t.source(sources.rows([(1,)]), name="x"), SchemaError, None, "Give schema=, or NamedTuples"),
+    "row too short": (lambda t, s: t.source(rows_source([(1,)], Trade), name="x"), SourceError, "x", "row 0 is (1,)"),
+    "row no tuple": (lambda t, s: t.source(rows_source(["abc"], Trade), name="x"), SourceError, "x", "row 0 is 'abc'"),
+    "rows without schema": (lambda t, s: t.source(rows_source([(1,)]), name="x"), SchemaError, None, "Give schema=, or NamedTuples"),
     "generate nothing": (lambda t, s: t.source(sources.generate(None, 3, Trade), name="x"), SourceError, "x", "rel.generate needs a function"),
     "generate -1": (lambda t, s: t.source(sources.generate(one, -1, Trade), name="x"), SourceError, "x", "count is -1. Give a whole number"),
     "callable list": (lambda t, s: t.source(sources.callable([1], Trade), name="x"), SourceError, "x", "rel.callable needs a function"),

@@ -11,7 +11,8 @@ import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SchemaError
 from rayelastic.graph import OperatorKind, Stream, Topology
-from rayelastic.graph.edges import sinks, sources
+from rayelastic.graph.edges import sinks
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, is_in_turn
 from rayelastic.graph.operators.splits import Split
@@ -46,7 +47,7 @@ def remember(t: Any, s: Any) -> Any:
 
 def declared() -> tuple[Topology, Stream]:
     topology = Topology("test", compiler=FakeCompiler())
-    return topology, topology.source(sources.rows([("a", 1)], schema=Row), name="rows")
+    return topology, topology.source(rows_source([("a", 1)], schema=Row), name="rows")
 
 
 def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
@@ -132,7 +133,7 @@ def test_folds_and_enrichments_are_made_of_other_operators() -> None:
 
 def test_what_comes_again_is_told_by_a_state_that_begins_with_nothing_seen() -> None:
     compiler = FakeCompiler()
-    rows = Topology("test", compiler=compiler).source(sources.rows([], schema={"k": int}), name="rows")
+    rows = Topology("test", compiler=compiler).source(rows_source([], schema={"k": int}), name="rows")
     rows.key_by("k").deduplicate(name="once")
     request: Any = compiler.requests[-1]
     state = SimpleNamespace(**request.state()._asdict())
@@ -246,7 +247,7 @@ BAD: dict[str, Case] = {
     "a reduce now and then": (
         GraphError,
         "emit='often'",
-        lambda s: s.key_by("k").reduce(remember, name="x", emit="often"),
+        lambda s: s.key_by("k").reduce(remember, name="x", emit="often"),  # type: ignore[arg-type]
     ),
     "no time to live": (GraphError, "ttl=0 ", lambda s: s.key_by("k").deduplicate(name="x", ttl=0)),
     "a negative time to live": (GraphError, "ttl=-2", lambda s: s.key_by("k").scan(add, 0, name="x", ttl=-2)),
@@ -265,11 +266,11 @@ BAD: dict[str, Case] = {
     "a time to live in words": (
         GraphError,
         "no length of time",
-        lambda s: s.key_by("k").filter(remember, name="x", state=Counted, ttl="1 h"),  # type: ignore[arg-type]
+        lambda s: s.key_by("k").filter(remember, name="x", state=Counted, ttl="1 h"),  # type: ignore[call-overload]
     ),
-    "a time to live of nothing": (GraphError, "without state=", lambda s: s.key_by("k").map(same, name="x", ttl=9)),
-    "a filter of nothing": (GraphError, "without state=", lambda s: s.key_by("k").filter(same, name="x", ttl=9)),
-    "tuples of nothing": (GraphError, "without state=", lambda s: s.key_by("k").flat_map(same, name="x", ttl=9)),
+    "a time to live of nothing": (GraphError, "without state=", lambda s: s.key_by("k").map(same, name="x", ttl=9)),  # type: ignore[call-overload]
+    "a filter of nothing": (GraphError, "without state=", lambda s: s.key_by("k").filter(same, name="x", ttl=9)),  # type: ignore[call-overload]
+    "tuples of nothing": (GraphError, "without state=", lambda s: s.key_by("k").flat_map(same, name="x", ttl=9)),  # type: ignore[call-overload]
     "a time to live at the end": (
         GraphError,
         "emit='final' gives every key when the input has ended",

@@ -12,8 +12,9 @@ import pytest
 
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
 from rayelastic.graph import Stream, Topology
-from rayelastic.graph.edges import files, polled, postgres, sinks, sources
+from rayelastic.graph.edges import files, polled, postgres, sinks
 from rayelastic.graph.edges.formats.byte_streams import Content
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
@@ -30,7 +31,7 @@ from tests.unit.graph.fakes import FakeCompiler
 
 def rows() -> Stream:
     topology = Topology("test", compiler=FakeCompiler())
-    return topology.source(sources.rows([("a", 1)], schema={"k": str, "n": int}), name="rows")
+    return topology.source(rows_source([("a", 1)], schema={"k": str, "n": int}), name="rows")
 
 
 def test_what_is_sent_to_a_port_is_a_value() -> None:
@@ -144,7 +145,7 @@ def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> No
     topology = Topology("test", compiler=FakeCompiler())
     units: Any = {"fast": "ms", "slow": "s"}
     fast, slow = (
-        topology.source(sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}), name=name)
+        topology.source(rows_source([], schema={"k": str, "at": int, f"of_{name}": int}), name=name)
         .event_time("at", name=f"times_of_{name}", unit=unit)
         .key_by("k")
         for name, unit in units.items()
@@ -156,12 +157,12 @@ def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> No
 @pytest.mark.parametrize("row", [("a",), ("a", 1, 2), "ab", 7])
 def test_a_row_of_another_length_is_named(row: Any) -> None:
     with pytest.raises(DeclarationError, match=r"'rows'.*row 1 is .*, which is no tuple of the 2 fields of"):
-        sources.rows([("a", 1), row], schema={"k": str, "n": int}).check("rows")
+        rows_source([("a", 1), row], schema={"k": str, "n": int}).check("rows")
 
 
 def test_feedback_is_closed_once() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    start = topology.source(sources.rows([("a", 1)], schema={"k": str, "n": int}), name="rows")
+    start = topology.source(rows_source([("a", 1)], schema={"k": str, "n": int}), name="rows")
     again = topology.feedback(name="again", like=start)
     parts = start.union(again).split(2, name="parts")
     again.close(parts[0])
@@ -186,7 +187,7 @@ def test_a_sink_that_cant_be_written_is_refused_where_it_is_declared(sink: Any, 
 def test_within_looks_back_and_forward_only_if_it_says_so(within: Any, bounds: tuple[int, int]) -> None:
     topology = Topology("test", compiler=FakeCompiler())
     left, right = (
-        topology.source(sources.rows([], schema={"k": str, "at": int, f"of_{name}": int}), name=name)
+        topology.source(rows_source([], schema={"k": str, "at": int, f"of_{name}": int}), name=name)
         .event_time("at", name=f"times_of_{name}", unit="s")
         .key_by("k")
         for name in ("left", "right")
@@ -231,14 +232,14 @@ def test_what_could_have_two_steps_and_hasnt(declare: Any, could: bool) -> None:
 )
 def test_two_steps_by_themselves(declare: Any, lane: Any, expected: bool) -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    source = topology.source(sources.rows([], schema={"k": str, "n": int, "x": float}), name="rows")
+    source = topology.source(rows_source([], schema={"k": str, "n": int, "x": float}), name="rows")
     declare(source.map(lambda t: t, name="function", lane=lane))
     assert ("it.partial" in topology.operators) is expected
 
 
 def test_no_two_steps_by_themselves_where_the_first_could_have_no_replicas() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    left, right = (topology.source(sources.rows([], schema={"k": str}), name=name) for name in ("left", "right"))
+    left, right = (topology.source(rows_source([], schema={"k": str}), name=name) for name in ("left", "right"))
     made = left.union(right).map(lambda t: t, name="function", lane="python")
     made.key_by("k").aggregate(name="it", n=aggregates.count())
     left.key_by("k").aggregate(name="behind", n=aggregates.count())  # a source, in Python or not, is no function
@@ -308,7 +309,7 @@ def test_what_a_join_may_lack(how: Any, nullable: list[str]) -> None:
     """Its key is where one of both is, so it may lack only if that of the right may."""
     left = rows()
     schema = {"key": str | None, "x": int | None, "y": int}
-    right = left.topology.source(sources.rows([], schema=schema), name="right")  # type: ignore[attr-defined]
+    right = left.topology.source(rows_source([], schema=schema), name="right")  # type: ignore[attr-defined]
     pairs = left.key_by("k").join(right.key_by("key"), name="pairs", how=how)
     assert [field.name for field in pairs.schema.fields if field.nullable] == nullable
 

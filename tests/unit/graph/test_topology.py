@@ -14,6 +14,7 @@ import pytest
 from rayelastic.errors import GraphError
 from rayelastic.graph import DataType, Lane, OperatorKind, OperatorSpec, Schema, StateKind, Topology
 from rayelastic.graph.edges import files, sinks, sources
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit
 from rayelastic.graph.spec.order import topological_order
@@ -42,7 +43,7 @@ def topology(compiler: FakeCompiler) -> Topology:
 
 
 def trades(topology: Topology, name: str = "trades") -> Any:
-    return topology.source(sources.rows([Trade("a", 1.0, 2)]), name=name)
+    return topology.source(rows_source([Trade("a", 1.0, 2)]), name=name)
 
 
 def test_word_count(tmp_path: Path, topology: Topology) -> None:
@@ -105,7 +106,7 @@ def test_aggregates_types_and_nulls(topology: Topology) -> None:
         f: float
         t: str | None
 
-    wide = topology.source(sources.rows([], Wide), name="wide")
+    wide = topology.source(rows_source([], Wide), name="wide")
     a = aggregates
     out = wide.key_by("k").aggregate(
         name="all", emit="update", n=a.count(), ni=a.count("i"), si=a.sum("i"), sf=a.sum("f"), mi=a.mean("i"),
@@ -135,7 +136,7 @@ def test_union_and_several_consumers(topology: Topology) -> None:
 
 
 def test_union_takes_the_same_fields_under_another_name(topology: Topology) -> None:
-    other = topology.source(sources.rows([], {"symbol": str, "price": float, "volume": int | None}), name="other")
+    other = topology.source(rows_source([], {"symbol": str, "price": float, "volume": int | None}), name="other")
     assert trades(topology).union(other).schema.name == "Trade"
 
 

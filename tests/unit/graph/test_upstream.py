@@ -6,7 +6,7 @@ import pytest
 
 from rayelastic.errors import GraphError
 from rayelastic.graph import Schema, Topology
-from rayelastic.graph.edges import sources
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.operators.gathering.folds import fold
 from rayelastic.graph.operators.pacing import throttle
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
@@ -44,7 +44,7 @@ def test_an_operator_of_two_is_the_second_behind_the_first() -> None:
 
 def test_of_two_operators_none_is_added_where_the_second_fails() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    rows = topology.source(sources.rows([("a", 1)], schema={"k": str, "n": int}), name="rows")
+    rows = topology.source(rows_source([("a", 1)], schema={"k": str, "n": int}), name="rows")
     before = dict(topology.operators)
     with pytest.raises(GraphError, match="needs the event time of both streams"):
         rows.key_by("k").join(rows.key_by("k"), name="both", within=3, fn=lambda t: t)

@@ -11,6 +11,7 @@ import pytest
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
 from rayelastic.graph.edges import sinks, sources
 from rayelastic.graph.edges.polled import polled
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.fluent.topology import Topology
 from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.user_objects import has_method
@@ -18,7 +19,7 @@ from tests.unit.graph.fakes import FakeCompiler
 
 pytestmark = pytest.mark.edges
 
-ROWS = sources.rows([("a", 1)], {"k": str, "n": int})
+ROWS = rows_source([("a", 1)], {"k": str, "n": int})
 
 
 def nothing(_self: Any, *_: Any) -> None:

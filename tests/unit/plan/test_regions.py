@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.graph import OperatorKind, Schema, StateKind, Topology
-from rayelastic.graph.edges import sources
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
 from rayelastic.plan.wishes.replicas import region_wishes
@@ -56,7 +56,7 @@ def test_replicas_share_state_where_keys_go_to_them() -> None:
 
 def test_what_deals_out_to_channels_is_one_region_with_them() -> None:
     topology = Topology("test", compiler=FakeCompiler())
-    rows = topology.source(sources.rows([(1,)], schema=Schema.of({"n": int}, name="Row")), name="rows")
+    rows = topology.source(rows_source([(1,)], schema=Schema.of({"n": int}, name="Row")), name="rows")
     rows.elastic(lambda channel: channel.map(lambda t: t, name="a"), name="work", most=2)
     assert [(region.kind, region.operators) for region in regions(topology)] == [
         (RegionKind.SOURCE, ("rows",)),

@@ -148,5 +148,5 @@ def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
     region = plan.region_of("pairs")
     assert region.region.operators == ("pairs", "n")
     assert why_fixed(region, topology.operators) == ""
-    pairs.late().sink(rel.count(), name="late")  # type: ignore[attr-defined]
+    pairs.late().sink(rel.count(), name="late")
     assert "output ports" in why_fixed(region, topology.operators)

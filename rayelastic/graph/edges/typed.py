@@ -1,0 +1,48 @@
+"""What checkers know of sources: the class of their tuples. Nothing here runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from types import UnionType
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from rayelastic.graph.records.schema import Schema
+
+__all__ = ["Declared", "N", "Plain", "SourceOf", "Value"]
+
+T = TypeVar("T")
+
+
+class _Named(Protocol):
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+# First of the overloads that have it: where Stream[Any] is wanted, mypy takes the first one that returns a stream of a
+# type variable, and that must not be Stream[Value[Any]].
+N = TypeVar("N", bound=_Named)
+Plain = TypeVar(
+    "Plain", bound=int | float | str | bytes | Decimal | datetime | date | time | timedelta | list[Any] | None
+)
+
+
+class _Columns(Protocol):
+    @property
+    def names(self) -> Any: ...
+
+
+Declared = Mapping[str, Any] | Schema | UnionType | _Columns
+"""Schemas that are no class, as `Schema.of` takes them: fields by name, `int | None`, a schema of Arrow, a dtype."""
+
+
+class SourceOf(Generic[T]):
+    """A source of tuples of a class, which `topology.source` passes on to its stream."""
+
+    __slots__ = ()
+
+
+class Value(NamedTuple, Generic[Plain]):
+    """What a record of one plain value looks like: where a function returns one, and with `schema=int`."""
+
+    value: Plain
