@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "rayelastic"
 NATIVE = "native_sched"
 NATIVE_SUFFIXES = {".h", ".hpp", ".cpp"}
-SOURCE_SUFFIXES = {".py", ".c", *NATIVE_SUFFIXES}  # of files that people write: stubs (.pyi) are generated
+SOURCE_SUFFIXES = {".py", ".c", *NATIVE_SUFFIXES}  # of files that have code: stubs (.pyi) have signatures alone
 SCRIPTS = {"dev"}  # sources without a suffix
 MADE = {
     "build",
