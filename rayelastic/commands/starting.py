@@ -26,7 +26,7 @@ from rayelastic.topology_file import TopologyFile
 __all__ = ["demo", "plan", "run", "submit"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-FILE = "rayelastic.topology_file"  # where a context keeps the file that it has loaded
+FILE = "rayelastic.topology_file"  # the key of the loaded file in a context
 
 
 class TopologyCommand(click.Command):

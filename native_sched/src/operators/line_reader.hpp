@@ -17,8 +17,8 @@
 
 namespace rayelastic {
 
-// A regular file as it was when reading began: the bytes at its start and before its end, so that a file that grows is told
-// from one that was written anew.
+// A regular file as it was when reading began: the bytes at its start and before its end, to distinguish a file that
+// grows from one that was written anew.
 class FileIdentity {
  public:
   FileIdentity() = default;  // of anything else: never changed

@@ -316,7 +316,7 @@ class OperatorSpec:
         on_error: what happens to a tuple on which its function raises.
         ttl: after how long without a tuple a key of it is forgotten; None: never.
         remembers: what it is known to change outside its state, as the user writes it; then it has one replica.
-        automatic: whether the program gives it no name, so that it has its function's, or its method's.
+        automatic: whether its name is that of its function or method, as the program sets none.
     """
 
     name: str

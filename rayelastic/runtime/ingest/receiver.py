@@ -88,7 +88,7 @@ class IngestServer:
         schema: what each batch must have, exactly; a field that isn't nullable takes no null.
         feeder: where accepted batches go.
         max_frame: the most bytes of one frame.
-        splits: Is told of partitions, if each has a watermark of its own.
+        splits: Receives each partition, if partitions have watermarks of their own.
 
     Rows of one partition keep their order; partitions interleave. `serve` is what a data port calls with a connection
     whose handshake asked for this source.

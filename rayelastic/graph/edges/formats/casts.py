@@ -63,7 +63,7 @@ def cast_table(table: Any, wanted: pa.Schema) -> Any:
     """Cast the columns of a table or batch, by their order, to those of a schema.
 
     Raises:
-        ValueError: a value would change; TypeError or NotImplementedError: there is no such cast.
+        ValueError: a value would change; pyarrow has other errors for a cast that it lacks.
     """
     columns = [cast_column(column, kind) for column, kind in zip(table.columns, wanted.types, strict=True)]
     return type(table).from_arrays(columns, schema=wanted)
@@ -73,7 +73,7 @@ def cast_column(column: Any, kind: pa.DataType) -> Any:
     """Cast a column; one that is of the type stays as it is.
 
     Raises:
-        ValueError: a value would change; TypeError or NotImplementedError: there is no such cast.
+        ValueError: a value would change; pyarrow has other errors for a cast that it lacks.
     """
     import pyarrow as pa
 

@@ -154,7 +154,7 @@ struct JoinState final : TimedState {
     key.rights.erase(key.rights.begin() + 1, known);
   }
 
-  // A left record of a key has come at a time, or the key is looked at then. Whether there is anything left of it.
+  // Ends what is due at a time, at a left record of a key or a check of its age. Returns whether anything is left.
   [[nodiscard]] bool live_at(void* slot, std::int64_t at, bool touches) {
     JoinKey& key = *kept_in<JoinKey>(slot);
     if (is_timed()) settle(key, at);
