@@ -36,7 +36,7 @@ _original: dict[tuple[str, ...], tuple[int, ...]] = {}  # {modules: the ids of t
 
 def builtin_of(function: types.FunctionType, name: str) -> tuple[bool, Any]:
     """Whether a builtin name of a function stands for something else than Python's own, and what it stands for."""
-    there = function.__builtins__  # type: ignore[attr-defined]
+    there = getattr(function, "__builtins__", {})  # typeshed has the attribute in some versions alone
     value = there.get(name) if isinstance(there, dict) else getattr(there, name, None)
     return name in there and _is_replaced("builtins", name, value), value
 
