@@ -57,19 +57,19 @@ class Finding:
         subject: what, in a word or two.
         good: whether it is as it has to be.
         found: what was found.
-        way_out: what to do if it isn't good; or, if it is, what would be better.
+        hint: what to do if it isn't good; or, if it is, what would be better.
         optional: whether only those who want it need it: without it a machine is no worse.
     """
 
     subject: str
     good: bool
     found: str
-    way_out: str = ""
+    hint: str = ""
     optional: bool = False
 
     def __str__(self) -> str:
         text = f"{'ok ' if self.good else '-- ' if self.optional else 'NO '} {self.subject:<16} {self.found}"
-        return f"{text}\n{'':21}-> {self.way_out}" if self.way_out else text
+        return f"{text}\n{'':21}-> {self.hint}" if self.hint else text
 
 
 def examine(environment: Mapping[str, str], address: str | None = None) -> Iterator[Finding]:
@@ -157,15 +157,15 @@ def _native() -> Finding:
     return Finding("native scheduler", True, "loads")
 
 
-def _package(subject: str, name: str, way_out: str) -> Finding:
+def _package(subject: str, name: str, hint: str) -> Finding:
     """Whether a package is there, in a version that this one asks for."""
     if importlib.util.find_spec(name) is None:
-        return Finding(subject, False, "not installed", way_out)
+        return Finding(subject, False, "not installed", hint)
     installed = version(name)
     wanted = range_of(name)
     good = is_within(installed, wanted)
     return Finding(
-        subject, good, f"{installed}" + ("" if good else f", but {wanted} is asked for"), "" if good else way_out
+        subject, good, f"{installed}" + ("" if good else f", but {wanted} is asked for"), "" if good else hint
     )
 
 
@@ -185,22 +185,20 @@ def _process_start(environment: Mapping[str, str]) -> Finding:
 
 
 def _compiler() -> Finding:
-    way_out = "pip install numba; without it every function runs in the Python lane"
-    return _package("Numba", "numba", way_out)
+    hint = "pip install numba; without it every function runs in the Python lane"
+    return _package("Numba", "numba", hint)
 
 
 def _cache() -> Finding:
     folder = cache_directory()
-    way_out = (
-        "Set XDG_CACHE_HOME to a folder of your own; without a cache each process compiles anew (0.5 s a function)"
-    )
+    hint = "Set XDG_CACHE_HOME to a folder of your own; without a cache each process compiles anew (0.5 s a function)"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
         mine = folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o022
     except OSError as error:
-        return Finding("compiler cache", False, f"{folder} can't be written: {error}", way_out)
+        return Finding("compiler cache", False, f"{folder} can't be written: {error}", hint)
     if not mine:
         return Finding(
             "compiler cache", False, f"{folder}: others may write there, so it isn't used", f"chmod go-w {folder}"
@@ -212,18 +210,18 @@ def _java(environment: Mapping[str, str]) -> Finding:
     try:
         java = find_java(dict(environment), wheel_home())
     except JavaNotFoundError as error:
-        return Finding("Java", False, error.problem, error.way_out, optional=not _has_spark())
+        return Finding("Java", False, error.problem, error.hint, optional=not _has_spark())
     return Finding("Java", True, f"{java.version} from {java.origin}: {java.executable}")
 
 
 def _spark() -> Finding:
-    way_out = "pip install 'rayelastic[spark]'"
+    hint = "pip install 'rayelastic[spark]'"
     if not _has_spark():
-        return Finding("Spark", False, "not installed; only rel.spark needs it", way_out, optional=True)
+        return Finding("Spark", False, "not installed; only rel.spark needs it", hint, optional=True)
     for name in ("pyspark", "raydp"):
-        finding = _package("Spark", name, way_out)
+        finding = _package("Spark", name, hint)
         if not finding.good:
-            return Finding("Spark", False, f"{name} {finding.found}", way_out)
+            return Finding("Spark", False, f"{name} {finding.found}", hint)
     return Finding("Spark", True, f"pyspark {version('pyspark')}, raydp {version('raydp')}")
 
 
@@ -242,10 +240,10 @@ def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
         return Finding("Ray cluster", False, f"{named!r} is no host:port", "Set RAY_ADDRESS to the head's host:6379")
     answered = probe(named)
     if answered.problem and not asked_for:  # one that runs here may be somebody else's
-        advice = f"If it isn't yours, set RAY_ADDRESS=local: rel.submit starts a cluster then. {answered.way_out}"
+        advice = f"If it isn't yours, set RAY_ADDRESS=local: rel.submit starts a cluster then. {answered.hint}"
         return Finding("Ray cluster", False, answered.problem, advice, optional=True)
     if answered.problem:
-        return Finding("Ray cluster", False, answered.problem, answered.way_out)
+        return Finding("Ray cluster", False, answered.problem, answered.hint)
     joined = "" if asked_for else "; rel.submit joins it unless RAY_ADDRESS=local is set"
     found = f"{named}: {counted(answered.nodes, 'node')} alive{joined}"
     if not answered.token:

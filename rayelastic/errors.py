@@ -1,6 +1,6 @@
-"""Every error that a user can meet, each saying what is wrong, in which operator, and the way out.
+"""Every error that a user can meet: what is wrong, in which operator, and a hint what to do.
 
-Message form: ``operator 'x' (file.py:12): what is wrong. way out``. All of them survive pickling, so that an error
+Message form: ``operator 'x' (file.py:12): what is wrong. hint``. All of them survive pickling, so that an error
 raised in another process arrives as it was. Imports nothing of the package.
 """
 
@@ -46,20 +46,20 @@ class RayelasticError(Exception):
 
     Args:
         problem: what is wrong, one sentence without a full stop.
-        way_out: what to do about it, one sentence.
+        hint: what to do, one sentence.
     """
 
-    def __init__(self, problem: str, *, way_out: str = "") -> None:
+    def __init__(self, problem: str, *, hint: str = "") -> None:
         super().__init__(problem)
         self.problem = problem
-        self.way_out = way_out
+        self.hint = hint
 
     def _subject(self) -> str:
         return ""
 
     def __str__(self) -> str:
         text = self._subject() + self.problem
-        return f"{text}. {self.way_out}" if self.way_out else text
+        return f"{text}. {self.hint}" if self.hint else text
 
     def __reduce__(self) -> tuple[Any, ...]:
         # BaseException would call the class with args alone, losing the keywords.
@@ -71,16 +71,16 @@ class DeclarationError(RayelasticError):
 
     Args:
         problem: what is wrong, one sentence without a full stop.
-        way_out: what to do about it.
+        hint: what to do about it.
         operator: name of the operator, where there is one.
         location: 'file.py:12' of the user's declaration.
 
-    >>> print(GraphError("no field 'prize'", operator="vwap", location="job.py:12", way_out="Did you mean 'price'?"))
+    >>> print(GraphError("no field 'prize'", operator="vwap", location="job.py:12", hint="Did you mean 'price'?"))
     operator 'vwap' (job.py:12): no field 'prize'. Did you mean 'price'?
     """
 
-    def __init__(self, problem: str, *, way_out: str = "", operator: str | None = None, location: str = "") -> None:
-        super().__init__(problem, way_out=way_out)
+    def __init__(self, problem: str, *, hint: str = "", operator: str | None = None, location: str = "") -> None:
+        super().__init__(problem, hint=hint)
         self.operator = operator
         self.location = location
 
@@ -185,12 +185,12 @@ class LinkError(RayelasticError):
 
     Args:
         problem: what is wrong.
-        way_out: what to do about it.
+        hint: what to do about it.
         link: name of the link, 'from->to'.
     """
 
-    def __init__(self, problem: str, *, way_out: str = "", link: str | None = None) -> None:
-        super().__init__(problem, way_out=way_out)
+    def __init__(self, problem: str, *, hint: str = "", link: str | None = None) -> None:
+        super().__init__(problem, hint=hint)
         self.link = link
 
     def _subject(self) -> str:

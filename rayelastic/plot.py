@@ -43,16 +43,14 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
     passes = [adaptation for adaptation in given if isinstance(adaptation, Adaptation)]
     regions = [adaptation for adaptation in given if isinstance(adaptation, RegionAdaptation)]
     if not given:
-        raise ConfigError(
-            "there are no adaptations to draw", way_out="Give every pass: job.adaptations(every_pass=True)"
-        )
+        raise ConfigError("there are no adaptations to draw", hint="Give every pass: job.adaptations(every_pass=True)")
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.ticker import MaxNLocator
 
         from rayelastic.picture import Picture
     except ImportError as error:
-        raise ConfigError(f"pictures need matplotlib: {error}", way_out="pip install 'rayelastic[plot]'") from error
+        raise ConfigError(f"pictures need matplotlib: {error}", hint="pip install 'rayelastic[plot]'") from error
     heights = ((2, 1) if regions else ()) + ((2, 1, 1) if passes else ())
     figure = Picture(figsize=(9, 1 + ROW_INCHES * len(heights)), layout="constrained")
     FigureCanvasAgg(figure)
@@ -132,4 +130,4 @@ def plot_journals(paths: Sequence[Path], output: Path) -> None:
     try:
         figure.savefig(output, dpi=120)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{output} can't be written: {error}", way_out="Name a .png, .svg or .pdf file") from error
+        raise ConfigError(f"{output} can't be written: {error}", hint="Name a .png, .svg or .pdf file") from error

@@ -89,7 +89,7 @@ def build(
         factor: of the selectivities of 'comparison': 0.1, 0.2, 0.4, 0.8 and 1.0 in the paper.
     """
     if flow not in FLOWS:
-        raise rel.errors.ConfigError(f"no flow {flow!r}", way_out=f"Choose one of {', '.join(FLOWS)}")
+        raise rel.errors.ConfigError(f"no flow {flow!r}", hint=f"Choose one of {', '.join(FLOWS)}")
     topology = rel.Topology(flow)
     numbers = topology.source(rel.sequence(tuples), name="source")
     items = numbers.map(lambda t: Item(t.value, t.value % keys, t.value // 3 % keys, 1.0), name="start")

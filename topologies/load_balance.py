@@ -58,7 +58,7 @@ def build(
         pause: seconds between bursts, where nothing comes.
     """
     if load not in LOADS:
-        raise rel.errors.ConfigError(f"no load {load!r}", way_out=f"Choose one of {', '.join(LOADS)}")
+        raise rel.errors.ConfigError(f"no load {load!r}", hint=f"Choose one of {', '.join(LOADS)}")
     topology = rel.Topology("load_balance")
     if load == "bursty_rate":
         make = functools.partial(_in_bursts, tuples, flops, burst, pause)

@@ -61,7 +61,7 @@ def build(
     """
     if operators not in WIDTHS:
         raise rel.errors.ConfigError(
-            f"no graph of {operators} operators", way_out=f"Choose one of {', '.join(map(str, WIDTHS))}"
+            f"no graph of {operators} operators", hint=f"Choose one of {', '.join(map(str, WIDTHS))}"
         )
     capture = read(input) if input else Capture(LINK_ETHERNET, tuple(dns_traffic.network(packets)[0]))
     topology = rel.Topology("packet_analysis")

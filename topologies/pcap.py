@@ -71,21 +71,21 @@ def read(path: str, operator: str = "packets") -> Capture:
         raise rel.errors.SourceError(
             f"{path!r} is damaged (gzip): {error}" if packed else f"{path!r} can't be read: {error}",
             operator=operator,
-            way_out="Get an undamaged copy" if packed else "Check the path",
+            hint="Get an undamaged copy" if packed else "Check the path",
         ) from error
     if data[:4] == NEXT_GENERATION:
         raise rel.errors.SourceError(
-            f"{path!r} is pcapng, not pcap", operator=operator, way_out="Convert it: editcap -F pcap IN OUT"
+            f"{path!r} is pcapng, not pcap", operator=operator, hint="Convert it: editcap -F pcap IN OUT"
         )
     if data[:4] not in FORMATS or len(data) < HEADER_BYTES:
         raise rel.errors.SourceError(
-            f"{path!r} is no capture", operator=operator, way_out="Give a file that tcpdump -w or Wireshark wrote"
+            f"{path!r} is no capture", operator=operator, hint="Give a file that tcpdump -w or Wireshark wrote"
         )
     order, ticks = FORMATS[data[:4]]
     link = struct.unpack_from(f"{order}I", data, 20)[0] & LINK_BITS
     if link not in LINKS:
         raise rel.errors.SourceError(
-            f"{path!r} is of link type {link}", operator=operator, way_out="Capture on Ethernet, or on 'any'"
+            f"{path!r} is of link type {link}", operator=operator, hint="Capture on Ethernet, or on 'any'"
         )
     try:
         return Capture(link, tuple(_packets(data, order, ticks, path)))
@@ -103,7 +103,7 @@ def _packets(data: bytes, order: str, ticks: int, path: str) -> Iterator[Packet]
             raise rel.errors.SourceError(
                 f"{path!r} is damaged: packet {number + 1:,}, at byte {at:,}, says that it has {kept:,} bytes; "
                 f"{number:,} packets are before it, {left:,} bytes left from there on",
-                way_out=f"Get an undamaged copy, or read what is before it: head -c {at} FILE",
+                hint=f"Get an undamaged copy, or read what is before it: head -c {at} FILE",
             )
         if RECORD_BYTES + kept > left:
             break

@@ -204,7 +204,7 @@ def build(
     """
     if cells < 4 * MARGIN or not 1 <= workers <= WORKERS:
         raise rel.errors.ConfigError(
-            f"cells={cells}, workers={workers}", way_out=f"Give {4 * MARGIN} cells or more, and 1 to {WORKERS} workers"
+            f"cells={cells}, workers={workers}", hint=f"Give {4 * MARGIN} cells or more, and 1 to {WORKERS} workers"
         )
     topology = rel.Topology("radio_imaging")
     numbers = topology.source(rel.sequence(samples), name="samples")

@@ -107,7 +107,7 @@ def events(path: str) -> Any:
         raise rel.errors.SourceError(
             f"{path!r} can't be read as trades and quotes: {error}",
             operator="events",
-            way_out=f"Give CSV with a header line and {ALL_COLUMNS} columns, as the papers' TradesAndQuotes.csv.gz",
+            hint=f"Give CSV with a header line and {ALL_COLUMNS} columns, as the papers' TradesAndQuotes.csv.gz",
         ) from error
     columns = {name: pc.fill_null(table[name], 0.0) for name in numbers}
     columns |= {"symbol": table["symbol"], "kind": table["kind"]}

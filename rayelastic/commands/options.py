@@ -46,7 +46,7 @@ def key_of(path: Path | None) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"--key-file can't be read: {error}", way_out="Name a file of 16 bytes or more") from None
+        raise ConfigError(f"--key-file can't be read: {error}", hint="Name a file of 16 bytes or more") from None
 
 
 def show(value: Any, text: str, *, as_json_: bool) -> None:

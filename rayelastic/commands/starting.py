@@ -166,7 +166,7 @@ def submit(context: click.Context, /, **options: Any) -> None:
             raise SourceError(
                 "it is fed by this process, which --no-wait would end",
                 operator=operator.name,
-                way_out="Leave --no-wait out",
+                hint="Leave --no-wait out",
             )
     job = jobs.submit(
         topology,

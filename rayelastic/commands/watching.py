@@ -63,7 +63,7 @@ def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_js
     status, metrics = found.status, found.metrics()
     if as_json_:
         if follow:
-            raise ConfigError("--json with --follow", way_out="Leave one of them out")
+            raise ConfigError("--json with --follow", hint="Leave one of them out")
         adaptations = [event_of(one).as_dict() for one in found.adaptations(every_pass=every_pass)]
         value = {"status": status, "metrics": metrics, "plan": found.plan(), "adaptations": adaptations}
         show(value, "", as_json_=True)
@@ -96,7 +96,7 @@ def top(job: str, once: bool, address: str | None, as_json_: bool) -> None:
     """Show what a job on Ray does, live; --json needs --once."""
     found = jobs.attach(job, address=address)
     if as_json_ and not once:
-        raise ConfigError("--json without --once", way_out="Add --once")
+        raise ConfigError("--json without --once", hint="Add --once")
     console = Console()
     if not once:
         show_live(found, console)

@@ -125,7 +125,7 @@ class Compiler:
         if request.lane is Lane.COMPILED and library:
             raise LaneError(
                 f"its parameter is annotated with {library}: it is vectorised, not compiled",
-                way_out="Write it for one tuple, or drop lane='compiled'",
+                hint="Write it for one tuple, or drop lane='compiled'",
             )
         try:
             if lives := next((name for name in LIFE if has_method(request.function, name)), None):
@@ -139,7 +139,7 @@ class Compiler:
         except NotCompiledError as error:
             if request.lane is Lane.COMPILED:
                 raise LaneError(
-                    f"it can't be compiled: {error}", way_out="Change that line, or use lane='python'"
+                    f"it can't be compiled: {error}", hint="Change that line, or use lane='python'"
                 ) from None
             return _python(request, f"not compiled: {error}")
 
@@ -173,7 +173,7 @@ def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | Aggreg
         if replaced := replaced_member(("builtins",)):
             raise LaneError(
                 f"{replaced} isn't Python's own now, and without it nothing can be declared",
-                way_out="Patch it after the declaration, or in the module that calls it",
+                hint="Patch it after the declaration, or in the module that calls it",
             )
         yield
     except (LaneError, SchemaError) as error:
@@ -196,7 +196,7 @@ def _check_arguments(request: FunctionRequest) -> None:
     except TypeError:
         given = "(t)" if wanted == 1 else "(t, s): a tuple and the state of its key"
         raise LaneError(
-            f"its function is called with {given}, but takes {signature}", way_out="Change its parameters"
+            f"its function is called with {given}, but takes {signature}", hint="Change its parameters"
         ) from None
 
 
@@ -208,9 +208,7 @@ def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
     try:
         initial = request.state()
     except TypeError as error:
-        raise SchemaError(
-            f"its state can't be made: {error}", way_out="Give every field of the class a default"
-        ) from None
+        raise SchemaError(f"its state can't be made: {error}", hint="Give every field of the class a default") from None
     try:
         schema = Schema.of(request.state)
         return schema, initial_record(schema, initial)
@@ -237,7 +235,7 @@ def _waiting(request: FunctionRequest, how: Concurrency) -> OperatorCode:
     if isinstance(request.lane, Lane) and request.lane is not Lane.PYTHON:
         raise LaneError(
             f"calls that wait at the same time run in Python, not {request.lane.value}",
-            way_out="Drop lane=, or concurrent= and async",
+            hint="Drop lane=, or concurrent= and async",
         )
     return replace(_python(request, how.shown), concurrent=how)
 
@@ -246,12 +244,10 @@ def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     if not library:
         raise LaneError(
             "it can't be vectorised: its parameter has no annotation that says what it takes",
-            way_out="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+            hint="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
         )
     if request.state is not None:
-        raise LaneError(
-            "a keyed function can't be vectorised", way_out="Write it for one tuple and the state of its key"
-        )
+        raise LaneError("a keyed function can't be vectorised", hint="Write it for one tuple and the state of its key")
     return OperatorCode(
         operator=request.operator,
         kind=request.kind,
@@ -273,12 +269,12 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     if output is None and (missing := unknown_name(request.function)):
         raise SchemaError(
             f"its output schema isn't known: its annotations name '{missing}', which isn't known where it is defined",
-            way_out="Define that at the top of the module, or pass schema=",
+            hint="Define that at the top of the module, or pass schema=",
         )
     if output is None:
         raise SchemaError(
             f"its output schema isn't known, because it runs in Python ({reason})",
-            way_out=missing_schema(reason),
+            hint=missing_schema(reason),
         )
     return output
 
@@ -345,7 +341,7 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
     if changed := first_change(request.function, 1 if state_schema is None else 2):
         raise NotCompiledError(plain_reason(NotRewrittenError(changes(changed[0]), *changed[1:]), user))
     if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(user):
-        raise LaneError(f"a {request.kind.value} returns, it can't yield", way_out="Use flat_map")
+        raise LaneError(f"a {request.kind.value} returns, it can't yield", hint="Use flat_map")
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
     nullable = frozenset(field.name for field in fields if field.nullable)
     identity = _identity(request)

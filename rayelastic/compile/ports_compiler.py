@@ -51,7 +51,7 @@ def compile_operator(
             return made
         obstacle = made.reason.removeprefix("not compiled: ")
     if request.lane is Lane.COMPILED:
-        raise LaneError(f"it can't be compiled: {obstacle}", way_out="Change that, or use lane='python'")
+        raise LaneError(f"it can't be compiled: {obstacle}", hint="Change that, or use lane='python'")
     return _python(request, f"not compiled: {obstacle}")
 
 
@@ -109,18 +109,18 @@ def _vectorised(request: OperatorRequest, library: str) -> PortsCode:
     if not library:
         raise LaneError(
             "it can't be vectorised: the parameters of invoke have no annotation that says what they take",
-            way_out="Annotate them with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+            hint="Annotate them with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
         )
     if request.on_error is not OnError.FAIL:
         raise LaneError(
             f"on_error='{request.on_error.value}' of a class needs invoke to take one tuple",
-            way_out="Use lane='python'",
+            hint="Use lane='python'",
         )
     if request.state is not None:
-        raise LaneError("state of keys can't be vectorised", way_out="Write it for one tuple and the state of its key")
+        raise LaneError("state of keys can't be vectorised", hint="Write it for one tuple and the state of its key")
     if library == "numpy" and any(port.schema.has_text for port in request.outputs) and len(request.inputs) > 1:
         raise LaneError(
-            "NumPy arrays of several ports can't give text", way_out="Annotate invoke with pyarrow.RecordBatch"
+            "NumPy arrays of several ports can't give text", hint="Annotate invoke with pyarrow.RecordBatch"
         )
     return PortsCode(
         request.operator,
@@ -144,6 +144,6 @@ def _library(request: OperatorRequest) -> str:
     if len(found) > 1:
         raise LaneError(
             f"the parameters of {type(request.instance).__name__}.invoke are annotated with different libraries",
-            way_out="Annotate all with the same, or none",
+            hint="Annotate all with the same, or none",
         )
     return next(iter(found), "")

@@ -67,7 +67,7 @@ def _compiled(
     field = "" if request.time is None else request.time.field
     written = as_function(method, called, request.keys, times, field)
     if written.sets and not hasattr(request.instance, "on_time"):
-        raise LaneError("it sets timers, and the class has no on_time", way_out="")
+        raise LaneError("it sets timers, and the class has no on_time", hint="")
     code: OperatorCode = compile_function(
         FunctionRequest(
             request.operator,

@@ -113,7 +113,7 @@ def _schema_of(fn: Callable[..., Any], schema: object) -> Schema:
     if declared is None:
         raise SchemaError(
             "what the function takes isn't known",
-            way_out="Pass schema=, or annotate its parameter with a NamedTuple class",
+            hint="Pass schema=, or annotate its parameter with a NamedTuple class",
         )
     return Schema.of(declared)
 

@@ -81,7 +81,7 @@ def saved(control: Control, job: str, snapshot: Snapshot, save: Callable[[], obj
         then = "Ask again: the job goes on" if answers else "If the job still runs, ask again with another folder"
         raise StateError(
             f"the coordinator of job '{job}' died while it was saved in {where}: {what[there]}",
-            way_out=f"Restore it: it is complete. {then}" if there else then,
+            hint=f"Restore it: it is complete. {then}" if there else then,
         ) from error
 
 

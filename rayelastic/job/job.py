@@ -138,7 +138,7 @@ class Job(Changing):
                 raise
             raise PELostError(
                 f"job {self.name!r} was closed before anybody had waited for its end: what it adapted is gone",
-                way_out="Ask before close(), or wait() for the end first",
+                hint="Ask before close(), or wait() for the end first",
             ) from error
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:

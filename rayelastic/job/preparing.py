@@ -79,10 +79,10 @@ def prepare(
 def _check_given(topology: object, config: object) -> None:
     if not isinstance(topology, GraphTopology):
         raise GraphError(
-            f"{shown(topology)} is no topology", way_out="Give the rel.Topology itself, on which streams are declared"
+            f"{shown(topology)} is no topology", hint="Give the rel.Topology itself, on which streams are declared"
         )
     if config is not None and not isinstance(config, JobConfig):
-        raise ConfigError(f"{shown(config)} is no configuration", way_out="Give rel.JobConfig(...)")
+        raise ConfigError(f"{shown(config)} is no configuration", hint="Give rel.JobConfig(...)")
 
 
 def _found(

@@ -50,7 +50,7 @@ class OperatorState:
 
         Raises:
             StateError: there can't be such a key, the operator keeps nothing by key that could be looked at, or the job
-                isn't running, or ends meanwhile; names the operator and the way out.
+                isn't running, or ends meanwhile; names the operator and the hint.
         """
         values = key if isinstance(key, tuple) else (key,)
         shape, chunks = self._read(values, 1)

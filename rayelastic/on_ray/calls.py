@@ -38,7 +38,7 @@ def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> An
     except exceptions.RayActorError as error:
         raise PELostError(
             f"{who} is gone: {_reason(error).rstrip('.')}",
-            way_out="If it crashed, its log, which the driver shows, names the operator and has the traceback",
+            hint="If it crashed, its log, which the driver shows, names the operator and has the traceback",
         ) from error
     except exceptions.RayTaskError as error:
         if isinstance(error.cause, Exception):

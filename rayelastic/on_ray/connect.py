@@ -119,7 +119,7 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
         raise RayUnreachableError(
             f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",
-            way_out="Check that `ray status` works with the same RAY_ADDRESS, or give no address to start one here",
+            hint="Check that `ray status` works with the same RAY_ADDRESS, or give no address to start one here",
         ) from error
     if address is None and not adapter.started_here():
         joined = ray.get_runtime_context().gcs_address
@@ -128,7 +128,7 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
 
 def _check_reachable(address: str) -> None:
     if (answered := probe(address)).problem:
-        raise RayUnreachableError(f"no Ray cluster at {address}: {answered.problem}", way_out=answered.way_out)
+        raise RayUnreachableError(f"no Ray cluster at {address}: {answered.problem}", hint=answered.hint)
 
 
 def _first_line(error: Exception) -> str:

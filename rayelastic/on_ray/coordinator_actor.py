@@ -47,7 +47,7 @@ class CoordinatorActor:
         except (ImportError, AttributeError) as error:  # told when it is asked: Ray would start it again and again
             self._refusal = NotShippableError(
                 f"a process of the cluster can't load the job: {type(error).__name__}: {error}",
-                way_out="Install the module on every node, or send it along: "
+                hint="Install the module on every node, or send it along: "
                 "ray.init(runtime_env={'working_dir': '.'}) or {'py_modules': [...]}, {'pip': [...]}",
             )
             return

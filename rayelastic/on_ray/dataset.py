@@ -149,14 +149,14 @@ def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = Fal
     names = list(found.names) if found is not None else []
     if schema is None:
         if not _is_arrow(base):
-            raise SchemaError("the Dataset doesn't say what its columns are in Arrow's terms", way_out="Give schema=")
+            raise SchemaError("the Dataset doesn't say what its columns are in Arrow's terms", hint="Give schema=")
         return DatasetSource(dataset, Schema.of(base), time_ordered)
     wanted = Schema.of(schema)
     missing = [name for name in wanted.names if name not in names]
     if found is not None and missing:
         raise SchemaError(
             f"the Dataset has no column {missing[0]!r}; it has {', '.join(names)}",
-            way_out="Rename it: dataset.rename_columns({...})",
+            hint="Rename it: dataset.rename_columns({...})",
         )
     return DatasetSource(dataset, wanted, time_ordered)
 

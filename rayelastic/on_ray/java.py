@@ -65,7 +65,7 @@ def find_java(environment: MutableMapping[str, str], wheel: Path | None) -> Java
     if found:
         return found[0]
     seen = f"; found only {', '.join(tried)}" if tried else ""
-    raise JavaNotFoundError(f"Spark needs Java 17 (or 11) and there is none{seen}", way_out=WAY_OUT)
+    raise JavaNotFoundError(f"Spark needs Java 17 (or 11) and there is none{seen}", hint=WAY_OUT)
 
 
 def use_java(java: Java, environment: MutableMapping[str, str]) -> None:

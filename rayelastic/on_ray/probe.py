@@ -24,14 +24,14 @@ class RayProbe:
     Args:
         address: 'host:port' of its head; empty if there is none.
         problem: why it can't be used, in words; empty if it can.
-        way_out: what to do about it.
+        hint: what to do about it.
         nodes: how many of its nodes are alive.
         token: whether this process shows a token.
     """
 
     address: str
     problem: str = ""
-    way_out: str = ""
+    hint: str = ""
     nodes: int = 0
     token: bool = False
 

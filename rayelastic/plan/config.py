@@ -171,23 +171,21 @@ class JobConfig:
         if self.threads is not None and self.max_threads is not None and self.threads > self.max_threads:
             raise ConfigError(
                 f"JobConfig(threads={self.threads}) is more than max_threads={self.max_threads}",
-                way_out="Set one of them only",
+                hint="Set one of them only",
             )
         self._check_bounds()
         if self.run_records > self.queue_records:
             raise ConfigError(
                 f"JobConfig(run_records={self.run_records}) is more than queue_records={self.queue_records}",
-                way_out="A run has to fit a queue: make the queue longer or the run shorter",
+                hint="A run has to fit a queue: make the queue longer or the run shorter",
             )
         _check_cpus(self.cpus_per_pe)
         for name in ("deep_copy", "pin_threads", "remember", "secure"):
             if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"JobConfig({name}={getattr(self, name)!r})", way_out="Give True or False")
+                raise ConfigError(f"JobConfig({name}={getattr(self, name)!r})", hint="Give True or False")
         journal: object = self.journal
         if journal is not None and not (isinstance(journal, str) and journal):
-            raise ConfigError(
-                f"JobConfig(journal={journal!r})", way_out="Give the path of a file, such as '{pe}.jsonl'"
-            )
+            raise ConfigError(f"JobConfig(journal={journal!r})", hint="Give the path of a file, such as '{pe}.jsonl'")
         _check_period("adaptation_period", self.adaptation_period)
         _check_period("region_period", self.region_period)
         _check_share("region_target", self.region_target)
@@ -198,11 +196,11 @@ class JobConfig:
         if self.web_port is not None:
             _check_port(self.web_port)
         if self.tls is not None and not isinstance(self.tls, TLS):
-            raise ConfigError(f"JobConfig(tls={self.tls!r})", way_out="Give rel.TLS(cert, key, ca)")
+            raise ConfigError(f"JobConfig(tls={self.tls!r})", hint="Give rel.TLS(cert, key, ca)")
         if self.link_certificates is not None and not self.secure:
             raise ConfigError(
                 "JobConfig(tls=rel.TLS(links=True)) without secure=True: links aren't encrypted",
-                way_out="Give secure=True, too, or leave links out",
+                hint="Give secure=True, too, or leave links out",
             )
         object.__setattr__(self, "elasticity", _checked_elasticity(self.elasticity))
         _check_paper(self.paper, self.elasticity)
@@ -211,7 +209,7 @@ class JobConfig:
         if self.regions not in (None, Regions.FIXED) and self.journal is not None and "{pe}" not in self.journal:
             raise ConfigError(
                 f"JobConfig(journal={self.journal!r}): replicas would overwrite each other's",
-                way_out="Have {pe} in it, such as '{pe}.jsonl', or set regions='fixed', which isn't the default on Ray",
+                hint="Have {pe} in it, such as '{pe}.jsonl', or set regions='fixed', which isn't the default on Ray",
             )
         object.__setattr__(self, "pins", _checked_pins(self.pins, self.pes))
         object.__setattr__(self, "threading", _checked_threading(self.threading))
@@ -229,12 +227,12 @@ class JobConfig:
         if self.max_processes is not None and self.max_processes < self.pes:
             raise ConfigError(
                 f"JobConfig(pes={self.pes}, max_processes={self.max_processes}): it starts with more than it may have",
-                way_out="Give a larger max_processes, or fewer pes",
+                hint="Give a larger max_processes, or fewer pes",
             )
         if self.max_replicas is not None and self.max_replicas > PARTITIONS:
             raise ConfigError(
                 f"JobConfig(max_replicas={self.max_replicas}): there are {PARTITIONS} partitions of keys",
-                way_out=f"Give {PARTITIONS} or less",
+                hint=f"Give {PARTITIONS} or less",
             )
         object.__setattr__(self, "replicas", wishes := checked_wishes(self.replicas))
         for operator, bounds in ((name, span_of(wish)) for name, wish in wishes.items()):
@@ -242,16 +240,16 @@ class JobConfig:
                 raise ConfigError(
                     f"JobConfig(replicas=...) says {bounds}, and max_replicas={self.max_replicas}",
                     operator=operator,
-                    way_out="Give fewer there, or a larger max_replicas",
+                    hint="Give fewer there, or a larger max_replicas",
                 )
         given: object = self.goal
         if given is not None and not isinstance(given, Latency):
-            raise ConfigError(f"JobConfig(goal={given!r})", way_out="Give rel.Latency(p99=seconds)")
+            raise ConfigError(f"JobConfig(goal={given!r})", hint="Give rel.Latency(p99=seconds)")
         given_bounds = (self.max_processes, self.max_replicas, self.cool_down, self.replicas or None)
         if any(bound is not None for bound in given_bounds) and self.regions in (Regions.FIXED, Regions.FIXED.value):
             raise ConfigError(
                 "JobConfig(regions='fixed') with max_processes, max_replicas, replicas or cool_down: nothing changes",
-                way_out="Leave regions out, or give 'elastic', which isn't the default in this process",
+                hint="Leave regions out, or give 'elastic', which isn't the default in this process",
             )
         decided = (None, Regions.ELASTIC, Regions.ELASTIC.value, Regions.ADVISE, Regions.ADVISE.value)
         scheduled = any(isinstance(wish, Schedule) for wish in wishes.values())
@@ -265,7 +263,7 @@ class JobConfig:
             shown = Regions(self.regions).value if self.regions in list(Regions) else self.regions
             raise ConfigError(
                 f"JobConfig(regions={shown!r}, {unheard}): nobody would follow it",
-                way_out="Give regions='elastic', which isn't the default in this process",
+                hint="Give regions='elastic', which isn't the default in this process",
             )
 
     def model_of(self, operator: str) -> ThreadingModel | None:
@@ -280,35 +278,35 @@ def _checked_checkpoint(value: object) -> Checkpoint | bool | None:
     if value is True:
         return Checkpoint()
     raise ConfigError(
-        f"JobConfig(checkpoint={value!r})", way_out="Give rel.Checkpoint(...), or False for a job without checkpoints"
+        f"JobConfig(checkpoint={value!r})", hint="Give rel.Checkpoint(...), or False for a job without checkpoints"
     )
 
 
 def _check_whole(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"JobConfig({name}={value!r}): no whole number", way_out="Give a whole number, 1 or more")
+        raise ConfigError(f"JobConfig({name}={value!r}): no whole number", hint="Give a whole number, 1 or more")
     if value < 1:
-        raise ConfigError(f"JobConfig({name}={value!r}): too small", way_out="Give a whole number, 1 or more")
+        raise ConfigError(f"JobConfig({name}={value!r}): too small", hint="Give a whole number, 1 or more")
 
 
 def _check_cpus(value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", way_out="Give a number of CPUs, such as 1 or 0.25")
+        raise ConfigError(f"JobConfig(cpus_per_pe={value!r})", hint="Give a number of CPUs, such as 1 or 0.25")
 
 
 def _check_port(value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= HIGHEST_PORT:
-        raise ConfigError(f"JobConfig(web_port={value!r})", way_out="Give a port number, or 0 for a free one")
+        raise ConfigError(f"JobConfig(web_port={value!r})", hint="Give a port number, or 0 for a free one")
 
 
 def _check_period(name: str, value: object, least: float = SHORTEST_PERIOD) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < float("inf"):
-        raise ConfigError(f"JobConfig({name}={value!r})", way_out=f"Give seconds, {least:g} or more")
+        raise ConfigError(f"JobConfig({name}={value!r})", hint=f"Give seconds, {least:g} or more")
 
 
 def _check_share(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
-        raise ConfigError(f"JobConfig({name}={value!r})", way_out="Give a share above 0 and below 1, such as 0.8")
+        raise ConfigError(f"JobConfig({name}={value!r})", hint="Give a share above 0 and below 1, such as 0.8")
 
 
 def _checked_elasticity(value: object) -> Elasticity:
@@ -316,26 +314,24 @@ def _checked_elasticity(value: object) -> Elasticity:
         return Elasticity(value)
     except ValueError:
         names = ", ".join(repr(one.value) for one in Elasticity)
-        raise ConfigError(f"JobConfig(elasticity={value!r})", way_out=f"Choose one of {names}") from None
+        raise ConfigError(f"JobConfig(elasticity={value!r})", hint=f"Choose one of {names}") from None
 
 
 def _check_paper(paper: object, elasticity: object) -> None:
     if paper is None:
         return
     if not isinstance(paper, PaperElasticity):
-        raise ConfigError(f"JobConfig(paper={paper!r})", way_out="Give rel.PaperElasticity(...)")
+        raise ConfigError(f"JobConfig(paper={paper!r})", hint="Give rel.PaperElasticity(...)")
     if elasticity is not Elasticity.PAPER:
         raise ConfigError(
             f"JobConfig(elasticity={elasticity!r}, paper=...): nobody would use it",
-            way_out="Give elasticity='paper', too",
+            hint="Give elasticity='paper', too",
         )
 
 
 def _check_level(level: object) -> None:
     if level not in LOG_LEVELS:
-        raise ConfigError(
-            f"JobConfig(log_level={level!r})", way_out=f"Choose one of {', '.join(map(repr, LOG_LEVELS))}"
-        )
+        raise ConfigError(f"JobConfig(log_level={level!r})", hint=f"Choose one of {', '.join(map(repr, LOG_LEVELS))}")
 
 
 def _checked_regions(value: object) -> Regions:
@@ -343,13 +339,13 @@ def _checked_regions(value: object) -> Regions:
         return Regions(value)
     except ValueError:
         raise ConfigError(
-            f"JobConfig(regions={value!r})", way_out="Choose 'fixed', 'manual', 'advise', 'elastic' or 'paper'"
+            f"JobConfig(regions={value!r})", hint="Choose 'fixed', 'manual', 'advise', 'elastic' or 'paper'"
         ) from None
 
 
 def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:
     if not isinstance(pins, Mapping):
-        raise ConfigError(f"JobConfig(pins={pins!r})", way_out="Give {operator: number or name of a PE}")
+        raise ConfigError(f"JobConfig(pins={pins!r})", hint="Give {operator: number or name of a PE}")
     for operator, pe in pins.items():
         number = isinstance(pe, int) and not isinstance(pe, bool) and pe >= 0
         named = isinstance(pe, str) and pe.isidentifier()
@@ -357,10 +353,10 @@ def _checked_pins(pins: object, pes: int) -> dict[str, int | str]:
             raise ConfigError(
                 f"JobConfig(pins={{{operator!r}: {pe!r}}})",
                 operator=operator if isinstance(operator, str) else None,
-                way_out="Pin an operator's name to a number from 0 on, or to a name such as 'front'",
+                hint="Pin an operator's name to a number from 0 on, or to a name such as 'front'",
             )
     if pins and pes > 1:
-        raise ConfigError(f"JobConfig(pes={pes}, pins=...) says twice where to cut", way_out="Give pes or pins")
+        raise ConfigError(f"JobConfig(pes={pes}, pins=...) says twice where to cut", hint="Give pes or pins")
     return dict(pins)
 
 
@@ -379,5 +375,5 @@ def _model(model: object, operator: str | None) -> ThreadingModel:
         raise ConfigError(
             f"JobConfig(threading={model!r}) is no threading model",
             operator=operator,
-            way_out="Choose 'manual', 'dynamic' or 'dedicated'",
+            hint="Choose 'manual', 'dynamic' or 'dedicated'",
         ) from None

@@ -106,7 +106,7 @@ class ExecPlan:
         except KeyError:
             raise ConfigError(
                 f"topology '{self.topology}' has no region '{name}'",
-                way_out=f"Its regions are r0 to r{len(self.regions) - 1}",
+                hint=f"Its regions are r0 to r{len(self.regions) - 1}",
             ) from None
 
     def pipeline_of(self, operator: str) -> Pipeline:
@@ -207,7 +207,7 @@ class ExecPlan:
                 f"its region {region} is {'a loop' if planned.region.kind is RegionKind.LOOP else 'an elastic stage'}, "
                 "which stays together",
                 operator=at,
-                way_out="Split another region",
+                hint="Split another region",
             )
         pipelines: list[Pipeline] = []
         for pipeline in planned.pipelines:
@@ -222,7 +222,7 @@ class ExecPlan:
             raise ConfigError(
                 f"region {region} has no pipeline that could be split in front of it",
                 operator=at,
-                way_out=f"Name one of {', '.join(self._inner(planned)) or 'another region'}",
+                hint=f"Name one of {', '.join(self._inner(planned)) or 'another region'}",
             )
         return self._with_region(replace(planned, pipelines=tuple(pipelines)))
 
@@ -241,7 +241,7 @@ class ExecPlan:
             raise ConfigError(
                 f"no pipeline of region {region} starts with it, but for the first",
                 operator=at,
-                way_out=f"Name one of {', '.join(planned.cuts)}" if planned.cuts else "Split the region first",
+                hint=f"Name one of {', '.join(planned.cuts)}" if planned.cuts else "Split the region first",
             )
         number = planned.cuts.index(at)
         before, after = planned.pipelines[number : number + 2]
@@ -266,14 +266,14 @@ class ExecPlan:
             raise ConfigError(
                 f"its region {region} is {planned.region.kind.value}, which can't be replicated",
                 operator=first,
-                way_out="Regions with a keyed operator can be, and functions without state behind a source, or rules: "
+                hint="Regions with a keyed operator can be, and functions without state behind a source, or rules: "
                 "group the stream with key_by",
             )
         if not 1 <= replicas <= PARTITIONS:
             raise ConfigError(
                 f"{counted(replicas, 'replica')} of region {region}",
                 operator=first,
-                way_out=f"Give between 1 and {PARTITIONS}, the number of partitions of its keys",
+                hint=f"Give between 1 and {PARTITIONS}, the number of partitions of its keys",
             )
         pipelines = []
         for pipeline in planned.pipelines:
@@ -316,7 +316,7 @@ class ExecPlan:
             raise ConfigError(
                 f"{counted(len(pes), 'processing element')} for {counted(replicas, 'replica')}",
                 operator=operator,
-                way_out="Name one for each replica",
+                hint="Name one for each replica",
             )
         return tuple(pes)
 

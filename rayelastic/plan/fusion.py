@@ -64,7 +64,7 @@ def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:
             raise ConfigError(
                 f"JobConfig({setting}=...) names it, but topology '{graph.name}' has no such operator",
                 operator=operator,
-                way_out=f"{meant}Use the name that the operator was declared with",
+                hint=f"{meant}Use the name that the operator was declared with",
             )
 
 
@@ -89,7 +89,7 @@ def _check_kept(formed: Sequence[Region], place: Mapping[str, str]) -> None:
             raise ConfigError(
                 f"JobConfig(pins=...) puts it into {place[apart[0]]}, and '{head}' of its {what} into {place[head]}",
                 operator=apart[0],
-                way_out=f"Pin the first operator of the {what}, and what follows behind it",
+                hint=f"Pin the first operator of the {what}, and what follows behind it",
             )
 
 
@@ -98,7 +98,7 @@ def _cut(formed: Sequence[Region], pes: int) -> dict[str, str]:
     if pes > len(formed):
         raise ConfigError(
             f"JobConfig(pes={pes}): the topology has {len(formed)} regions to distribute",
-            way_out=f"Give pes={len(formed)} or less, or cut inside regions with pins={{operator: number}}",
+            hint=f"Give pes={len(formed)} or less, or cut inside regions with pins={{operator: number}}",
         )
     place: dict[str, str] = {}
     at = 0

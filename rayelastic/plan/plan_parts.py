@@ -86,7 +86,7 @@ def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
         raise ConfigError(
             f"its region {planned.region.name} is {planned.region.kind.value}: it has no keys that could be shared",
             operator=planned.region.operators[0],
-            way_out="Replicas without keys take turns: who is slow gets fewer",
+            hint="Replicas without keys take turns: who is slow gets fewer",
         )
     made = replace(planned, shares=tuple(shares))
     try:
@@ -95,7 +95,7 @@ def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
         raise ConfigError(
             f"region {planned.region.name}: {error}",
             operator=planned.region.operators[0],
-            way_out=f"Give each replica some, {len(HashRing.of(1).owners)} in all",
+            hint=f"Give each replica some, {len(HashRing.of(1).owners)} in all",
         ) from None
 
 

@@ -50,18 +50,18 @@ class TLS:
     def __post_init__(self) -> None:
         for name, value in (("cert", self.cert), ("key", self.key), ("ca", self.ca)):
             if not (isinstance(value, str) and value) and not (name == "ca" and value is None):
-                raise ConfigError(f"rel.TLS({name}={value!r}) is no file", way_out="Give the path of a PEM file")
+                raise ConfigError(f"rel.TLS({name}={value!r}) is no file", hint="Give the path of a PEM file")
         if self.ca is None and not _is_loopback(self.host):
             raise ConfigError(
                 f"rel.TLS(host={self.host!r}) without ca: whoever reaches it could read the metrics",
-                way_out="Name the authority of those who may by ca=, or leave host out",
+                hint="Name the authority of those who may by ca=, or leave host out",
             )
         if not isinstance(self.links, bool):
-            raise ConfigError(f"rel.TLS(links={self.links!r})", way_out="Give True or False")
+            raise ConfigError(f"rel.TLS(links={self.links!r})", hint="Give True or False")
         if self.links and self.ca is None:
             raise ConfigError(
                 "rel.TLS(links=True) without ca: nobody says whose certificates count",
-                way_out="Name the authority of the nodes by ca=",
+                hint="Name the authority of the nodes by ca=",
             )
 
 

@@ -58,7 +58,7 @@ def keep_key(folder: str, key: bytes) -> None:
         with contextlib.suppress(FileExistsError):  # another job was first: its key counts
             os.link(made, Path(folder) / KEY)
     except OSError as error:
-        raise StateError(f"no key can be kept in {folder}: {error}", way_out="Give Checkpoint(..., key=...)") from None
+        raise StateError(f"no key can be kept in {folder}: {error}", hint="Give Checkpoint(..., key=...)") from None
     finally:
         made.unlink(missing_ok=True)
 
@@ -82,11 +82,11 @@ def _read(folder: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise StateError(f"{folder / KEY} can't be read: {error}", way_out="Give the key itself") from None
+        raise StateError(f"{folder / KEY} can't be read: {error}", hint="Give the key itself") from None
     if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or len(key) < SHORTEST_KEY:
         raise StateError(
             f"{folder / KEY} isn't a key that its owner alone may read",
-            way_out="Set its mode to 0600, or give the key itself",
+            hint="Set its mode to 0600, or give the key itself",
         )
     return key
 
@@ -144,9 +144,9 @@ class Claim:
                 self._owner = OutputOwner(OutputFolder(self._location), self._context, self._context.run)
             self._owner.check()
         except SinkTakenError as error:
-            raise StateError(f"the location of checkpoints {error.problem}", way_out=_OF_ITS_OWN) from None
+            raise StateError(f"the location of checkpoints {error.problem}", hint=_OF_ITS_OWN) from None
         except SinkError as error:
-            raise UnreadableError(f"the location of checkpoints {error.problem}", way_out=error.way_out) from None
+            raise UnreadableError(f"the location of checkpoints {error.problem}", hint=error.hint) from None
 
     def release(self) -> None:
         """Give it back; safe to repeat."""
@@ -172,7 +172,7 @@ class Claim:
             if its_run == self._context.run:
                 return True
             raise StateError(
-                f"{other.strip() or 'another job'} writes its checkpoints to {path}", way_out=_OF_ITS_OWN
+                f"{other.strip() or 'another job'} writes its checkpoints to {path}", hint=_OF_ITS_OWN
             ) from None
         except OSError:
             if file is not None:

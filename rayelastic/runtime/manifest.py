@@ -85,12 +85,12 @@ class Manifest:
         known = {name for part in (self.forms, self.positions, self.outputs) for name in part}
         for old, new in names.items():
             if old not in known:
-                raise StateError("the snapshot has nothing of it", operator=old, way_out="Look at Snapshot(rename=...)")
+                raise StateError("the snapshot has nothing of it", operator=old, hint="Look at Snapshot(rename=...)")
             if new in known and new not in names:
                 raise StateError(
                     f"it is to be called {new!r}, and the snapshot has another one of that name",
                     operator=old,
-                    way_out="Look at Snapshot(rename=...)",
+                    hint="Look at Snapshot(rename=...)",
                 )
 
         def called(part: Mapping[str, T]) -> dict[str, T]:

@@ -53,5 +53,5 @@ def unpacked(data: bytes) -> bytes:
             raise ValueError(f"{size} bytes in {len(data)}")
         found: bytes = pa.Codec(CODEC).decompress(memoryview(data)[HEADER.size :], size, asbytes=True)
     except (OSError, ValueError, struct.error) as error:
-        raise DamagedError(f"a file of state can't be unpacked: {error}", way_out="Use an earlier snapshot") from None
+        raise DamagedError(f"a file of state can't be unpacked: {error}", hint="Use an earlier snapshot") from None
     return found

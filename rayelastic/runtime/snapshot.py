@@ -82,28 +82,26 @@ class Snapshot:
     def __post_init__(self) -> None:
         location: object = self.location
         if not (isinstance(location, str | Path) and str(location)):
-            raise ConfigError(
-                f"Snapshot({location!r}): no location", way_out="Give a folder, or a URI such as s3://b/f"
-            )
+            raise ConfigError(f"Snapshot({location!r}): no location", hint="Give a folder, or a URI such as s3://b/f")
         object.__setattr__(self, "location", str(location) if is_uri(str(location)) else str(Path(location).absolute()))
         key: object = self.key
         if key is not None and not (isinstance(key, bytes) and len(key) >= SHORTEST_KEY):
             raise ConfigError(
                 f"Snapshot(key=...) has to be {SHORTEST_KEY} bytes or more",
-                way_out="Make one with secrets.token_bytes(32) and keep it where the job can read it",
+                hint="Make one with secrets.token_bytes(32) and keep it where the job can read it",
             )
         drop: object = self.drop
         names = () if isinstance(drop, str | bytes) or not isinstance(drop, Iterable) else tuple(drop)
         if (drop and not names) or not all(
             isinstance(name, str) for name in names
         ):  # the letters of a text are no names
-            raise ConfigError(f"Snapshot(drop={shown(drop)}): no names", way_out="Give drop=('name', 'another')")
+            raise ConfigError(f"Snapshot(drop={shown(drop)}): no names", hint="Give drop=('name', 'another')")
         object.__setattr__(self, "drop", names)
         object.__setattr__(self, "rename", dict(self.rename))
         if len(set(self.rename.values())) < len(self.rename):
             raise ConfigError(
                 f"Snapshot(rename={self.rename}): two operators can't become one",
-                way_out="Give each another name, and drop the state of one",
+                hint="Give each another name, and drop the state of one",
             )
 
 
@@ -127,7 +125,7 @@ class SnapshotFolder:
             else:
                 self._files, self._folder = file_system(location)
         except LocationError as error:
-            raise UnreadableError(f"snapshot {error.problem}", way_out=error.way_out) from None
+            raise UnreadableError(f"snapshot {error.problem}", hint=error.hint) from None
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
     @property
@@ -366,13 +364,13 @@ class SnapshotFolder:
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             problem = f"has no {name}: it is no snapshot, or wasn't completed" if missing else f"can't be read: {error}"
-            way_out = "Give the folder that job.snapshot(...) or job.stop(...) was given, or that of checkpoints"
+            hint = "Give the folder that job.snapshot(...) or job.stop(...) was given, or that of checkpoints"
             if missing:
-                raise DamagedError(f"snapshot {self._shown} {problem}", way_out=way_out) from None
-            raise self._unreadable(problem, way_out) from None
+                raise DamagedError(f"snapshot {self._shown} {problem}", hint=hint) from None
+            raise self._unreadable(problem, hint) from None
 
-    def _unreadable(self, problem: str, way_out: str) -> StateError:
-        return UnreadableError(f"snapshot {self._shown} {problem}", way_out=way_out)
+    def _unreadable(self, problem: str, hint: str) -> StateError:
+        return UnreadableError(f"snapshot {self._shown} {problem}", hint=hint)
 
     def _unwritable(self, error: OSError) -> StateError:
         error_of = self._unreadable if may_return(error, self.location) else self._error
@@ -380,10 +378,10 @@ class SnapshotFolder:
 
     def _damaged(self, name: str) -> StateError:
         problem = f"snapshot {self._shown} is damaged: {name} isn't what was written"
-        return DamagedError(problem, way_out="Use an earlier snapshot")
+        return DamagedError(problem, hint="Use an earlier snapshot")
 
-    def _error(self, problem: str, way_out: str) -> StateError:
-        return StateError(f"snapshot {self._shown} {problem}", way_out=way_out)
+    def _error(self, problem: str, hint: str) -> StateError:
+        return StateError(f"snapshot {self._shown} {problem}", hint=hint)
 
 
 def rows_beside(snapshot: Snapshot) -> Snapshot:

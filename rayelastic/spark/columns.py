@@ -37,7 +37,7 @@ def match_columns(
     if unknown := set(renamed) - set(schema.names):
         raise SchemaError(
             f"columns= names {', '.join(map(repr, sorted(unknown)))}, which {schema.name} doesn't have",
-            way_out=f"Its fields are {', '.join(schema.names)}",
+            hint=f"Its fields are {', '.join(schema.names)}",
         )
     names = []
     for expected in schema.to_arrow():
@@ -49,7 +49,7 @@ def match_columns(
             raise SchemaError(
                 f"column {name!r} of the DataFrame is {column.dataType.simpleString()}, "
                 f"but field {expected.name!r} of {schema.name} takes {expected.type}",
-                way_out=f"Cast it (df.withColumn({name!r}, df[{name!r}].cast(...))), or declare the field as it is",
+                hint=f"Cast it (df.withColumn({name!r}, df[{name!r}].cast(...))), or declare the field as it is",
             )
         names.append(name)
     return schema, tuple(names)
@@ -65,7 +65,7 @@ def _arrow_field(column: StructField, name: str) -> pa.Field:
     except PySparkException as error:
         raise SchemaError(
             f"column {column.name!r} of the DataFrame is {column.dataType.simpleString()}, which a record can't hold",
-            way_out="Leave it out (df.drop), or cast it (to string, for example)",
+            hint="Leave it out (df.drop), or cast it (to string, for example)",
         ) from error
 
 
@@ -74,7 +74,7 @@ def _missing(spark_schema: StructType, field_name: str, name: str) -> SchemaErro
     guess = f"Did you mean columns={{{field_name!r}: {near[0]!r}}}? " if near else ""
     return SchemaError(
         f"the DataFrame has no column {name!r}; it has {', '.join(spark_schema.names)}",
-        way_out=f"{guess}Name the column of a field by columns={{{field_name!r}: 'its column'}}",
+        hint=f"{guess}Name the column of a field by columns={{{field_name!r}: 'its column'}}",
     )
 
 

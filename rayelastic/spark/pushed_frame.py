@@ -56,7 +56,7 @@ class PushedFrame(SourceOf[T]):
         """Raises SourceError if the session has been stopped since."""
         if self.frame.sparkSession.sparkContext._jsc is None:
             raise SourceError(
-                "the Spark session of its DataFrame has been stopped", operator=operator, way_out="Start a new session"
+                "the Spark session of its DataFrame has been stopped", operator=operator, hint="Start a new session"
             )
 
     @property

@@ -82,7 +82,7 @@ def session(
         1000
     """
     if missing := [name for name in ("pyspark", "raydp") if importlib.util.find_spec(name) is None]:
-        raise SetupError(f"{' and '.join(missing)} not installed", way_out="pip install 'rayelastic[spark]'")
+        raise SetupError(f"{' and '.join(missing)} not installed", hint="pip install 'rayelastic[spark]'")
     warn_of_release("pyspark")
     connected = is_connected()
     java = ensure_java()
@@ -105,7 +105,7 @@ def session(
     except Exception as error:  # raydp raises bare Exceptions, Ray's and py4j's errors
         raise SparkError(
             f"Spark didn't start: {spark_reason(error)}",
-            way_out=f"See {log}; if it is another session that runs, spark.stop() ends that one",
+            hint=f"See {log}; if it is another session that runs, spark.stop() ends that one",
         ) from error
     spark.sparkContext.setLogLevel(LOG_LEVEL)
     _stop_with_raydp(spark)
@@ -178,7 +178,7 @@ def _check_cpus(wanted: int) -> None:
     if wanted > there:
         raise SparkError(
             f"the executors want {counted(wanted, 'CPU')} and Ray has {there:g}: Spark would wait for ever",
-            way_out="Ask for fewer (num_executors, executor_cores), or start Ray with more (ray start --num-cpus)",
+            hint="Ask for fewer (num_executors, executor_cores), or start Ray with more (ray start --num-cpus)",
         )
 
 
@@ -187,5 +187,5 @@ def _check_java_of_ray(java: Java) -> None:
     if java.origin != "PATH" and not has_java():
         raise SparkError(
             "this Ray was started without Java on PATH",
-            way_out=f"Call rel.spark.session before ray.init, or start Ray with PATH={java.executable.parent}:$PATH",
+            hint=f"Call rel.spark.session before ray.init, or start Ray with PATH={java.executable.parent}:$PATH",
         )

@@ -54,12 +54,12 @@ class SparkSink:
     def check(self, operator: str) -> None:
         """Raises SinkError if other nodes couldn't read the files, or the session has been stopped."""
         if self.spark.sparkContext._jsc is None:
-            raise SinkError("its Spark session has been stopped", operator=operator, way_out="Start a new session")
+            raise SinkError("its Spark session has been stopped", operator=operator, hint="Start a new session")
         if not self.shared and node_count() > 1:
             raise SinkError(
                 "the cluster has several nodes, and a local folder is seen by one only",
                 operator=operator,
-                way_out="Give a folder that every node sees: rel.spark.sink(spark, path='/shared/result')",
+                hint="Give a folder that every node sees: rel.spark.sink(spark, path='/shared/result')",
             )
         self.for_pe().check(operator)
 

@@ -120,7 +120,7 @@ def source(
     if frame.isStreaming:
         raise SourceError(
             "a streaming DataFrame can't be a source",
-            way_out="Give it to rel.spark.stream, or a batch one (spark.read) to rel.spark.source",
+            hint="Give it to rel.spark.stream, or a batch one (spark.read) to rel.spark.source",
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     return SparkSource(frame, matched, names, time_ordered)

@@ -193,13 +193,13 @@ def stream(
         >>> ticks = topo.source(rel.spark.stream(rows, checkpoint="/var/lib/ticks"), name="ticks")  # doctest: +SKIP
     """
     if not frame.isStreaming:
-        raise SourceError("a batch DataFrame doesn't stream", way_out="Give it to rel.spark.source")
+        raise SourceError("a batch DataFrame doesn't stream", hint="Give it to rel.spark.source")
     if not isinstance(checkpoint, str) or not checkpoint:
-        raise SourceError(f"checkpoint={checkpoint!r} is no folder", way_out="Name a folder of the query's own")
+        raise SourceError(f"checkpoint={checkpoint!r} is no folder", hint="Name a folder of the query's own")
     if unknown := set(trigger or {}) - {"processingTime", "availableNow", "once"}:
         raise SourceError(
             f"trigger={dict(trigger or {})!r}: Spark's micro-batches have no {', '.join(sorted(unknown))}",
-            way_out='Give {"processingTime": "1 second"} or {"availableNow": True}',
+            hint='Give {"processingTime": "1 second"} or {"availableNow": True}',
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     if not names:

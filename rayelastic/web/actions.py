@@ -87,7 +87,7 @@ class Actions:
             asked = self._made(name, *simple[name])
         else:
             names = ", ".join(["rescale", "snapshot", "savepoint", "leave", *simple])
-            raise ConfigError(f"no action {name!r}", way_out=f"Choose one of {names}")
+            raise ConfigError(f"no action {name!r}", hint=f"Choose one of {names}")
         code = secrets.token_urlsafe(12)
         self._asked[code] = asked
         while len(self._asked) > MOST_ASKED:
@@ -102,14 +102,14 @@ class Actions:
         """
         asked = self._asked.pop(code, None) if isinstance(code, str) else None
         if asked is None or self._clock() > asked.until:
-            raise StaleError("this confirmation is unknown, or too old", way_out="Ask again")
+            raise StaleError("this confirmation is unknown, or too old", hint="Ask again")
         if asked.epoch != self._history.plan.epoch:
-            raise StaleError("the plan has changed since you asked", way_out="Look at the new plan, and ask again")
+            raise StaleError("the plan has changed since you asked", hint="Look at the new plan, and ask again")
         return asked
 
     def _rescale(self, region: str, replicas: object) -> Asked:
         if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise ConfigError(f"{replicas!r} replicas", way_out="Give a whole number, 1 or more")
+            raise ConfigError(f"{replicas!r} replicas", hint="Give a whole number, 1 or more")
         planned = self._history.plan.region(region)
         self._history.plan.with_replicas(region, replicas)  # raises if that is impossible
         wanted = counted(replicas, "replica")
@@ -118,7 +118,7 @@ class Actions:
 
     def _save(self, folder: object, *, stops: bool) -> Asked:
         if not isinstance(folder, str) or not folder.strip():
-            raise ConfigError("no folder for the savepoint", way_out="Give a new folder, such as /tmp/words-1")
+            raise ConfigError("no folder for the savepoint", hint="Give a new folder, such as /tmp/words-1")
         job = self._job
         if stops:
             return self._made(
@@ -129,7 +129,7 @@ class Actions:
 
     def _leave(self, node: str) -> Asked:
         if not node:
-            raise ConfigError("no node to leave", way_out="Give its name, as the table of elements has it")
+            raise ConfigError("no node to leave", hint="Give its name, as the table of elements has it")
         text = f"Move job {self._job.name} off node {node} for good: it restores from a checkpoint elsewhere"
         return self._made("leave", text, lambda: self._job.leave(node))
 

@@ -36,7 +36,7 @@ def graph(
         chosen = Detail(detail) if detail else detail_of(len(places))
     except ValueError:
         names = ", ".join(one.value for one in Detail)
-        raise ConfigError(f"no detail {detail!r}", way_out=f"Choose one of {names}") from None
+        raise ConfigError(f"no detail {detail!r}", hint=f"Choose one of {names}") from None
     groups = grouped(plan, chosen, frozenset(opened))
     drawn = layered({group.name: BOX for group in groups}, edges_between(plan, groups))
     number = {group.name: at for at, group in enumerate(groups)}

@@ -123,7 +123,7 @@ class History:
             ConfigError: no such operator.
         """
         if operator not in self.places:
-            raise ConfigError(f"no operator {operator!r}", way_out="Choose one that the graph shows")
+            raise ConfigError(f"no operator {operator!r}", hint="Choose one that the graph shows")
         step = -(-len(self._frames) // MOST_POINTS) or 1
         frames = self._frames[::-step][::-1]  # the last one among them
         row = self.places[operator]

@@ -45,9 +45,7 @@ def story(paths: Sequence[Path]) -> History:
         else:
             elements.append(read_journal(path))
     if not regions and not any(passes for _, passes in elements):
-        raise ConfigError(
-            f"no pass is in {', '.join(map(str, paths))}", way_out="Give what JobConfig(journal=...) wrote"
-        )
+        raise ConfigError(f"no pass is in {', '.join(map(str, paths))}", hint="Give what JobConfig(journal=...) wrote")
     name = paths[0].stem
     plan = regions[0].observation.plan if regions else _plan(name, elements)
     history = History(plan)

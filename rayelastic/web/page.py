@@ -64,7 +64,7 @@ class Page:
         if self._problem is not None:
             raise ConfigError(
                 f"the web UI can't be served at {host}:{port}: {self._problem}",
-                way_out="Give another port, or 0 for a free one",
+                hint="Give another port, or 0 for a free one",
             ) from self._problem
 
     @property

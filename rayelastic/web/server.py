@@ -286,13 +286,13 @@ class PageApp:
     async def _act(self, request: web.Request) -> web.StreamResponse:
         story = await self._asked(request)
         if ASKED_BY_PAGE not in request.headers:
-            raise ConfigError(f"no header {ASKED_BY_PAGE}", way_out="Use the web UI")
+            raise ConfigError(f"no header {ASKED_BY_PAGE}", hint="Use the web UI")
         try:
             wanted = await request.json()
         except ValueError:
             wanted = None
         if not isinstance(wanted, dict):
-            raise ConfigError("what was sent is no JSON object", way_out='Send {"action": ...} or {"confirm": ...}')
+            raise ConfigError("what was sent is no JSON object", hint='Send {"action": ...} or {"confirm": ...}')
         return _json(await story.act(wanted, request.remote or "unknown"))
 
     # --- the stories --------------------------------------------------------------------------------------------------
@@ -338,5 +338,5 @@ def _seconds(request: web.Request, name: str = "at") -> float | None:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise ConfigError(f"{name}={text!r} is no number", way_out="Give seconds since the start of the job")
+        raise ConfigError(f"{name}={text!r} is no number", hint="Give seconds since the start of the job")
     return seconds

@@ -41,7 +41,7 @@ class Story:
         self._sampler = Sampler(job) if job is not None else None
         found = self._sampler.history if self._sampler is not None else history
         if found is None:
-            raise ConfigError(f"nothing is known of {name!r}", way_out="Pass a job or its history")
+            raise ConfigError(f"nothing is known of {name!r}", hint="Pass a job or its history")
         self.history: History = found
         self._actions = Actions(job, self.history) if job is not None else None
         self._waiting: set[asyncio.Future[None]] = set()
@@ -111,7 +111,7 @@ class Story:
             who: asks; goes into the audit log.
         """
         if self._actions is None or not self.live:
-            raise ConfigError(f"job {self.name} isn't running", way_out="Choose one that runs")
+            raise ConfigError(f"job {self.name} isn't running", hint="Choose one that runs")
         if "confirm" not in wanted:
             code, asked = self._actions.ask(wanted)
             return {"confirm": code, "text": asked.text}

@@ -60,7 +60,7 @@ class PlainPE:
         self.event.set()
 
     def fail(self) -> None:
-        raise LinkError("a link broke", link="a->b", way_out="Mend it")
+        raise LinkError("a link broke", link="a->b", hint="Mend it")
 
     def close(self) -> None:
         self.event.set()

@@ -58,7 +58,7 @@ def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
             raise SchemaError(f"state field '{field.name}' is {field.type.value}, which compiled state doesn't hold")
         if value is None:
             if not field.nullable:
-                raise SchemaError(f"the default of state field '{field.name}' is None", way_out="Declare it `| None`")
+                raise SchemaError(f"the default of state field '{field.name}' is None", hint="Declare it `| None`")
             continue
         if field.nullable:
             record[schema.validity_offset + field.validity // 8] |= 1 << field.validity % 8

@@ -308,7 +308,7 @@ def _check_subscripts(node: ast.FunctionDef, name: str, record: type) -> None:
                 fields = ", ".join(getattr(record, "_fields", ()))
                 raise SchemaError(
                     f"it reads {name}[{key!r}], but a tuple has its fields as attributes",
-                    way_out=f"Write {name}.{key}. Its fields are {fields}",
+                    hint=f"Write {name}.{key}. Its fields are {fields}",
                 )
 
 

@@ -49,7 +49,7 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
     if not hasattr(source, "check") or not hasattr(source, "schema"):
         raise GraphError(
             f"{shown(source)} is no source",
-            way_out="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
+            hint="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
         )
     described: SourceDescription = source
     return described
@@ -72,7 +72,7 @@ def _check_types(sink: SinkDescription, schema: Schema) -> None:
         if not sink.refuses.isdisjoint(_kinds(form)):
             raise SinkError(
                 f"field '{field.name}' of {schema.name} is {form.shown}, which {type(sink).__name__} can't write",
-                way_out="Map it to what can be written, such as a str, or leave it out",
+                hint="Map it to what can be written, such as a str, or leave it out",
             )
 
 
@@ -92,7 +92,7 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
             f"{shown(sink)} is no sink",
-            way_out="Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()",
+            hint="Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()",
         )
     described: SinkDescription = sink
     return described

@@ -53,13 +53,13 @@ class LocationError(Exception):
     def __init__(
         self,
         problem: str,
-        way_out: str = "Check the URI, and that this machine may reach it",
+        hint: str = "Check the URI, and that this machine may reach it",
         *,
         is_outage: bool = False,
     ) -> None:
         super().__init__(problem)
         self.problem = problem
-        self.way_out = way_out
+        self.hint = hint
         self.is_outage = is_outage  # the store doesn't answer
 
 
@@ -170,7 +170,7 @@ class FileIdentity:
         if change := self.change(location):
             raise SourceError(
                 f"{shown_location(location)!r} {change} while it was read",
-                way_out="Read files that nobody changes: write each under another name, and rename it when complete",
+                hint="Read files that nobody changes: write each under another name, and rename it when complete",
             )
 
 
@@ -281,13 +281,13 @@ def readable(location: str) -> Any:
 
 
 @contextmanager
-def reading(path: str, how: Callable[[], str], way_out: str, operator: str | None = None) -> Iterator[None]:
+def reading(path: str, how: Callable[[], str], hint: str, operator: str | None = None) -> Iterator[None]:
     """Tell which file can't be read, and how, in place of what pyarrow and file systems say.
 
     Args:
         path: of the file.
         how: it was read when that failed: "as JSON", "behind row 7".
-        way_out: what is to be checked.
+        hint: what is to be checked.
         operator: the source, where that is known.
 
     Raises:
@@ -299,11 +299,11 @@ def reading(path: str, how: Callable[[], str], way_out: str, operator: str | Non
         yield
     except LocationError as error:
         kind = SourceLostError if error.is_outage else SourceError
-        raise kind(error.problem, operator=operator, way_out=error.way_out) from error
+        raise kind(error.problem, operator=operator, hint=error.hint) from error
     except (ArrowException, ValueError, NotImplementedError, OSError) as error:
         problem = f"{shown_location(path)!r} can't be read {how()}: {error}"
         kind = SourceLostError if may_return(error, path) else SourceError
-        raise kind(problem, operator=operator, way_out=way_out) from error
+        raise kind(problem, operator=operator, hint=hint) from error
 
 
 def _pattern(glob: str) -> re.Pattern[str]:

@@ -37,7 +37,7 @@ def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple
     found: list[tuple[str, str]] = []
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        raise SourceError("no path was given", operator=operator, way_out="Give a file, a glob or several of them")
+        raise SourceError("no path was given", operator=operator, hint="Give a file, a glob or several of them")
     for one in given:
         found.extend(_found(os.fspath(one), operator, directories))
     return found
@@ -52,11 +52,11 @@ def _found(given: str, operator: str, directories: bool) -> list[tuple[str, str]
                 raise LocationError(f"no file matches {shown_location(given)!r}", "Check the URI")
             return [(name, root) for name in remote]
     except LocationError as error:
-        raise SourceError(error.problem, operator=operator, way_out=error.way_out) from error
+        raise SourceError(error.problem, operator=operator, hint=error.hint) from error
     pattern = str(Path(local).expanduser())
     matches = _matches(pattern, directories)
     if not matches:
-        raise SourceError(f"no file matches {given!r}", operator=operator, way_out=_nearest(pattern))
+        raise SourceError(f"no file matches {given!r}", operator=operator, hint=_nearest(pattern))
     for name in matches:
         _check_readable(name, operator)
     return [(str(Path(name).absolute()), _root(pattern)) for name in matches]
@@ -80,7 +80,7 @@ def written_to(given: str | os.PathLike[str], operator: str) -> str:
     try:
         local = local_path(os.fspath(given))
     except LocationError as error:
-        raise SinkError(error.problem, operator=operator, way_out=error.way_out) from error
+        raise SinkError(error.problem, operator=operator, hint=error.hint) from error
     return os.fspath(given) if local is None else str(Path(local).expanduser().absolute())
 
 
@@ -91,7 +91,7 @@ def single(paths: Paths, operator: str, function: str) -> str:
         SinkError: several paths, or a URI that can't be used.
     """
     if not isinstance(paths, str | os.PathLike):
-        raise SinkError("a sink writes to one path", operator=operator, way_out=f"Give rel.{function} one path")
+        raise SinkError("a sink writes to one path", operator=operator, hint=f"Give rel.{function} one path")
     return written_to(paths, operator)
 
 
@@ -111,14 +111,12 @@ def _matches(pattern: str, directories: bool) -> Iterable[str]:
 def _check_readable(name: str, operator: str) -> None:
     path = Path(name)
     if path.is_dir():
-        way_out = f"Name files, for example {name.rstrip('/')}/*"
-        raise SourceError(f"{name!r} is a directory", operator=operator, way_out=way_out)
+        hint = f"Name files, for example {name.rstrip('/')}/*"
+        raise SourceError(f"{name!r} is a directory", operator=operator, hint=hint)
     if not path.exists():
-        raise SourceError(f"there is no file {name!r}", operator=operator, way_out=_nearest(name))
+        raise SourceError(f"there is no file {name!r}", operator=operator, hint=_nearest(name))
     if not os.access(name, os.R_OK):
-        raise SourceError(
-            f"{name!r} can't be read", operator=operator, way_out="Give the user that runs this permission"
-        )
+        raise SourceError(f"{name!r} can't be read", operator=operator, hint="Give the user that runs this permission")
 
 
 def _nearest(name: str) -> str:
@@ -141,16 +139,16 @@ def check_writable(path: str, operator: str) -> None:
             file_system(path)
             return
     except LocationError as error:
-        raise SinkError(error.problem, operator=operator, way_out=error.way_out) from error
+        raise SinkError(error.problem, operator=operator, hint=error.hint) from error
     target = Path(local)
     if target.exists():
         if not os.access(target, os.W_OK):
-            raise SinkError(f"{path!r} can't be written", operator=operator, way_out="Choose another path or permit it")
+            raise SinkError(f"{path!r} can't be written", operator=operator, hint="Choose another path or permit it")
         return
     parent = target.absolute().parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir():
-        raise SinkError(f"{path!r}: {parent} is no directory", operator=operator, way_out="Choose another path")
+        raise SinkError(f"{path!r}: {parent} is no directory", operator=operator, hint="Choose another path")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise SinkError(f"{path!r}: nothing can be made in {parent}", operator=operator, way_out="Choose another path")
+        raise SinkError(f"{path!r}: nothing can be made in {parent}", operator=operator, hint="Choose another path")

@@ -93,12 +93,12 @@ class PolledSource(SourceOf[T]):
             raise SourceError(
                 f"rel.polled({shown(self.source)}): it {what}",
                 operator=operator,
-                way_out="Give an object with partitions() and open(partition, position), see rel.polled",
+                hint="Give an object with partitions() and open(partition, position), see rel.polled",
             )
         check_object(self.source, LIFE, known=METHODS, error=SourceError)
         idle: object = getattr(self.source, "idle", IDLE)
         if not isinstance(idle, int | float) or isinstance(idle, bool) or not 0 <= idle < float("inf"):
-            raise SourceError(f"idle is {shown(idle)}", operator=operator, way_out="Give seconds, 0 or more")
+            raise SourceError(f"idle is {shown(idle)}", operator=operator, hint="Give seconds, 0 or more")
 
 
 @overload

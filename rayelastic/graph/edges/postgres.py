@@ -31,7 +31,7 @@ class PostgresSink:
             raise SinkError(
                 "PostgreSQL needs psycopg, which isn't installed",
                 operator=operator,
-                way_out="pip install 'rayelastic[postgres]'",
+                hint="pip install 'rayelastic[postgres]'",
             )
         for what, value in (("conninfo", self.conninfo), ("table", self.table)):
             given: object = value
@@ -39,7 +39,7 @@ class PostgresSink:
                 raise SinkError(
                     f"{what}={shown(given)}",
                     operator=operator,
-                    way_out="Give rel.postgres('postgresql://user@host/database', 'table')",
+                    hint="Give rel.postgres('postgresql://user@host/database', 'table')",
                 )
 
 

@@ -39,7 +39,7 @@ class RowsSource(SourceOf[T]):
                 raise SourceError(
                     f"row {i} is {shown(row)}, which is no tuple of the {width} fields of {self.schema}",
                     operator=operator,
-                    way_out="Give each row as a tuple with one value per field",
+                    hint="Give each row as a tuple with one value per field",
                 )
 
 
@@ -104,7 +104,7 @@ def _schema_of(rows: tuple[Any, ...]) -> object:
     if not isinstance(first, Mapping):
         raise SchemaError(
             "rel.rows can't infer the fields of plain tuples",
-            way_out="Give schema=, or NamedTuples, dicts or dataclasses",
+            hint="Give schema=, or NamedTuples, dicts or dataclasses",
         )
     types: dict[Any, set[type]] = {}
     for row in rows:
@@ -122,7 +122,7 @@ def _type_of(name: Any, found: set[type]) -> Any:
         shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
         raise SchemaError(
             f"rel.rows can't infer the type of field {name!r}: its values are {shown}",
-            way_out="Give schema={field: type}",
+            hint="Give schema={field: type}",
         )
     kind = kinds.pop()
     return kind | None if type(None) in found else kind
@@ -138,7 +138,7 @@ def _in_order(number: int, row: Any, schema: Schema) -> Any:
     if missing or surplus:
         what = f"has no field {missing[0]!r}" if missing else f"has the field {surplus[0]!r}"
         raise SchemaError(
-            f"row {number} {what}, its schema is {schema}", way_out="Give each row these fields and no others"
+            f"row {number} {what}, its schema is {schema}", hint="Give each row these fields and no others"
         )
     return tuple(named.get(name) for name in schema.names)
 

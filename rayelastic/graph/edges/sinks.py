@@ -113,14 +113,14 @@ class GrowingSink:
             raise SinkError(
                 f"{self.path!r} names a file, and the table grows file by file",
                 operator=operator,
-                way_out="Name a folder",
+                hint="Name a folder",
             )
         check_writable(self.path, operator)
 
 
 def _check_seconds(period: object, operator: str) -> None:
     if isinstance(period, bool) or not isinstance(period, int | float) or not 0 < period < LONGEST_PERIOD:
-        raise SinkError(f"a period of {period!r} seconds", operator=operator, way_out="Give seconds, such as 5")
+        raise SinkError(f"a period of {period!r} seconds", operator=operator, hint="Give seconds, such as 5")
 
 
 class Committing(Protocol):
@@ -176,7 +176,7 @@ class CallSink:
             raise SinkError(
                 f"rel.call needs a function, not {shown(function)}",
                 operator=operator,
-                way_out="Pass the function itself, or an object, not what it returns and not its class",
+                hint="Pass the function itself, or an object, not what it returns and not its class",
             )
         code = function if inspect.isroutine(function) else type(function).__call__
         if is_async(function) or inspect.isgeneratorfunction(code):
@@ -184,7 +184,7 @@ class CallSink:
             raise SinkError(
                 f"rel.call got a function that {what}: nothing would run it",
                 operator=operator,
-                way_out="Make it a plain function; async work goes into a flat_map before the sink",
+                hint="Make it a plain function; async work goes into a flat_map before the sink",
             )
         check_object(function, (*LIFE, FLUSH), error=SinkError)
         there = [name for name in _COMMITS if has_method(function, name)]
@@ -193,7 +193,7 @@ class CallSink:
             raise SinkError(
                 f"its class {type(function).__name__} has {there[0]}(), but no {lacks[0]}(): none of them is called",
                 operator=operator,
-                way_out=f"Write {', '.join(_COMMITS)}, or only flush() for what it may write twice",
+                hint=f"Write {', '.join(_COMMITS)}, or only flush() for what it may write twice",
             )
 
 

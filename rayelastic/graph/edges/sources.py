@@ -130,7 +130,7 @@ def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> 
     elif not isinstance(table, pa.Table):
         raise SchemaError(
             f"rel.arrow can't take a {type(table).__name__}",
-            way_out="Give a pyarrow.Table or RecordBatch, or a DataFrame of pandas or Polars",
+            hint="Give a pyarrow.Table or RecordBatch, or a DataFrame of pandas or Polars",
         )
     table, declared = matched(table, schema, columns)
     return ArrowSource(table, declared)
@@ -144,7 +144,7 @@ def _of_frame(frame: Any) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise SchemaError(
             f"the DataFrame has a column that Arrow can't hold: {error}",
-            way_out="Give the column values of one type, or leave it out: frame.drop(columns=...)",
+            hint="Give the column values of one type, or leave it out: frame.drop(columns=...)",
         ) from error
 
 
@@ -168,14 +168,12 @@ def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, S
         if not f.nullable and table.column(f.name).null_count:
             raise SchemaError(
                 f"column '{f.name}' has nulls, but {declared.name} declares it without",
-                way_out=f"Declare it '{f.name}: {f.type.python_type.__name__} | None', or drop the rows",
+                hint=f"Declare it '{f.name}: {f.type.python_type.__name__} | None', or drop the rows",
             )
     try:
         return cast_table(table, declared.to_arrow()), declared
     except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's are of these
-        raise SchemaError(
-            f"the table doesn't match {declared}: {error}", way_out="Declare the columns' types"
-        ) from error
+        raise SchemaError(f"the table doesn't match {declared}: {error}", hint="Declare the columns' types") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,10 +327,10 @@ def _check_function(function: object, whose: str, operator: str) -> None:
         raise SourceError(
             f"{whose} needs a function, not {shown(function)}",
             operator=operator,
-            way_out="Give the function itself, not what it returns",
+            hint="Give the function itself, not what it returns",
         )
 
 
 def _check_count(count: object, name: str, operator: str) -> None:
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
-        raise SourceError(f"{name} is {shown(count)}", operator=operator, way_out="Give a whole number, 0 or more")
+        raise SourceError(f"{name} is {shown(count)}", operator=operator, hint="Give a whole number, 0 or more")

@@ -108,12 +108,12 @@ class StreamBase(ABC, Generic[StreamT]):
         found = next((one for one in further if one.name == port), None)
         if found is None or len(self.inputs) > 1:
             has = ", ".join(one.name for one in further)
-            way_out = "Declare it with on_error='divert'" if port == ERRORS else "Declare it with sides={port: schema}"
+            hint = "Declare it with on_error='divert'" if port == ERRORS else "Declare it with sides={port: schema}"
             raise GraphError(
                 f"it has no side output {port!r}",
                 operator=self._upstream.called,
                 location=caller_location(),
-                way_out=f"It has {has}" if has else way_out,
+                hint=f"It has {has}" if has else hint,
             )
         return self._at(self.topology, (stream_name(operator_of(self.inputs[0]), port),), found.schema)
 
@@ -160,10 +160,10 @@ def taken(topology: Declarations, port: str, stream: object) -> Upstream | None:
     if stream is None:
         return None
     if not isinstance(stream, StreamBase):
-        raise GraphError(f"{port}={shown(stream)} is no stream", way_out="Pass what map, source or union return")
+        raise GraphError(f"{port}={shown(stream)} is no stream", hint="Pass what map, source or union return")
     if stream.topology is not topology:
         raise GraphError(
             f"{port}= is a stream of another topology, '{stream.topology.name}'",
-            way_out=f"Declare both in '{topology.name}'",
+            hint=f"Declare both in '{topology.name}'",
         )
     return stream._upstream

@@ -63,16 +63,14 @@ class Declarations:
             NotShippableError: a function can't be pickled; names the operator and what in it can't.
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
-            raise GraphError(
-                f"topology '{self.name}' has no source", way_out="Start with topology.source(rel.text(...))"
-            )
+            raise GraphError(f"topology '{self.name}' has no source", hint="Start with topology.source(rel.text(...))")
         for feedback, location in self._feedbacks.items():
             if location is not None:
                 raise GraphError(
                     "this feedback isn't closed: nothing comes back",
                     operator=feedback,
                     location=location,
-                    way_out="Call its close(stream) with the stream at the end of the loop",
+                    hint="Call its close(stream) with the stream at the end of the loop",
                 )
         topological_order(self._operators)
         check_loops(self._operators)
@@ -112,7 +110,7 @@ def open_feedback(topology: Declarations, name: str, location: str) -> None:
         GraphError: there is one of that name.
     """
     if name in topology._feedbacks:
-        raise GraphError("the name is taken by another feedback", way_out="Give it another name")
+        raise GraphError("the name is taken by another feedback", hint="Give it another name")
     topology._feedbacks[name] = location
 
 

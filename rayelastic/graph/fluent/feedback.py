@@ -43,18 +43,18 @@ class Feedback(Stream):
                 "nobody takes this feedback",
                 operator=self.name,
                 location=caller_location(),
-                way_out="Unite it with the stream that enters the loop before closing it",
+                hint="Unite it with the stream that enters the loop before closing it",
             )
         self.closed = True
 
     def _check(self, stream: object) -> None:
         if self.closed:
-            raise GraphError("this feedback is closed already", way_out="Unite the streams that come back")
+            raise GraphError("this feedback is closed already", hint="Unite the streams that come back")
         if not isinstance(stream, Stream) or isinstance(stream, Feedback):
-            raise GraphError(f"{shown(stream)} can't come back", way_out="Give the stream at the end of the loop")
+            raise GraphError(f"{shown(stream)} can't come back", hint="Give the stream at the end of the loop")
         if stream.topology is not self.topology:
-            raise GraphError("what comes back is of another topology", way_out=f"Declare it in '{self.topology.name}'")
+            raise GraphError("what comes back is of another topology", hint=f"Declare it in '{self.topology.name}'")
         if not stream.schema.same_fields(self.schema):
             raise GraphError(
-                f"{stream.schema} comes back where {self.schema} is expected", way_out="Map it to that schema"
+                f"{stream.schema} comes back where {self.schema} is expected", hint="Map it to that schema"
             )

@@ -241,10 +241,10 @@ def right_of(left: StreamBase[Any], name: str, right: object) -> Upstream:
     """
     with NewOperator(name, left.topology.operators):
         if not isinstance(right, StreamBase):
-            raise GraphError(f"a join needs a stream, not {shown(right)}", way_out="Write left.join(right)")
+            raise GraphError(f"a join needs a stream, not {shown(right)}", hint="Write left.join(right)")
         if right.topology is not left.topology:
             raise GraphError(
                 f"a join with a stream of another topology, '{right.topology.name}'",
-                way_out=f"Declare both in '{left.topology.name}'",
+                hint=f"Declare both in '{left.topology.name}'",
             )
         return right._upstream

@@ -76,7 +76,7 @@ def _check_no_name_first(
     raise GraphError(
         f"{method.__name__} takes the name of its operator as a keyword",
         location=caller_location(),
-        way_out=f"Write .{method.__name__}({', '.join(arguments)})",
+        hint=f"Write .{method.__name__}({', '.join(arguments)})",
     )
 
 

@@ -163,7 +163,7 @@ class StageMethods(StreamBase[StreamT]):
             if not isinstance(made, StreamBase) or made.topology is not draft:
                 raise GraphError(
                     f"the body of the stage gave {shown(made)}",
-                    way_out="Return the stream that its last operator gives",
+                    hint="Return the stream that its last operator gives",
                 )
             inside = tuple(one for one in draft.operators.values() if one.name not in up.operators)
             return Section(inside, made.inputs, made.schema)
@@ -179,5 +179,5 @@ def _check_body(body: object) -> None:
     if not callable(body) or not binds(body, (None,)):
         raise GraphError(
             f"the body of a stage is a function from a stream to a stream, not {shown(body)}",
-            way_out="Write lambda s: s.map(function)",
+            hint="Write lambda s: s.map(function)",
         )

@@ -122,28 +122,28 @@ class Stream(
         inputs = self.inputs
         with declaring(self._upstream.called, caller_location()):
             if not others:
-                raise GraphError("union needs another stream", way_out="Write a.union(b)")
+                raise GraphError("union needs another stream", hint="Write a.union(b)")
             for other in others:
                 self._check_unites(other)
                 for name in other.inputs:
                     if name in inputs:
-                        raise GraphError(f"union has '{name}' twice", way_out="Unite each stream once")
+                        raise GraphError(f"union has '{name}' twice", hint="Unite each stream once")
                 inputs += other.inputs
         return Stream(self.topology, inputs, self.schema)
 
     def _check_unites(self, other: object) -> None:
         if not isinstance(other, Stream):
-            raise GraphError(f"union needs streams, not {shown(other)}", way_out="Write a.union(b)")
+            raise GraphError(f"union needs streams, not {shown(other)}", hint="Write a.union(b)")
         if other.topology is not self.topology:
             raise GraphError(
                 f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'",
-                way_out=f"Declare both in '{self.topology.name}'",
+                hint=f"Declare both in '{self.topology.name}'",
             )
         if not self.schema.same_fields(other.schema):
             raise GraphError(
                 f"union of different schemas: '{self._upstream.called}' gives {self.schema}, "
                 f"'{other._upstream.called}' gives {other.schema}",
-                way_out="Map one of them to the schema of the other",
+                hint="Map one of them to the schema of the other",
             )
 
     @named
@@ -163,7 +163,7 @@ class Stream(
             first = next(iter(definition_of(operator).inputs))
             if first in others:
                 raise GraphError(
-                    f"its input port '{first}' gets two streams", way_out="Unite them first: a.union(b).apply(...)"
+                    f"its input port '{first}' gets two streams", hint="Unite them first: a.union(b).apply(...)"
                 )
         return apply(self.topology, name, operator, {first: self, **others}, on_error)
 
@@ -347,7 +347,7 @@ class TimelyStream(Stream):
                 "nothing comes too late for a window by count",
                 operator=self._spec.name,
                 location=caller_location(),
-                way_out="Leave .late() out, or use windows by event time",
+                hint="Leave .late() out, or use windows by event time",
             )
         assert self._spec.input_schema is not None
         return Stream(self.topology, (stream_name(self._spec.name, LATE),), self._spec.input_schema)
@@ -367,7 +367,7 @@ class SunkStream:
                 f"a sink has no output, so .{attribute}(...) can't follow it",
                 operator=self.name,
                 location=caller_location(),
-                way_out="Call both on the stream before: it may have several consumers",
+                hint="Call both on the stream before: it may have several consumers",
             )
         raise AttributeError(attribute)
 

@@ -48,5 +48,5 @@ class Streams(Generic[StreamT]):
             f"it has no output port {port!r}",
             operator=self._name,
             location=caller_location(),
-            way_out=f"Its output ports are {', '.join(self._streams)}",
+            hint=f"Its output ports are {', '.join(self._streams)}",
         )

@@ -229,7 +229,7 @@ def stddev(field: str, ddof: int = 1) -> AggregateSpec:
         GraphError: ddof is less than 0.
     """
     if not _is_within(ddof, 0, math.inf, int):
-        raise GraphError(f"stddev with ddof={shown(ddof)}", way_out="Give 1 for a sample or 0 for a population")
+        raise GraphError(f"stddev with ddof={shown(ddof)}", hint="Give 1 for a sample or 0 for a population")
     return AggregateSpec(AggregateFunction.STDDEV, field, None, float(ddof))
 
 
@@ -257,7 +257,7 @@ def top_k(field: str, k: int) -> TopK:
     [(9, 8)]
     """
     if not _is_within(k, 1, MOST_RANKS, int):
-        raise GraphError(f"top_k with k={shown(k)}", way_out=f"Give a number from 1 to {MOST_RANKS}")
+        raise GraphError(f"top_k with k={shown(k)}", hint=f"Give a number from 1 to {MOST_RANKS}")
     return TopK(field, k)
 
 
@@ -281,7 +281,7 @@ def quantile(field: str, probability: float, error: float = 0.01) -> AggregateSp
     if not _is_within(probability, 0, 1) or not _is_within(error, LEAST_ERROR, 0.5):
         raise GraphError(
             f"quantile with probability={shown(probability)}, error={shown(error)}",
-            way_out=f"Give a probability from 0 to 1, and an error from {LEAST_ERROR:.5f} to 0.5",
+            hint=f"Give a probability from 0 to 1, and an error from {LEAST_ERROR:.5f} to 0.5",
         )
     return AggregateSpec(AggregateFunction.QUANTILE, field, None, float(probability), float(error))
 
@@ -297,7 +297,7 @@ def check_updates(ttl: object, emit: Emit) -> None:
     if ttl is not None and emit is Emit.FINAL:
         raise GraphError(
             f"ttl={shown(ttl)}: emit='final' gives every key when the input has ended, and some would be forgotten",
-            way_out="Use emit='update', or a window",
+            hint="Use emit='update', or a window",
         )
 
 
@@ -312,11 +312,11 @@ def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, Aggreg
         if not isinstance(spec, AggregateSpec | TopK):
             raise GraphError(
                 f"{output}={shown(spec)} is no aggregate",
-                way_out="Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field",
+                hint="Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field",
             )
         for name, one in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
             if name in found:
-                raise GraphError(f"there are two aggregates '{name}'", way_out="Give one of them another name")
+                raise GraphError(f"there are two aggregates '{name}'", hint="Give one of them another name")
             found[name] = one
     return found
 
@@ -331,11 +331,11 @@ def aggregated_schema(
         SchemaError: unknown field, or a sum or mean of something that is no number.
     """
     if not aggregates:
-        raise GraphError("nothing to aggregate", way_out="Name at least one aggregate, such as count=rel.count()")
+        raise GraphError("nothing to aggregate", hint="Name at least one aggregate, such as count=rel.count()")
     columns = [(k, source.field(k).format, source.field(k).nullable) for k in keys]
     for output, spec in aggregates.items():
         if output in keys:
-            raise GraphError(f"the aggregate '{output}' has the name of a key field", way_out="Give it another name")
+            raise GraphError(f"the aggregate '{output}' has the name of a key field", hint="Give it another name")
         columns.append((output, *_result(spec, source)))
     return laid_out(name, columns)
 
@@ -344,13 +344,13 @@ def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
     """Arrow format and nullability of an aggregate's result."""
     if spec.field is None:
         if spec.function is not AggregateFunction.COUNT:
-            raise GraphError(f"{spec} needs a field", way_out=source.suggestion(""))
+            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""))
         return DataType.INT64.default_format, False
     field: Field = source.field(spec.field)
     if spec.function is AggregateFunction.DISTINCT and not field.type.is_key:
         raise SchemaError(
             f"{spec} needs values that are keys, but field '{field.name}' of {source.name} is {field.type.value}",
-            way_out="Map what tells them apart to a field of its own",
+            hint="Map what tells them apart to a field of its own",
         )
     if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
         return DataType.INT64.default_format, False
@@ -395,5 +395,5 @@ def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool)
     if not fits:
         raise SchemaError(
             f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
-            way_out="Map the field to int or float first, or use rel.count(), first or last",
+            hint="Map the field to int or float first, or use rel.count(), first or last",
         )

@@ -54,13 +54,13 @@ def aggregate(
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={emit!r}", way_out="Choose 'final' or 'update'") from None
+            raise GraphError(f"emit={emit!r}", hint="Choose 'final' or 'update'") from None
         wanted = expanded(aggregates)
         gives = aggregated_schema(name, up.schema, up.keys, wanted)
         check_updates(ttl, when)
         lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
         if lives is not None and lives.since == "change":
-            raise GraphError("each tuple changes an aggregate", way_out="Use since='last', or 'first'")
+            raise GraphError("each tuple changes an aggregate", hint="Use since='last', or 'first'")
         return up.operator(
             name,
             OperatorKind.AGGREGATE,
@@ -81,14 +81,14 @@ def aggregate_in_two_steps(
         if emit not in (Emit.FINAL, Emit.FINAL.value) or ttl is not None:
             raise GraphError(
                 "two_steps=True is for what is given at the end: updates follow each tuple",
-                way_out="Leave two_steps=, or emit= and ttl=, out",
+                hint="Leave two_steps=, or emit= and ttl=, out",
             )
         wanted = expanded(aggregates)
         single = [f"{output}={spec}" for output, spec in wanted.items() if spec.function not in _SECOND]
         if single:
             raise GraphError(
                 f"two_steps=True, but {', '.join(single)} can't be made of what parts of the tuples give",
-                way_out="Use count, sum, min, max, first or last: a mean is a sum and a count",
+                hint="Use count, sum, min, max, first or last: a mean is a sum and a count",
             )
     with NewOperator(f"{name}.partial", up.operators) as location:
         gives = aggregated_schema(f"{name}.partial", up.schema, up.keys, wanted)

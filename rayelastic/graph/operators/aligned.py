@@ -72,10 +72,10 @@ def ticks_of(
     """
     unit = time or CLOCK
     if (wanted.seconds is None) == (wanted.days is None):
-        raise GraphError("a window has seconds or days", way_out="Give one of them")
+        raise GraphError("a window has seconds or days", hint="Give one of them")
     if wanted.days is None:
         if wanted.zone is not None:
-            raise GraphError(f"zone={shown(wanted.zone)} without days=", way_out="Give days=, or leave zone= out")
+            raise GraphError(f"zone={shown(wanted.zone)} without days=", hint="Give days=, or leave zone= out")
         size = unit.ticks(wanted.seconds, what)
         every = size if slide is None else unit.ticks(slide, "slide")
         return Ticks(size, every, _offset(up, time, wanted.align_to) % every, "")
@@ -83,19 +83,17 @@ def ticks_of(
     every = size if slide is None else _whole(slide, "slide")
     first = _MONDAY if wanted.align_to is None else wanted.align_to
     if type(first) is not dt.date:
-        raise GraphError(
-            f"align_to={shown(first)} with days=", way_out="Give the date of a day on which a window starts"
-        )
+        raise GraphError(f"align_to={shown(first)} with days=", hint="Give the date of a day on which a window starts")
     day = DAY * TICKS_PER_SECOND[unit.unit]
     if max(size, every) * day > LONGEST_SPAN:
-        raise GraphError(f"days={shown(wanted.days)} are too long", way_out="Give fewer")
+        raise GraphError(f"days={shown(wanted.days)} are too long", hint="Give fewer")
     offset = (first - _FIRST_DAY).days % every * day
     return Ticks(size * day, every * day, offset, _zone(up, time, wanted.zone))
 
 
 def _whole(days: object, what: str) -> int:
     if isinstance(days, bool) or not isinstance(days, int) or days < 1:
-        raise GraphError(f"{what}={shown(days)}", way_out="Give a number of days, 1 or more")
+        raise GraphError(f"{what}={shown(days)}", hint="Give a number of days, 1 or more")
     return days
 
 
@@ -107,7 +105,7 @@ def _offset(up: Upstream, time: TimeInfo | None, align_to: object) -> int:
     except (TypeError, ValueError, OverflowError) as error:
         raise GraphError(
             f"align_to={shown(align_to)}: {error}",
-            way_out="Give a time at which a window starts, of the type of the event time",
+            hint="Give a time at which a window starts, of the type of the event time",
         ) from None
 
 
@@ -133,7 +131,7 @@ def checked_zone(zone: object) -> str:
             raise ZoneInfoNotFoundError
         zone_of(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise GraphError(f"zone={shown(zone)} is no time zone", way_out="Give one such as 'Europe/Berlin'") from None
+        raise GraphError(f"zone={shown(zone)} is no time zone", hint="Give one such as 'Europe/Berlin'") from None
     return "" if name == "UTC" else name
 
 

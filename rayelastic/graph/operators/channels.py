@@ -247,7 +247,7 @@ def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
     if inputs != dealer.streams[:1] or left:
         raise GraphError(
             "with order=True a channel is a single chain, and this body branches",
-            way_out="Leave order out, or branch behind the stage",
+            hint="Leave order out, or branch behind the stage",
         )
 
 
@@ -282,27 +282,27 @@ def _keys(up: Upstream, by: str | Sequence[str] | None) -> tuple[str, ...]:
         return up.keys
     fields: object = (by,) if isinstance(by, str) else by
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
-        raise GraphError(f"by={shown(by)}", way_out="Give a field, or several")
+        raise GraphError(f"by={shown(by)}", hint="Give a field, or several")
     return up.keyed(tuple(fields)).keys if fields else ()
 
 
 def _count(value: object, what: str, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise GraphError(f"{what}={shown(value)} channels", way_out=f"Give a whole number from 1 to {most}")
+        raise GraphError(f"{what}={shown(value)} channels", hint=f"Give a whole number from 1 to {most}")
     return value
 
 
 def _check_flag(order: object) -> None:
     if not isinstance(order, bool):
-        raise GraphError(f"order={shown(order)}", way_out="Give True or False")
+        raise GraphError(f"order={shown(order)}", hint="Give True or False")
 
 
 def _start(value: object, most: int) -> int:
     start = _count(value, "start", MOST_THREADS)
     if start > most:
-        raise GraphError(f"start={start} of at most {most} channels", way_out=f"Give {most} or less")
+        raise GraphError(f"start={start} of at most {most} channels", hint=f"Give {most} or less")
     return start
 
 
-def _refuse(spec: OperatorSpec, problem: str, way_out: str) -> NoReturn:
-    raise GraphError(problem, operator=spec.name, location=spec.location, way_out=way_out)
+def _refuse(spec: OperatorSpec, problem: str, hint: str) -> NoReturn:
+    raise GraphError(problem, operator=spec.name, location=spec.location, hint=hint)

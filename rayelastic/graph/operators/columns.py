@@ -24,7 +24,7 @@ def select(up: Upstream, name: str, fields: tuple[str, ...]) -> OperatorSpec:
     """See ``Stream.select``."""
     with NewOperator(name, up.operators):
         if not fields:
-            raise GraphError("select needs a field", way_out=up.schema.suggestion(""))
+            raise GraphError("select needs a field", hint=up.schema.suggestion(""))
         kept = {field: up.schema.field(field) for field in fields}
     return _projected(up, name, kept)
 
@@ -35,7 +35,7 @@ def drop(up: Upstream, name: str, fields: tuple[str, ...]) -> OperatorSpec:
         dropped = [up.schema.field(field).name for field in fields]
         kept = {field.name: field for field in up.schema.fields if field.name not in dropped}
         if not kept:
-            raise GraphError("drop leaves no field", way_out="Keep one at least")
+            raise GraphError("drop leaves no field", hint="Keep one at least")
     return _projected(up, name, kept)
 
 
@@ -43,13 +43,13 @@ def rename(up: Upstream, name: str, names: Any) -> OperatorSpec:
     """See ``Stream.rename``."""
     with NewOperator(name, up.operators):
         if not isinstance(names, Mapping):
-            raise GraphError(f"rename needs {{old: new}}, not {shown(names)}", way_out="Write .rename({'old': 'new'})")
+            raise GraphError(f"rename needs {{old: new}}, not {shown(names)}", hint="Write .rename({'old': 'new'})")
         for field in names:
             up.schema.field(field)
         renamed = [names.get(field.name, field.name) for field in up.schema.fields]
         twice = next((field for field in renamed if renamed.count(field) > 1), None)
         if twice is not None:
-            raise GraphError(f"rename makes two fields {twice!r}", way_out="Give each field a name of its own")
+            raise GraphError(f"rename makes two fields {twice!r}", hint="Give each field a name of its own")
         fields = dict(zip(renamed, up.schema.fields, strict=True))
         _schema_of(fields)
     return _projected(up, name, fields)
@@ -66,14 +66,14 @@ def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], 
     """See ``Stream.with_columns``."""
     with NewOperator(name, up.operators) as location:
         if not columns:
-            raise GraphError("with_columns needs a column", way_out="Write .with_columns(column=lambda t: t.field * 2)")
+            raise GraphError("with_columns needs a column", hint="Write .with_columns(column=lambda t: t.field * 2)")
         fields = {field.name: field for field in up.schema.fields}
         for column, function in columns.items():
             check_function(function, OperatorKind.MAP, None)
             request = FunctionRequest(f"{name}.{column}", OperatorKind.MAP, function, up.schema, location=location)
             made = up.compiler.compile(request).output_schema
             if len(made.fields) != 1:
-                raise GraphError(f"the function of column {column!r} gives {made}", way_out="Return one value")
+                raise GraphError(f"the function of column {column!r} gives {made}", hint="Return one value")
             fields[column] = made.fields[0]
         output = _schema_of(fields)
     functions = {f"f{number}": function for number, function in enumerate(columns.values())}
@@ -96,7 +96,7 @@ def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
     """See ``Stream.inspect``."""
     with NewOperator(name, up.operators):
         if not callable(fn) or not binds(fn, (None,)):
-            raise GraphError(f"inspect needs a function of one tuple, not {shown(fn)}", way_out="Write .inspect(print)")
+            raise GraphError(f"inspect needs a function of one tuple, not {shown(fn)}", hint="Write .inspect(print)")
 
     def inspected(t: Any) -> Any:
         fn(t)
@@ -112,7 +112,7 @@ def check_count(count: object) -> int:
         GraphError: it is none.
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise GraphError(f"take({shown(count)}) is no number of tuples", way_out="Give a whole number, 0 or more")
+        raise GraphError(f"take({shown(count)}) is no number of tuples", hint="Give a whole number, 0 or more")
     return count
 
 

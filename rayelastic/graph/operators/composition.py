@@ -76,11 +76,11 @@ def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None
         return None
     if len(definition.inputs) > 1:
         raise GraphError(
-            f"ttl={shown(definition.ttl)} of an operator with several inputs", way_out="Unite the streams before it"
+            f"ttl={shown(definition.ttl)} of an operator with several inputs", hint="Unite the streams before it"
         )
     lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=")
     if lives is not None and lives.since == "change":
-        raise GraphError("nobody sees whether invoke changes its state", way_out="Use since='last', or 'first'")
+        raise GraphError("nobody sees whether invoke changes its state", hint="Use since='last', or 'first'")
     return lives
 
 
@@ -88,14 +88,14 @@ def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | Non
     unknown = next((port for port in streams if port not in definition.inputs), None)
     if unknown is not None:
         raise GraphError(
-            f"it has no input port {unknown!r}", way_out=f"Its input ports are {', '.join(definition.inputs)}"
+            f"it has no input port {unknown!r}", hint=f"Its input ports are {', '.join(definition.inputs)}"
         )
     ports = []
     for port, wanted in definition.inputs.items():
         up = streams.get(port)
         if up is None:
             raise GraphError(
-                f"nothing is given to its input port '{port}'", way_out=f"Pass {port}=stream, or take the port away"
+                f"nothing is given to its input port '{port}'", hint=f"Pass {port}=stream, or take the port away"
             )
         if wanted.schema is not None:
             _check_fields(port, wanted.schema, up.schema)
@@ -110,7 +110,7 @@ def _check_fields(port: str, wanted: Schema, given: Schema) -> None:
         if found.type is not field.type or found.nullable > field.nullable:
             raise GraphError(
                 f"input port '{port}' wants {field}, but its stream has {found}",
-                way_out=f"Map the stream to {wanted}",
+                hint=f"Map the stream to {wanted}",
             )
 
 
@@ -118,11 +118,11 @@ def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple
     if policy is not OnError.FAIL and inputs[0].demand is not None:
         raise GraphError(
             f"on_error='{policy.value}' of an operator that waits for all its ports: which tuple would it be?",
-            way_out="Catch what can happen in invoke",
+            hint="Catch what can happen in invoke",
         )
     if policy is OnError.DIVERT and (len(inputs) > 1 or not outputs):
         raise GraphError(
-            "on_error='divert' needs a single input port, and an output port", way_out="Use 'skip', or catch in invoke"
+            "on_error='divert' needs a single input port, and an output port", hint="Use 'skip', or catch in invoke"
         )
 
 
@@ -132,7 +132,7 @@ def _keys(port: str, definition: OperatorDefinition, up: Upstream) -> tuple[str,
     if not up.keys:
         raise GraphError(
             f"it keeps state of keys, but the stream of input port '{port}' has none",
-            way_out="Write .key_by(field, ...) on it",
+            hint="Write .key_by(field, ...) on it",
         )
     return up.keys
 
@@ -146,7 +146,7 @@ def _check_keys(ports: list[InputPort]) -> None:
             shown_keys = [f"'{one.name}' has {', '.join(str(one.schema.field(k)) for k in one.keys)}" for one in ports]
             raise GraphError(
                 f"its input ports have keys of different types: {'; '.join(shown_keys)}",
-                way_out="Use key_by with as many fields, of the same types, on each",
+                hint="Use key_by with as many fields, of the same types, on each",
             )
 
 
@@ -157,7 +157,7 @@ def _outputs(definition: OperatorDefinition, instance: Any, inputs: Mapping[str,
         if not isinstance(told, Mapping) or not all(isinstance(port, str) and port.isidentifier() for port in told):
             raise GraphError(
                 f"output_schemas gave {shown(told)}",
-                way_out="Return {output port: schema}, the names being identifiers",
+                hint="Return {output port: schema}, the names being identifiers",
             )
     return tuple(
         OutputPort(port, inputs[given] if isinstance(given, str) else Schema.of(given)) for port, given in told.items()
@@ -171,5 +171,5 @@ def _copied(instance: Any) -> Any:
     except Exception as error:  # whatever a user's object raises
         raise GraphError(
             f"it can't be copied: {error}",
-            way_out="Open files, locks and connections in initialize(), not in __init__()",
+            hint="Open files, locks and connections in initialize(), not in __init__()",
         ) from error

@@ -105,21 +105,21 @@ def _ahead(ahead: object) -> float | None:
         return None
     seconds = seconds_of(ahead, "ahead")
     if not 0 <= seconds <= LONGEST_IDLE:
-        raise GraphError(f"ahead={shown(ahead)}", way_out=f"Give seconds, 0 or more and {LONGEST_IDLE:,} at most")
+        raise GraphError(f"ahead={shown(ahead)}", hint=f"Give seconds, 0 or more and {LONGEST_IDLE:,} at most")
     return float(seconds)
 
 
 def _idle_after(idle_after: object, by_clock: object) -> float:
     if not isinstance(by_clock, bool):
-        raise GraphError(f"by_clock={shown(by_clock)}", way_out="Give True or False")
+        raise GraphError(f"by_clock={shown(by_clock)}", hint="Give True or False")
     if idle_after is None:
         if by_clock:
-            raise GraphError("by_clock=True without idle_after=", way_out="Say after how many seconds it is idle")
+            raise GraphError("by_clock=True without idle_after=", hint="Say after how many seconds it is idle")
         return 0.0
     seconds = seconds_of(idle_after, "idle_after")
     if not 0 < seconds <= LONGEST_IDLE:
         raise GraphError(
-            f"idle_after={shown(idle_after)}", way_out=f"Give seconds, more than 0 and {LONGEST_IDLE:,} at most"
+            f"idle_after={shown(idle_after)}", hint=f"Give seconds, more than 0 and {LONGEST_IDLE:,} at most"
         )
     return float(seconds)
 

@@ -58,7 +58,7 @@ def function_operator(
         if lives is not None and lives.since == "change" and compiled.lane is not Lane.COMPILED:
             raise GraphError(
                 f"a ttl since the last change needs the compiled lane: {compiled.reason}",
-                way_out="Use since='last' or 'first', or a function that compiles",
+                hint="Use since='last' or 'first', or a function that compiles",
             )
         gives = up.schema if kind is OperatorKind.FILTER else compiled.output_schema
         if policy is OnError.DIVERT:

@@ -100,9 +100,9 @@ def switch(
     with NewOperator(name, up.operators):
         _check(on, "on")
         if off not in ("wait", "drop"):
-            raise GraphError(f"off={shown(off)}", way_out="Choose 'wait' or 'drop'")
+            raise GraphError(f"off={shown(off)}", hint="Choose 'wait' or 'drop'")
         if not isinstance(start, bool):
-            raise GraphError(f"start={shown(start)}", way_out="Give True or False")
+            raise GraphError(f"start={shown(start)}", hint="Give True or False")
     return class_operator(
         name, _Switch(on, start, off == "wait"), {DATA: up, CONTROL: control}, up.operators, up.compiler
     )
@@ -121,10 +121,10 @@ def gate(
 
 def _check(function: object, what: str) -> None:
     if not callable(function) or not binds(function, (None,)):
-        raise GraphError(f"{what}={shown(function)} is no function of a tuple", way_out="Give lambda t: ...")
+        raise GraphError(f"{what}={shown(function)} is no function of a tuple", hint="Give lambda t: ...")
     check_object(function)
 
 
 def _check_most(most: object) -> None:
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        raise GraphError(f"most={shown(most)}", way_out="Give a number of tuples, 0 or more")
+        raise GraphError(f"most={shown(most)}", hint="Give a number of tuples, 0 or more")

@@ -67,7 +67,7 @@ def throttle(up: Upstream, name: str, per_second: float) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         given: object = per_second
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
-            raise GraphError(f"per_second={shown(given)}", way_out="Give tuples a second, such as 1000")
+            raise GraphError(f"per_second={shown(given)}", hint="Give tuples a second, such as 1000")
         body = Throttle(per_second)
         outputs = (OutputPort(OUT, up.schema),)
         return up.operator(name, OperatorKind.THROTTLE, StateKind.STATEFUL, body, location, outputs)
@@ -78,9 +78,7 @@ def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         given: object = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_DELAY:
-            raise GraphError(
-                f"seconds={shown(seconds)}", way_out=f"Give seconds up to {LONGEST_DELAY:g}, or a timedelta"
-            )
+            raise GraphError(f"seconds={shown(seconds)}", hint=f"Give seconds up to {LONGEST_DELAY:g}, or a timedelta")
         _check_most(most)
         body = Delay(given, most)
         outputs = (OutputPort(OUT, up.schema),)
@@ -89,4 +87,4 @@ def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
 
 def _check_most(most: object) -> None:
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise GraphError(f"most={shown(most)}", way_out="Give a number of tuples, 1 or more")
+        raise GraphError(f"most={shown(most)}", hint="Give a number of tuples, 1 or more")

@@ -122,14 +122,14 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
     """See ``KeyedStream.match``."""
     with NewOperator(name, up.operators) as location:
         if how not in ("inner", "left"):
-            raise GraphError(f"how={shown(how)}", way_out="Choose 'inner' or 'left'")
+            raise GraphError(f"how={shown(how)}", hint="Choose 'inner' or 'left'")
         if not isinstance(pattern, Pattern):
             raise GraphError(
-                f"{shown(pattern)} is no pattern", way_out="Give rel.Pattern(name, fn).then(name, fn, within=seconds)"
+                f"{shown(pattern)} is no pattern", hint="Give rel.Pattern(name, fn).then(name, fn, within=seconds)"
             )
         time = up.event_time
         if time is None:
-            raise GraphError("a pattern goes by event time", way_out="Write .event_time(field) before .key_by")
+            raise GraphError("a pattern goes by event time", hint="Write .event_time(field) before .key_by")
         _check_steps(pattern.steps)
         steps = tuple(
             (one.name, 0 if one.within is None else time.ticks(one.within, "within", least=0), one.without is not None)
@@ -164,7 +164,7 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
     if not 2 <= len(steps) <= _MOST:
         raise GraphError(
             f"a pattern of {counted(len(steps), 'step')}",
-            way_out=f"Add .then(name, fn, within=seconds); it may have {_MOST} steps, .filter is for one",
+            hint=f"Add .then(name, fn, within=seconds); it may have {_MOST} steps, .filter is for one",
         )
     for step in steps:
         check_port(step.name, "step of a pattern, which")
@@ -176,7 +176,7 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
     names = [step.name for step in steps]
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
-        raise GraphError(f"two steps are called '{twice}'", way_out="Give each a name of its own")
+        raise GraphError(f"two steps are called '{twice}'", hint="Give each a name of its own")
 
 
 def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step, ...], *, outer: bool) -> Schema:
@@ -190,7 +190,7 @@ def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step,
     names = [one for one, _, _ in columns]
     twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
-        raise GraphError(f"two fields of what it gives are called '{twice}'", way_out="Name a step otherwise")
+        raise GraphError(f"two fields of what it gives are called '{twice}'", hint="Name a step otherwise")
     return laid_out(name, columns)
 
 

@@ -113,7 +113,7 @@ def process(
     """See ``KeyedStream.process``."""
     with NewOperator(name, up.operators) as location:
         if not isinstance(clock, bool):
-            raise GraphError(f"clock={shown(clock)}", way_out="Give True or False")
+            raise GraphError(f"clock={shown(clock)}", hint="Give True or False")
         instance = instance_of(cls)
         _check_methods(type(instance))
         check_object(instance, LIFE)
@@ -124,7 +124,7 @@ def process(
         gives = Schema.of(schema)
         lives = up.time_to_live(ttl, None, clock=time is None)
         if lives is not None and lives.since == "change":
-            raise GraphError("nobody sees whether a method changes its state", way_out="Use since='last', or 'first'")
+            raise GraphError("nobody sees whether a method changes its state", hint="Use since='last', or 'first'")
         request = ProcessRequest(name, instance, up.schema, gives, up.keys, state or dict, time, location)
         return up.operator(
             name,
@@ -145,7 +145,7 @@ def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane
     if not isinstance(code, str):
         return replace(body, code=code, why="compiled to machine code")
     if lane != "auto":
-        raise LaneError(f"it can't be compiled: {code}", way_out="Change that, or use lane='python'")
+        raise LaneError(f"it can't be compiled: {code}", hint="Change that, or use lane='python'")
     return replace(body, why=f"not compiled: {code}")
 
 
@@ -163,7 +163,7 @@ def instance_of(cls: object) -> object:
     except TypeError as error:
         raise GraphError(
             f"an object of class {cls.__name__} can't be made: {error}",
-            way_out=f"Give the object itself: {cls.__name__}(...)",
+            hint=f"Give the object itself: {cls.__name__}(...)",
         ) from None
 
 
@@ -171,20 +171,18 @@ def _check_methods(cls: type) -> None:
     for name in vars(cls):
         if name.startswith("on_") and name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, 1)
-            way_out = f"Did you mean {near[0]}?" if near else f"It may have {', '.join(METHODS)}"
-            raise GraphError(f"class {cls.__name__} has a method {name}, which nobody calls", way_out=way_out)
+            hint = f"Did you mean {near[0]}?" if near else f"It may have {', '.join(METHODS)}"
+            raise GraphError(f"class {cls.__name__} has a method {name}, which nobody calls", hint=hint)
     if not hasattr(cls, "on_tuple"):
-        raise GraphError(
-            f"class {cls.__name__} has no method on_tuple", way_out="Write def on_tuple(self, t, state, out)"
-        )
+        raise GraphError(f"class {cls.__name__} has no method on_tuple", hint="Write def on_tuple(self, t, state, out)")
     for name, takes in METHODS.items():
         method = getattr(cls, name, None)
         if method is None:
             continue
         if is_async(method) or inspect.isgeneratorfunction(method):
-            raise GraphError(f"{name} is async, or yields", way_out="Make it a plain method that calls out.give(tuple)")
+            raise GraphError(f"{name} is async, or yields", hint="Make it a plain method that calls out.give(tuple)")
         if not binds(method, (None, *takes.split(", "))):
             raise GraphError(
                 f"{name} is called as {name}({takes}), but takes {inspect.signature(method)}",
-                way_out=f"Write def {name}(self, {takes})",
+                hint=f"Write def {name}(self, {takes})",
             )

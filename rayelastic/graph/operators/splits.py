@@ -71,7 +71,7 @@ def split(
         if (ways is None) == (not predicates):
             raise GraphError(
                 "split needs a number of streams or a predicate for each",
-                way_out="Write .split(4), or .split(even=lambda t: t.n % 2 == 0)",
+                hint="Write .split(4), or .split(even=lambda t: t.n % 2 == 0)",
             )
         if ways is not None:
             names = tuple(f"out{number}" for number in range(_checked(ways)))
@@ -101,13 +101,13 @@ def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, l
     )
     choice = up.compiler.compile(request)
     if choice.lane is Lane.VECTORISED:
-        raise GraphError("split chooses for one tuple, not for a run", way_out="Take the annotation away")
+        raise GraphError("split chooses for one tuple, not for a run", hint="Take the annotation away")
     return choice
 
 
 def _checked(ways: object) -> int:
     if not isinstance(ways, int) or isinstance(ways, bool) or not 1 <= ways <= _MOST:
-        raise GraphError(f"split into {shown(ways)} streams", way_out=f"Give a whole number from 1 to {_MOST}")
+        raise GraphError(f"split into {shown(ways)} streams", hint=f"Give a whole number from 1 to {_MOST}")
     return ways
 
 

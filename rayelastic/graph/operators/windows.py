@@ -168,7 +168,7 @@ def length_of(length: object, seconds: object) -> dt.timedelta:
     if not isinstance(length, dt.timedelta) or seconds is not None:
         raise GraphError(
             f"window({shown(length)}) may be tuples or seconds",
-            way_out="Write .window(count=..), .window(seconds=..), or give one timedelta",
+            hint="Write .window(count=..), .window(seconds=..), or give one timedelta",
         )
     return length
 
@@ -190,25 +190,25 @@ def window(
         if [count, wanted.seconds, wanted.days, assign].count(None) != 3:
             raise GraphError(
                 "a window has a count, seconds or days, or a function assigns it",
-                way_out="Write .window(count=...), .window(seconds=...), .window(days=...) or .window(assign=...)",
+                hint="Write .window(count=...), .window(seconds=...), .window(days=...) or .window(assign=...)",
             )
         by_time = count is None
         if not (wanted.align_to is None and wanted.zone is None) and (assign is not None or not by_time):
-            raise GraphError("align_to and zone are for windows of seconds or days", way_out="Leave them out")
+            raise GraphError("align_to and zone are for windows of seconds or days", hint="Leave them out")
         if lateness is not None and (clock or not by_time):
             raise GraphError(
-                "lateness is for windows by event time", way_out="By count, or by the clock, no tuple is late"
+                "lateness is for windows by event time", hint="By count, or by the clock, no tuple is late"
             )
         if clock and not by_time:
-            raise GraphError("clock is for windows by time", way_out="Write .window(seconds=..., clock=True)")
+            raise GraphError("clock is for windows by time", hint="Write .window(seconds=..., clock=True)")
         if ttl is not None and (by_time or within is not None):
-            raise GraphError(f"ttl={shown(ttl)} is for windows by count alone", way_out="Others end by themselves")
+            raise GraphError(f"ttl={shown(ttl)} is for windows by count alone", hint="Others end by themselves")
         if within is not None:
             return _batch(up, count, within, slide, rest)
         if not by_time:
             return _by_count(up, count, slide, rest, ttl)
         if rest is not None:
-            raise GraphError("rest is for windows by count", way_out="Windows by time are all given at the end")
+            raise GraphError("rest is for windows by count", hint="Windows by time are all given at the end")
         time = None if clock else _time_of(up, "a window by time")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if assign is not None:
@@ -219,16 +219,16 @@ def window(
 
 def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: int) -> Window:
     if slide is not None:
-        raise GraphError("slide is for windows of seconds", way_out="The function says where windows begin and end")
+        raise GraphError("slide is for windows of seconds", hint="The function says where windows begin and end")
     if not callable(assign) or not binds(assign, (None,)):
-        raise GraphError(f"assign={shown(assign)} can't be called as assign(t)", way_out="Give a function of a tuple")
+        raise GraphError(f"assign={shown(assign)} can't be called as assign(t)", hint="Give a function of a tuple")
     check_object(assign)
     return Window(WindowKind.ASSIGNED, 0, 0, time, assign=assign, lateness=lateness)
 
 
 def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: object) -> Window:
     if count is None or slide is not None or rest is not None:
-        raise GraphError("within is for batches by count alone", way_out="Write .window(count=..., within=...)")
+        raise GraphError("within is for batches by count alone", hint="Write .window(count=..., within=...)")
     size, time = _tuples(count, "count"), up.event_time
     return Window(WindowKind.BATCH, size, size, time, within=(time or CLOCK).ticks(within, "within"))
 
@@ -237,12 +237,12 @@ def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds], lateness: Sec
     """See ``Stream.session``."""
     with declaring(up.called, caller_location()):
         if lateness is not None and clock:
-            raise GraphError("lateness is for sessions by event time", way_out="By the clock no tuple is late")
+            raise GraphError("lateness is for sessions by event time", hint="By the clock no tuple is late")
         time = None if clock else _time_of(up, "a session")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if callable(gap):
             if not binds(gap, (None,)):
-                raise GraphError(f"gap={shown(gap)} can't be called as gap(t)", way_out="Give a function of a tuple")
+                raise GraphError(f"gap={shown(gap)} can't be called as gap(t)", hint="Give a function of a tuple")
             check_object(gap)
             return Window(WindowKind.SESSION, 0, 0, time, gap=gap, lateness=late)
         ticks = (time or CLOCK).ticks(gap, "gap")
@@ -253,7 +253,7 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
     """See ``WindowedStream.aggregate``."""
     with NewOperator(name, up.operators) as location:
         if not window.is_native:
-            raise GraphError(f"{window} aren't aggregated natively", way_out="Use .fold, .reduce, .top or .process")
+            raise GraphError(f"{window} aren't aggregated natively", hint="Use .fold, .reduce, .top or .process")
         wanted = {output: _by_time(one, window) for output, one in expanded(aggregates).items()}
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(
@@ -284,7 +284,7 @@ def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, Aggregate
         bounds.append((CORRECTED, "b", False))
     for bound, _, _ in bounds:
         if bound in (*keys, *wanted):
-            raise GraphError(f"a window by time has a field '{bound}' already", way_out="Give yours another name")
+            raise GraphError(f"a window by time has a field '{bound}' already", hint="Give yours another name")
     columns = [(f.name, f.format, f.nullable) for f in gives.fields]
     return laid_out(name, [*columns[: len(keys)], *bounds, *columns[len(keys) :]])
 
@@ -294,11 +294,11 @@ def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl
     every = size if slide is None else _tuples(slide, "slide")
     lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
     if lives is not None and lives.since == "change":
-        raise GraphError("each tuple changes a window", way_out="Use since='last', or 'first'")
+        raise GraphError("each tuple changes a window", hint="Use since='last', or 'first'")
     if lives is not None and rest:
         raise GraphError(
             f"ttl={shown(ttl)}: rest=True gives what each key has left at the end, and some would be forgotten",
-            way_out="Leave rest= out, or use within= in place of ttl=",
+            hint="Leave rest= out, or use within= in place of ttl=",
         )
     rest = lives is None and every >= size if rest is None else rest
     return Window(WindowKind.COUNT, size, every, rest=rest, ttl=lives)
@@ -306,7 +306,7 @@ def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl
 
 def _tuples(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LONGEST_COUNT:
-        raise GraphError(f"{what}={shown(value)}", way_out="Give a number of tuples, 1 or more")
+        raise GraphError(f"{what}={shown(value)}", hint="Give a number of tuples, 1 or more")
     return value
 
 
@@ -315,6 +315,6 @@ def _time_of(up: Upstream, what: str) -> TimeInfo:
     if time is None:
         raise GraphError(
             f"{what} needs an event time, and this stream has none, or has lost it",
-            way_out="Write .event_time(field) before; united streams need the same, and maps keep the field",
+            hint="Write .event_time(field) before; united streams need the same, and maps keep the field",
         )
     return time

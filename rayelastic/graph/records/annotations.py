@@ -121,7 +121,7 @@ def _name_of(zone: dt.tzinfo) -> str:
         minutes = abs(offset) // dt.timedelta(minutes=1)
         name = f"{'-' if offset < dt.timedelta() else '+'}{minutes // 60:02}:{minutes % 60:02}"
     if name is None:
-        raise SchemaError(f"{zone!r} is no time zone with a name", way_out="Give datetime.UTC or a zoneinfo.ZoneInfo")
+        raise SchemaError(f"{zone!r} is no time zone with a name", hint="Give datetime.UTC or a zoneinfo.ZoneInfo")
     return str(name)
 
 
@@ -153,14 +153,14 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
     """A struct with the fields of a named tuple or dataclass."""
     if cls in inside:
         raise SchemaError(
-            f"{cls.__name__} holds itself", way_out="Give a record as many levels as it has, or use rel.Json"
+            f"{cls.__name__} holds itself", hint="Give a record as many levels as it has, or use rel.Json"
         )
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception as error:
         raise SchemaError(
             f"the annotations of {cls.__name__} can't be read: {error}",
-            way_out="Define the types that it names in its module",
+            hint="Define the types that it names in its module",
         ) from error
     parts = []
     for name in _names_of(cls):
@@ -168,11 +168,11 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
         form, nullable = optional_form(hints.get(name), (*inside, cls))
         if form is None:
             raise SchemaError(
-                f"field {name!r} of {cls.__name__}: {_shown(hints.get(name))} can't be held by a record", way_out=HOLDS
+                f"field {name!r} of {cls.__name__}: {_shown(hints.get(name))} can't be held by a record", hint=HOLDS
             )
         parts.append((name, form, nullable))
     if not parts:
-        raise SchemaError(f"{cls.__name__} has no fields", way_out="Give it one at least")
+        raise SchemaError(f"{cls.__name__} has no fields", hint="Give it one at least")
     return struct_form(parts, cls)
 
 
@@ -184,7 +184,7 @@ def _check_name(where: str, name: str) -> None:
     if not is_field_name(name):
         raise SchemaError(
             f"field {name!r} of {where} can't be an attribute of a tuple",
-            way_out="Rename it to a Python name that is no keyword and doesn't start with an underscore",
+            hint="Rename it to a Python name that is no keyword and doesn't start with an underscore",
         )
 
 

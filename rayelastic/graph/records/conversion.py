@@ -45,7 +45,7 @@ def columns_of(declared: object, name: str | None) -> Columns:
     united = typing.get_origin(declared) in (typing.Union, types.UnionType)
     if united or form_of(declared) is not None:
         return called, [_of_annotation(called, "value", declared)], None
-    raise SchemaError(f"{shown(declared)} is no schema", way_out=_TAKES)
+    raise SchemaError(f"{shown(declared)} is no schema", hint=_TAKES)
 
 
 def _read(declared: type, hints: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _read(declared: type, hints: Callable[[type], dict[str, Any]]) -> dict[str, 
     except Exception as error:
         raise SchemaError(
             f"the annotations of {declared.__name__} can't be read: {error}",
-            way_out="Define the types that it names in its module",
+            hint="Define the types that it names in its module",
         ) from error
 
 
@@ -63,7 +63,7 @@ def _of_class(declared: type, name: str) -> Columns:
     columns = []
     for n in declared._fields:  # type: ignore[attr-defined]
         if n not in annotations:
-            raise SchemaError(f"field '{n}' of {name} has no type", way_out="Use typing.NamedTuple with annotations")
+            raise SchemaError(f"field '{n}' of {name} has no type", hint="Use typing.NamedTuple with annotations")
         columns.append(_of_annotation(name, n, annotations[n]))
     return name, columns, declared
 
@@ -72,7 +72,7 @@ def _of_annotation(schema: str, name: str, annotation: object) -> Column:
     text, nullable = optional_form(annotation)
     if text is None:
         shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else None
-        raise SchemaError(f"field {name!r} of {schema}: {shown or annotation} can't be held by a record", way_out=HOLDS)
+        raise SchemaError(f"field {name!r} of {schema}: {shown or annotation} can't be held by a record", hint=HOLDS)
     return name, text, nullable
 
 
@@ -81,10 +81,8 @@ def _of_arrow(declared: Any, name: str) -> Columns:
     for column in declared:
         text = form_of(column.type)
         if text is None:
-            way_out = f"Cast or leave out the column. {HOLDS}"
-            raise SchemaError(
-                f"field '{column.name}' of {name}: {column.type} can't be held by a record", way_out=way_out
-            )
+            hint = f"Cast or leave out the column. {HOLDS}"
+            raise SchemaError(f"field '{column.name}' of {name}: {column.type} can't be held by a record", hint=hint)
         columns.append((column.name, text, bool(column.nullable)))
     return name, columns, None
 
@@ -94,9 +92,7 @@ def _of_numpy(declared: Any, name: str) -> Columns:
     for column in declared.names:
         text = numpy_form(declared[column])
         if text is None:
-            raise SchemaError(
-                f"field '{column}' of {name}: {declared[column]} can't be held by a record", way_out=HOLDS
-            )
+            raise SchemaError(f"field '{column}' of {name}: {declared[column]} can't be held by a record", hint=HOLDS)
         columns.append((column, text, False))
     return name, columns, None
 

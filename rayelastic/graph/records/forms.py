@@ -229,7 +229,7 @@ def decimal_form(precision: int, scale: int) -> Form:
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise SchemaError(
             f"a decimal of {precision} digits, {scale} of them behind the point, can't be held by a record",
-            way_out="Take 1 to 38 digits, of which no more than all stand behind the point",
+            hint="Take 1 to 38 digits, of which no more than all stand behind the point",
         )
     return Form(f"d:{precision},{scale}", DataType.DECIMAL)
 
@@ -263,7 +263,7 @@ def enum_form(cls: type[enum.Enum]) -> Form:
     if not members or issubclass(cls, enum.Flag):
         raise SchemaError(
             f"{cls.__name__} has {'members that can be combined' if members else 'no members'}",
-            way_out="Declare the field as an int" if members else "Give it members",
+            hint="Declare the field as an int" if members else "Give it members",
         )
     letter, texts = "u", [member.name for member in members]
     if all(type(member.value) is int and abs(member.value) < 2**63 for member in members):

@@ -32,7 +32,7 @@ def tuples_of(table: Any, schema: Schema) -> list[Any]:
         except OverflowError as error:
             raise SinkError(
                 f"field '{field.name}' has a time that a datetime can't hold ({error})",
-                way_out="Write it to a file, or give the event time as a number",
+                hint="Write it to a file, or give the event time as a number",
             ) from error
         columns.append(values if reader is None else [reader(value) for value in values])
     return list(map(schema.tuple_type, *columns))

@@ -71,7 +71,7 @@ def state(cls: C) -> C:
     """
     given: object = cls
     if not isinstance(given, type):
-        raise SchemaError(f"@rel.state decorates a class, not {shown(given)}", way_out="Write it above a class")
+        raise SchemaError(f"@rel.state decorates a class, not {shown(given)}", hint="Write it above a class")
     annotations = inspect.get_annotations(given)
     _check(given, annotations)
     of_fields: Any = NamedTuple
@@ -88,11 +88,11 @@ def _check(cls: type, annotations: dict[str, Any]) -> None:
     lacking = [field for field in annotations if field not in members]
     further = [name for name in members if name not in annotations and not name.startswith("__")]
     if cls.__bases__ != (object,):
-        raise SchemaError(f"{cls.__name__} has a base class", way_out="Write all fields into the class itself")
+        raise SchemaError(f"{cls.__name__} has a base class", hint="Write all fields into the class itself")
     if not annotations or further:
         what = f"{further[0]} without a type, or a method" if further else "no field"
-        raise SchemaError(f"{cls.__name__} has {what}", way_out="Write fields alone, such as n: int = 0")
+        raise SchemaError(f"{cls.__name__} has {what}", hint="Write fields alone, such as n: int = 0")
     if lacking:
         raise SchemaError(
-            f"{lacking[0]} of {cls.__name__} has no first value", way_out=f"Write {lacking[0]}: type = value"
+            f"{lacking[0]} of {cls.__name__} has no first value", hint=f"Write {lacking[0]}: type = value"
         )

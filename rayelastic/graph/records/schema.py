@@ -134,7 +134,7 @@ class Schema:
         """
         found = self.find(name)
         if found is None:
-            raise SchemaError(f"{self.name} has no field {name!r}", way_out=self.suggestion(name))
+            raise SchemaError(f"{self.name} has no field {name!r}", hint=self.suggestion(name))
         return found
 
     def suggestion(self, name: object) -> str:
@@ -232,7 +232,7 @@ def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = 
     columns = list(columns)
     twice = [n for n, times in Counter(n for n, _, _ in columns).items() if times > 1]
     if twice:
-        raise SchemaError(f"field {twice[0]!r} of {name} is declared twice", way_out="Rename one of the two")
+        raise SchemaError(f"field {twice[0]!r} of {name} is declared twice", hint="Rename one of the two")
     fields: list[Field] = []
     end = bits = 0
     for column, text, nullable in columns:
@@ -241,7 +241,7 @@ def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = 
             form = plain_form(text)
         except KeyError:
             raise SchemaError(
-                f"field '{column}' of {name} has Arrow format {text!r}, which a record can't hold", way_out=HOLDS
+                f"field '{column}' of {name} has Arrow format {text!r}, which a record can't hold", hint=HOLDS
             ) from None
         kind = form.kind
         offset = _round_up(end, kind.alignment)
@@ -260,7 +260,7 @@ def _check_field_name(schema: str, name: object) -> None:
     if not is_field_name(name):
         raise SchemaError(
             f"field {name!r} of {schema} can't be an attribute of a tuple",
-            way_out="Rename it to a Python name that is no keyword and doesn't start with an underscore",
+            hint="Rename it to a Python name that is no keyword and doesn't start with an underscore",
         )
 
 

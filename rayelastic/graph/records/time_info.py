@@ -68,7 +68,7 @@ class TimeInfo:
             raise GraphError(
                 f"{what}={shown(span)} is {exact:g} of field '{self.field}' in {self.unit}, and has to be whole, "
                 f"{least} at least",
-                way_out="Give whole ticks of the time field, or a field of a finer unit",
+                hint="Give whole ticks of the time field, or a field of a finer unit",
             )
         return ticks
 
@@ -134,7 +134,7 @@ def seconds_of(span: object, what: str) -> float:
     """
     given = span.total_seconds() if isinstance(span, dt.timedelta) else span
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= LONGEST_SPAN:
-        raise GraphError(f"{what}={shown(span)} is no length of time", way_out="Give seconds, or a timedelta")
+        raise GraphError(f"{what}={shown(span)} is no length of time", hint="Give seconds, or a timedelta")
     return given
 
 
@@ -154,12 +154,12 @@ def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:
     if field.nullable:
         raise SchemaError(
             f"field '{name}' of {schema.name} may be null and can't be the event time",
-            way_out="Declare it without None, or filter and map the nulls away first",
+            hint="Declare it without None, or filter and map the nulls away first",
         )
     if unit is not None and (unit not in TICKS_PER_SECOND or not field.type.is_integer):
         raise GraphError(
             f"unit={shown(unit)} for field '{name}', which is {field.type.value}",
-            way_out="Give 's', 'ms', 'us' or 'ns', and only where the field is an integer",
+            hint="Give 's', 'ms', 'us' or 'ns', and only where the field is an integer",
         )
     if field.type is DataType.TIMESTAMP:
         return TimeInfo(name, parsed_format(field.format)[2][0])
@@ -169,5 +169,5 @@ def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:
         return TimeInfo(name, "us")
     raise SchemaError(
         f"field '{name}' of {schema.name} is {field.type.value} and holds no times",
-        way_out="The event time has to be a datetime, an integer, or a float of seconds",
+        hint="The event time has to be a datetime, an integer, or a float of seconds",
     )

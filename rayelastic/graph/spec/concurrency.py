@@ -97,7 +97,7 @@ def concurrent(
     _check_count("retry", retry, 0, MOST_TRIES)
     _check_count("max_batch", max_batch, 0, MOST_CALLS)
     if not isinstance(ordered, bool):
-        raise GraphError(f"ordered={shown(ordered)}", way_out="Give True or False")
+        raise GraphError(f"ordered={shown(ordered)}", hint="Give True or False")
     if timeout is not None:
         _check_seconds("timeout", timeout)
     _check_seconds("max_wait", max_wait)
@@ -113,7 +113,7 @@ def concurrency_of(function: Callable[..., Any], choice: object) -> Concurrency 
     if choice is None:
         return Concurrency() if is_async(function) else None
     if not isinstance(choice, Concurrency):
-        raise GraphError(f"concurrent={shown(choice)}", way_out="Give rel.concurrent(capacity=...)")
+        raise GraphError(f"concurrent={shown(choice)}", hint="Give rel.concurrent(capacity=...)")
     return choice
 
 
@@ -132,9 +132,9 @@ def is_async(function: object) -> bool:
 
 def _check_count(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise GraphError(f"{name}={shown(value)}", way_out=f"Give a whole number from {least} to {most:,}")
+        raise GraphError(f"{name}={shown(value)}", hint=f"Give a whole number from {least} to {most:,}")
 
 
 def _check_seconds(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise GraphError(f"{name}={shown(value)}", way_out="Give seconds, more than 0")
+        raise GraphError(f"{name}={shown(value)}", hint="Give seconds, more than 0")

@@ -32,7 +32,7 @@ def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
     try:
         return OnError(choice)
     except ValueError:
-        raise GraphError(f"{parameter}={shown(choice)}", way_out="Choose 'fail', 'skip' or 'divert'") from None
+        raise GraphError(f"{parameter}={shown(choice)}", hint="Choose 'fail', 'skip' or 'divert'") from None
 
 
 def dead_letters(schema: Schema) -> OutputPort:
@@ -47,7 +47,7 @@ def dead_letters(schema: Schema) -> OutputPort:
     for name in _ADDED:
         if schema.find(name) is not None:
             raise GraphError(
-                f"its tuples have a field '{name}', which dead letters add", way_out="Map that field to another name"
+                f"its tuples have a field '{name}', which dead letters add", hint="Map that field to another name"
             )
     text = DataType.STRING.default_format
     columns = [(field.name, field.format, field.nullable) for field in schema.fields]

@@ -19,12 +19,12 @@ LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
 def check_name(name: object, what: str = "an operator") -> None:
     """Refuse a name that can't key metrics, state, plans and links."""
     if not isinstance(name, str):
-        raise GraphError(f"the name of {what} is {shown(name)}, which is no str", way_out=_NAME_WAY_OUT)
+        raise GraphError(f"the name of {what} is {shown(name)}, which is no str", hint=_NAME_WAY_OUT)
     if not name or name != name.strip():
-        raise GraphError(f"the name of {what} is {name!r}: empty or with space around", way_out=_NAME_WAY_OUT)
+        raise GraphError(f"the name of {what} is {name!r}: empty or with space around", hint=_NAME_WAY_OUT)
     if "/" in name or "->" in name or not name.isprintable():
         raise GraphError(
-            f"the name of {what} is {name!r}: '/', '->' and control characters are taken", way_out=_NAME_WAY_OUT
+            f"the name of {what} is {name!r}: '/', '->' and control characters are taken", hint=_NAME_WAY_OUT
         )
 
 
@@ -34,7 +34,7 @@ def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
         there = operators[name]
         raise GraphError(
             f"the name is taken by the {there.kind.value} declared at {there.location or 'an unknown place'}",
-            way_out=f"Give {'that one' if there.automatic else 'each operator of a topology'} its own name=",
+            hint=f"Give {'that one' if there.automatic else 'each operator of a topology'} its own name=",
         )
 
 
@@ -89,22 +89,22 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
     """
     verb = kind.value
     if not callable(function):
-        raise GraphError(f"{verb} needs a function, not {shown(function)}", way_out=f"Write .{verb}(function)")
+        raise GraphError(f"{verb} needs a function, not {shown(function)}", hint=f"Write .{verb}(function)")
     if concurrent and state is not None:
         raise GraphError(
             "calls that wait at the same time can't have the state of a key, which belongs to one call at a time",
-            way_out="Keep the state in an operator before or behind it, or drop concurrent= and async",
+            hint="Keep the state in an operator before or behind it, or drop concurrent= and async",
         )
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if kind is not OperatorKind.FLAT_MAP and yields:
-        raise GraphError(f"{verb} got a function that yields", way_out="Use flat_map, or return instead of yield")
+        raise GraphError(f"{verb} got a function that yields", hint="Use flat_map, or return instead of yield")
     arguments = (None,) if state is None else (None, None)
     given = "one tuple" if state is None else "a tuple and the state of its key"
     if not binds(function, arguments):
         hint = " For a state of the key, write .key_by(...) before and state= here" if state is None else ""
         raise GraphError(
             f"{verb} calls its function with {given}, but it takes {inspect.signature(function)}",
-            way_out=f"Give it {counted(len(arguments), 'positional argument')}.{hint}",
+            hint=f"Give it {counted(len(arguments), 'positional argument')}.{hint}",
         )
 
 
@@ -113,14 +113,14 @@ def check_state(state: Any) -> None:
     if not callable(state):
         raise GraphError(
             f"state={shown(state)} can't make the state of a key",
-            way_out="Give a NamedTuple class with defaults, or a function without arguments",
+            hint="Give a NamedTuple class with defaults, or a function without arguments",
         )
     if not binds(state, ()):
         missing = [n for n in getattr(state, "_fields", ()) if n not in state._field_defaults]
         what = f"its fields {', '.join(missing)} have no default" if missing else "it takes arguments"
         raise GraphError(
             f"state={shown(getattr(state, '__name__', state))} can't make the state of a key: {what}",
-            way_out="Give every field its initial value, or a function without arguments",
+            hint="Give every field its initial value, or a function without arguments",
         )
 
 
@@ -148,6 +148,6 @@ def lane_of(choice: object) -> Literal["auto"] | Lane:
     if lane is Lane.BUILT_IN:
         raise LaneError(
             f"lane={shown(choice)} is no lane of a function",
-            way_out="Choose 'auto', 'compiled', 'vectorised' or 'python'",
+            hint="Choose 'auto', 'compiled', 'vectorised' or 'python'",
         )
     return lane

@@ -87,5 +87,5 @@ def _reach(start: Iterable[str], following: Callable[[str], Iterable[str]]) -> s
     return reached
 
 
-def _refuse(spec: OperatorSpec, problem: str, way_out: str) -> None:
-    raise GraphError(problem, operator=spec.name, location=spec.location, way_out=way_out)
+def _refuse(spec: OperatorSpec, problem: str, hint: str) -> None:
+    raise GraphError(problem, operator=spec.name, location=spec.location, hint=hint)

@@ -193,10 +193,10 @@ def definition_of(instance: object) -> OperatorDefinition:
         return found
     if isinstance(instance, type) and hasattr(instance, _MARK):
         raise GraphError(
-            f"apply needs an instance, not the class {instance.__name__}", way_out=f"Write {instance.__name__}(...)"
+            f"apply needs an instance, not the class {instance.__name__}", hint=f"Write {instance.__name__}(...)"
         )
     raise GraphError(
-        f"{shown(instance)} is no operator", way_out="Decorate its class with @rel.operator, or use map or flat_map"
+        f"{shown(instance)} is no operator", hint="Decorate its class with @rel.operator, or use map or flat_map"
     )
 
 
@@ -206,7 +206,7 @@ def _wanted(count: object, kind: DemandKind, schema: object) -> Wanted:
         raise GraphError(
             f"rel.{verb}({shown(count)}) is no number of tuples",
             location=caller_location(),
-            way_out="Give a whole number, 1 or more",
+            hint="Give a whole number, 1 or more",
         )
     return Wanted(None if schema is None else Schema.of(schema), Demand(count, kind))
 
@@ -215,25 +215,25 @@ def _definition(
     cls: object, inputs: object, outputs: object, state: Callable[[], Any] | None, stateless: object, lane: object
 ) -> OperatorDefinition:
     if not isinstance(cls, type):
-        raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", way_out="Use .map(function)")
+        raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", hint="Use .map(function)")
     wanted = {port: _checked_input(given) for port, given in _named(inputs, IN, "input").items()}
     if not wanted:
-        raise GraphError("it has no input port", way_out="Name one, or make a source with rel.generate")
+        raise GraphError("it has no input port", hint="Name one, or make a source with rel.generate")
     asking = [port for port, one in wanted.items() if one.demand is not None]
     if asking and len(asking) < len(wanted):
         free = next(port for port in wanted if port not in asking)
         raise GraphError(
             f"it waits for input port '{asking[0]}' but not for '{free}'",
-            way_out="Give all ports rel.exactly or rel.at_least, or none",
+            hint="Give all ports rel.exactly or rel.at_least, or none",
         )
     if state is not None:
         check_state(state)
         if stateless:
-            raise GraphError("it has state= and says that it is stateless", way_out="Leave one of them out")
+            raise GraphError("it has state= and says that it is stateless", hint="Leave one of them out")
         if asking:
             raise GraphError(
                 "it has state of keys and waits for several ports, whose tuples have different keys",
-                way_out="Take the tuples as they come, and let the state tell when all are there",
+                hint="Take the tuples as they come, and let the state tell when all are there",
             )
     _check_methods(cls, wanted, bool(asking), state is not None)
     gives = _checked_outputs(cls, outputs, wanted)
@@ -271,18 +271,18 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
     if outputs is None:
         if not tells:
             raise GraphError(
-                "nothing says what it gives", way_out="Give outputs= a schema, {port: schema}, or {} for no output"
+                "nothing says what it gives", hint="Give outputs= a schema, {port: schema}, or {} for no output"
             )
         return None
     if tells:
-        raise GraphError("it has outputs= and output_schemas", way_out="Leave one of them out")
+        raise GraphError("it has outputs= and output_schemas", hint="Leave one of them out")
     made: dict[str, Schema | str] = {}
     for port, given in _named(outputs, OUT, "output").items():
         if isinstance(given, str):
             if given not in wanted:
                 raise GraphError(
                     f"output port '{port}' is like '{given}', which is no input port of it",
-                    way_out=f"Name one of {', '.join(wanted)}, or give a schema",
+                    hint=f"Name one of {', '.join(wanted)}, or give a schema",
                 )
             made[port] = given
         else:
@@ -292,7 +292,7 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
 
 def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, keyed: bool) -> None:
     if not callable(getattr(cls, "invoke", None)):
-        raise GraphError("it has no method invoke", way_out="Write def invoke(self, t), which yields tuples")
+        raise GraphError("it has no method invoke", hint="Write def invoke(self, t), which yields tuples")
     if conjunctive:
         takes = tuple(wanted)
     else:
@@ -304,22 +304,22 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
         if method is None:
             continue
         if not callable(method):
-            raise GraphError(f"{name} is {shown(method)}, no method", way_out=f"Write def {name}(self)")
+            raise GraphError(f"{name} is {shown(method)}, no method", hint=f"Write def {name}(self)")
         if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-            raise GraphError(f"{name} is async", way_out="Make it a plain method")
+            raise GraphError(f"{name} is async", hint="Make it a plain method")
         bound = isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod)
         if not binds(method, (None,) * (len(arguments) + (not bound))):
             shown_arguments = ", ".join((*(() if bound else ("self",)), *arguments))
             raise GraphError(
                 f"{name} is called as {name}({shown_arguments}), but takes {inspect.signature(method)}",
-                way_out="Change its parameters",
+                hint="Change its parameters",
             )
     check_names(cls, LIFE, others=FLUSHED)
     if hasattr(cls, "snapshot") != hasattr(cls, "restore"):
         there, lacks = ("snapshot", "restore") if hasattr(cls, "snapshot") else ("restore", "snapshot")
-        raise GraphError(f"it has {there}, but no {lacks}", way_out="Write both: what one returns the other takes")
+        raise GraphError(f"it has {there}, but no {lacks}", hint="Write both: what one returns the other takes")
     if hasattr(cls, "drain") and not conjunctive:
         raise GraphError(
             "it has drain, but takes tuples as they come: nothing is ever left",
-            way_out="Write shutdown, or let all input ports want something with rel.exactly or rel.at_least",
+            hint="Write shutdown, or let all input ports want something with rel.exactly or rel.at_least",
         )

@@ -56,7 +56,7 @@ def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
                     f"its input '{stream}' is no {what} of the topology",
                     operator=spec.name,
                     location=spec.location,
-                    way_out="Build the graph through the streams of one Topology",
+                    hint="Build the graph through the streams of one Topology",
                 )
         for upstream in spec.upstream:
             found[upstream].append(spec.name)
@@ -94,7 +94,7 @@ def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
             f"its output comes back to its own input: {' -> '.join([*cycle, cycle[0]])}",
             operator=spec.name,
             location=spec.location,
-            way_out="Cut the cycle: streams may branch and unite, and return through topology.feedback(...) only",
+            hint="Cut the cycle: streams may branch and unite, and return through topology.feedback(...) only",
         )
     return order
 

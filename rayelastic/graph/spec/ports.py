@@ -99,7 +99,7 @@ def check_port(name: object, what: str) -> None:
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise GraphError(
-            f"{shown(name)} can't name an {what} port", way_out="Give it a Python name without underscore in front"
+            f"{shown(name)} can't name an {what} port", hint="Give it a Python name without underscore in front"
         )
 
 
@@ -111,11 +111,11 @@ def side_ports(sides: object) -> tuple[OutputPort, ...]:
         SchemaError: a schema can't be laid out.
     """
     if not isinstance(sides, Mapping):
-        raise GraphError(f"sides={shown(sides)}", way_out="Give {port: schema}")
+        raise GraphError(f"sides={shown(sides)}", hint="Give {port: schema}")
     for name in sides:
         check_port(name, "output")
         if name in (OUT, "errors"):
-            raise GraphError(f"a side output can't be called '{name}'", way_out="Give it another name")
+            raise GraphError(f"a side output can't be called '{name}'", hint="Give it another name")
     return tuple(OutputPort(name, Schema.of(schema)) for name, schema in sides.items())
 
 

@@ -106,26 +106,26 @@ class Upstream:
         """
         with declaring(self.called, caller_location()):
             if not fields:
-                raise GraphError("key_by needs a field", way_out=self.schema.suggestion(""))
+                raise GraphError("key_by needs a field", hint=self.schema.suggestion(""))
             for name in fields:
                 if callable(name):
                     raise GraphError(
                         "key_by takes the names of fields, not a function",
-                        way_out="Write .map(fn) before, with the key as a field, and .key_by('field')",
+                        hint="Write .map(fn) before, with the key as a field, and .key_by('field')",
                     )
                 if name not in self.schema.names:
                     raise GraphError(
                         f"key_by({shown(name)}): {self.schema.name} has no such field",
-                        way_out=self.schema.suggestion(name),
+                        hint=self.schema.suggestion(name),
                     )
                 form = plain_form(self.schema.field(name).format)
                 if not form.kind.is_key:
                     raise GraphError(
                         f"key_by({shown(name)}): field '{name}' of {self.schema.name} is {form.shown}, which is no key",
-                        way_out="Map what tells the keys apart to a field of its own, such as a str or a number",
+                        hint="Map what tells the keys apart to a field of its own, such as a str or a number",
                     )
             if len(set(fields)) < len(fields):
-                raise GraphError(f"key_by{fields!r} names a field twice", way_out="Name each field once")
+                raise GraphError(f"key_by{fields!r} names a field twice", hint="Name each field once")
         return replace(self, keys=fields)
 
     def behind(self, spec: OperatorSpec, keys: tuple[str, ...] = ()) -> Upstream:
@@ -167,10 +167,10 @@ class Upstream:
         if ttl is None:
             return None
         if lacks is not None:
-            raise GraphError(f"ttl={shown(ttl)} without {lacks}", way_out=f"Give {lacks} too, or leave ttl= out")
+            raise GraphError(f"ttl={shown(ttl)} without {lacks}", hint=f"Give {lacks} too, or leave ttl= out")
         since = ttl.since if isinstance(ttl, Ttl) else "last"
         if since not in get_args(Since):
-            raise GraphError(f"ttl counts since={shown(since)}", way_out="Choose 'last', 'first' or 'change'")
+            raise GraphError(f"ttl counts since={shown(since)}", hint="Choose 'last', 'first' or 'change'")
         ttl = ttl.seconds if isinstance(ttl, Ttl) else ttl
         time = None if clock else self.event_time
         if time is not None:
@@ -180,6 +180,6 @@ class Upstream:
             longest = LONGEST_SPAN // TICKS_PER_SECOND[_CLOCK_UNIT]
             raise GraphError(
                 f"ttl={shown(ttl)} is no time that a key could live",
-                way_out=f"Give seconds, more than 0 and no more than {longest:,}, or a timedelta",
+                hint=f"Give seconds, more than 0 and no more than {longest:,}, or a timedelta",
             )
         return TimeToLive(ticks, None, since)

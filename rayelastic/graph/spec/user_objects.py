@@ -120,7 +120,7 @@ def check_names(
             hint = f"Call it {instead}(), which comes {_WHEN[instead]}; or pass a function that calls the object"
         else:
             hint = f"Use {_WHERE}, which have initialize() and shutdown()"
-        raise error(f"its class {cls.__name__} has {name}(), which is never called", way_out=hint)
+        raise error(f"its class {cls.__name__} has {name}(), which is never called", hint=hint)
 
 
 def _check_called(
@@ -129,16 +129,16 @@ def _check_called(
     cls, method = type(given).__name__, getattr(given, name)
     if name not in called:
         where = "rel.call" if name == FLUSH else _WHERE
-        raise error(f"its class {cls} has {name}(), which is never called here", way_out=f"Use {where}, or rename it")
+        raise error(f"its class {cls} has {name}(), which is never called here", hint=f"Use {where}, or rename it")
     if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-        raise error(f"{name} of {cls} yields, and nothing takes that", way_out="Make it a plain method")
+        raise error(f"{name} of {cls} yields, and nothing takes that", hint="Make it a plain method")
     if inspect.iscoroutinefunction(method) and not (awaited and name != FLUSH):
         raise error(
             f"{name} of {cls} is async, and so isn't awaited here",
-            way_out=f"Write def {name}(self); it may be async where __call__ is",
+            hint=f"Write def {name}(self); it may be async where __call__ is",
         )
     if not binds(method, ()):
         raise error(
             f"{name} of {cls} is called without arguments, but takes {inspect.signature(method)}",
-            way_out=f"Write def {name}(self)",
+            hint=f"Write def {name}(self)",
         )

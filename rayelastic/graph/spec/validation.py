@@ -22,7 +22,7 @@ def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
                     f"nothing takes its {what}: a stream without a sink",
                     operator=spec.name,
                     location=spec.location,
-                    way_out="End it with .sink(...), such as rel.count(), or leave the operator out",
+                    hint="End it with .sink(...), such as rel.count(), or leave the operator out",
                 )
 
 
@@ -41,5 +41,5 @@ def check_shippable(specs: Iterable[OperatorSpec]) -> None:
             f"it can't be sent to another process: {error}",
             operator=specs[0].name if len(specs) == 1 else None,
             location=specs[0].location if len(specs) == 1 else "",
-            way_out="Make what its function needs inside the function, or pass plain values instead of open things",
+            hint="Make what its function needs inside the function, or pass plain values instead of open things",
         ) from error

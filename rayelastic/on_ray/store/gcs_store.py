@@ -58,7 +58,7 @@ class GcsStore(JournalStore):
             key = self._key(self._next)
             if self._doubtful is None or adapter.kv_get(key, NAMESPACE) != self._doubtful:
                 raise JobExistsError(
-                    f"another coordinator writes {self._prefix!r}", way_out="A job has one coordinator: attach to it"
+                    f"another coordinator writes {self._prefix!r}", hint="A job has one coordinator: attach to it"
                 )
             self._next, self._doubtful = self._next + 1, None  # it came there, only the answer didn't
         key = self._key(self._next)
@@ -77,7 +77,7 @@ class GcsStore(JournalStore):
             self._doubtful = self._doubtful or value
             raise UnavailableError(
                 f"a line of the journal {self._prefix!r} can't be written: {error}",
-                way_out="The job goes on; see whether Ray's GCS runs",
+                hint="The job goes on; see whether Ray's GCS runs",
             ) from error
 
     def close(self) -> None:

@@ -30,13 +30,13 @@ def checked_pair(value: Any, said: str, operator: str | None) -> Bounds:
     whole = isinstance(pair, tuple) and len(pair) == 2 and all(type(number) is int for number in pair)
     if isinstance(value, bool) or not whole or not 1 <= pair[0] <= pair[1]:
         raise ConfigError(
-            said, operator=operator, way_out="Give the fewest and the most, such as (1, 8), or one number for both"
+            said, operator=operator, hint="Give the fewest and the most, such as (1, 8), or one number for both"
         )
     if pair[1] > PARTITIONS:
         raise ConfigError(
             f"JobConfig(replicas=...): there are {PARTITIONS} partitions of keys, and it may have {pair[1]} replicas",
             operator=operator,
-            way_out=f"Give {PARTITIONS} or less",
+            hint=f"Give {PARTITIONS} or less",
         )
     found: Bounds = pair
     return found

@@ -37,4 +37,4 @@ class Latency:
     def __post_init__(self) -> None:
         p99: object = self.p99
         if not isinstance(p99, int | float) or isinstance(p99, bool) or not SHORTEST <= p99 < float("inf"):
-            raise ConfigError(f"Latency(p99={p99!r})", way_out=f"Give seconds, {SHORTEST:g} or more")
+            raise ConfigError(f"Latency(p99={p99!r})", hint=f"Give seconds, {SHORTEST:g} or more")

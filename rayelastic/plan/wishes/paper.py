@@ -41,8 +41,8 @@ class PaperElasticity:
     host_cpu: float = 0.8
 
     def __post_init__(self) -> None:
-        def refuse(name: str, way_out: str) -> ConfigError:
-            return ConfigError(f"PaperElasticity({name}={getattr(self, name)!r})", way_out=way_out)
+        def refuse(name: str, hint: str) -> ConfigError:
+            return ConfigError(f"PaperElasticity({name}={getattr(self, name)!r})", hint=hint)
 
         if not (is_number(self.satisfaction_factor) and 0 <= self.satisfaction_factor <= 1):
             raise refuse("satisfaction_factor", "Give a share from 0 to 1; the paper's is 0.6")

@@ -34,13 +34,13 @@ def region_wishes(
             raise ConfigError(
                 f"JobConfig(replicas=...) is about its region {name}, which keeps one replica: {why}",
                 operator=operator,
-                way_out="Leave it out, or give it a key: topology.explain() shows which regions can have replicas",
+                hint="Leave it out, or give it a key: topology.explain() shows which regions can have replicas",
             )
         if found.setdefault(name, bounds) != bounds:
             raise ConfigError(
                 f"JobConfig(replicas=...) says {bounds} of its region {name}, and {found[name]} by another operator",
                 operator=operator,
-                way_out="Name one operator of each region",
+                hint="Name one operator of each region",
             )
     return found
 
@@ -70,7 +70,7 @@ def with_least(
     if most_processes is not None and len(plan.pes) > most_processes:
         raise ConfigError(
             f"JobConfig(replicas=...) asks for {len(plan.pes)} processes at least, and max_processes={most_processes}",
-            way_out="Give fewer replicas at least, or a larger max_processes",
+            hint="Give fewer replicas at least, or a larger max_processes",
         )
     return plan
 
@@ -94,5 +94,5 @@ def check_elastic(plan: ExecPlan, operators: Mapping[str, OperatorSpec], setting
         f"JobConfig({setting}) is reached by more replicas, and no region can have any: "
         f"{inner[-1].region.name} keeps one, as {why_fixed(inner[-1], operators)}",
         operator=first,
-        way_out="Leave it out, or give the operators keys",
+        hint="Leave it out, or give the operators keys",
     )

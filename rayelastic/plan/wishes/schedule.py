@@ -41,7 +41,7 @@ class Schedule:
     def __post_init__(self) -> None:
         given: object = self.bounds
         if not isinstance(given, Mapping) or not given:
-            raise ConfigError(f"Schedule({given!r})", way_out="Give {time of day: (fewest, most)}")
+            raise ConfigError(f"Schedule({given!r})", hint="Give {time of day: (fewest, most)}")
         for at, value in given.items():
             _time_of(at)
             checked_pair(value, f"Schedule({{{at!r}: {value!r}}})", None)
@@ -73,7 +73,7 @@ def _time_of(text: object) -> time:
         return datetime.strptime(str(text), "%H:%M").time()  # noqa: DTZ007  (a time of day has none)
     except ValueError:
         raise ConfigError(
-            f"Schedule(...): {text!r} is no time of day", way_out="Give hours and minutes, such as '08:00'"
+            f"Schedule(...): {text!r} is no time of day", hint="Give hours and minutes, such as '08:00'"
         ) from None
 
 
@@ -85,5 +85,5 @@ def _zone_of(name: object) -> tzinfo:
     except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         raise ConfigError(
             f"Schedule(zone={name!r}): no such zone on this machine",
-            way_out="Give one such as 'UTC' or 'Europe/Berlin'; pip install tzdata brings them to a machine without",
+            hint="Give one such as 'UTC' or 'Europe/Berlin'; pip install tzdata brings them to a machine without",
         ) from None

@@ -27,12 +27,12 @@ def checked_wishes(replicas: object) -> dict[str, Wish]:
     {'ask': (2, 2), 'count': (1, 8)}
     """
     if not isinstance(replicas, Mapping):
-        raise ConfigError(f"JobConfig(replicas={replicas!r})", way_out="Give {operator: (fewest, most)}")
+        raise ConfigError(f"JobConfig(replicas={replicas!r})", hint="Give {operator: (fewest, most)}")
     found: dict[str, Wish] = {}
     for operator, value in replicas.items():
         said, named = f"JobConfig(replicas={{{operator!r}: {value!r}}})", isinstance(operator, str)
         if not named:
-            raise ConfigError(said, way_out="Give {operator: (fewest, most)}, an operator by its name")
+            raise ConfigError(said, hint="Give {operator: (fewest, most)}, an operator by its name")
         found[operator] = value if isinstance(value, Schedule) else checked_pair(value, said, operator)
     return found
 

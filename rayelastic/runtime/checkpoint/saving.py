@@ -322,7 +322,7 @@ def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
                 pass
     except StateError as error:
         raise StateError(
-            f"what was saved can't be read back: {error}", way_out="Give a folder that every node of the cluster sees"
+            f"what was saved can't be read back: {error}", hint="Give a folder that every node of the cluster sees"
         ) from None
 
 

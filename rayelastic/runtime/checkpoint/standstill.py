@@ -62,7 +62,7 @@ class Standstill:
             if not busy:
                 return
             if time.monotonic() > until:
-                raise StateError(busy, way_out="Try again when it is less busy")
+                raise StateError(busy, hint="Try again when it is less busy")
             threading.Event().wait(turn)
             turn = min(2 * turn, MOST_TURN)
 
@@ -96,7 +96,7 @@ class Standstill:
             if time.monotonic() > until:
                 raise StateError(
                     f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s",
-                    way_out="Try again when it is less busy",
+                    hint="Try again when it is less busy",
                 )
             nobody.wait(LOOK)
 

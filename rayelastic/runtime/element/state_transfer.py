@@ -109,7 +109,7 @@ class StateStores:
                     pause.take_in_parts()
             except _native.StateError as error:
                 raise StateError(
-                    str(error), operator=operator, way_out="The job fails by it, too: see its failure"
+                    str(error), operator=operator, hint="The job fails by it, too: see its failure"
                 ) from None
         chunks: list[bytes] = []
         found = place = 0
@@ -291,7 +291,7 @@ def _receive(connection: socket.socket, key: bytes, by_checksum: Sequence[bool])
     length, sequence, operator, kind = _HEADER.unpack(header)
     signature = _exactly(connection, _MAC_BYTES)
     if length > MOST_BYTES:
-        raise LinkError(f"a frame of state has {length} bytes", way_out=f"At most {MOST_BYTES} are allowed")
+        raise LinkError(f"a frame of state has {length} bytes", hint=f"At most {MOST_BYTES} are allowed")
     body = _exactly(connection, length)
     short = kind == Kind.CHUNK.value and operator < len(by_checksum) and by_checksum[operator]
     if not hmac.compare_digest(signature, _signature(key, header, body, by_checksum=short)):

@@ -234,5 +234,5 @@ class PartFolder:
         raise SinkError(
             f"{self._folder.shown!r} has {counted(len(unknown), 'part file')} of {whose}, such as {unknown[0]!r}: "
             "its rows would be mixed with those of this run",
-            way_out="Restore the checkpoint or snapshot of that run, remove the files, or name another folder",
+            hint="Restore the checkpoint or snapshot of that run, remove the files, or name another folder",
         )

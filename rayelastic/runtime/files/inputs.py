@@ -146,7 +146,7 @@ def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
             f"the snapshot has its position in what it read, {problem}",
             operator=spec.name,
             location=spec.location,
-            way_out="Give it the input that it had, to which rows may have been added at the end, "
+            hint="Give it the input that it had, to which rows may have been added at the end, "
             f"or restore Snapshot(..., drop=({spec.name!r},)), which reads from the start",
         )
 

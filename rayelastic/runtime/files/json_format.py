@@ -113,7 +113,7 @@ def _checked(text: str) -> str:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
         problem = "is nested too deep" if isinstance(error, RecursionError) else f"isn't JSON: {error}"
-        raise SinkError(f"a value of rel.Json {problem}: {shown(text)}", way_out="Write it as a str") from None
+        raise SinkError(f"a value of rel.Json {problem}: {shown(text)}", hint="Write it as a str") from None
     return text.replace("\n", " ").replace("\r", " ")
 
 

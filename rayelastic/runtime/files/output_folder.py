@@ -71,7 +71,7 @@ class OutputFolder:
             local = local_path(location)
             self._files, path = (fs.LocalFileSystem(), local) if local is not None else file_system(location)
         except LocationError as error:
-            raise (SinkLostError if error.is_outage else SinkError)(error.problem, way_out=error.way_out) from error
+            raise (SinkLostError if error.is_outage else SinkError)(error.problem, hint=error.hint) from error
         self._location = location
         self.is_local = local is not None
         is_file = is_file and bool(PurePosixPath(path).suffix)
@@ -243,7 +243,7 @@ class OutputFolder:
     def error(self, error: OSError) -> SinkError:
         """What is raised where the file system refuses; a SinkLostError if it may write again later."""
         kind = SinkLostError if may_return(error, self._location) else SinkError
-        return kind(f"{self.shown!r} can't be written: {error}", way_out="Check rights, space and connection")
+        return kind(f"{self.shown!r} can't be written: {error}", hint="Check rights, space and connection")
 
     @contextmanager
     def raising(self) -> Iterator[None]:

@@ -86,7 +86,7 @@ class Output:
         if held["location"] and not has_ledger:
             raise StateError(
                 f"the snapshot is of an earlier version, which has no list of the parts that sink {sink!r} wrote",
-                way_out=f"Restore it with that version, or begin the sink's output anew: Snapshot(drop=({sink!r},))",
+                hint=f"Restore it with that version, or begin the sink's output anew: Snapshot(drop=({sink!r},))",
             )
         return cls(**{one.name: held[one.name] for one in fields(cls) if one.name in held})
 

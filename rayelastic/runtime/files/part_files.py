@@ -79,7 +79,7 @@ def check_whole(folder: OutputFolder, shown: Sequence[WrittenFile], hidden: Sequ
 def _damaged(folder: OutputFolder, name: str, what: str) -> DamagedError:
     return DamagedError(
         f"{name!r} in {folder.shown!r} {what}, and what is restored counts on its rows",
-        way_out="Put it back or restore an earlier checkpoint; if a run that was restored from an earlier one "
+        hint="Put it back or restore an earlier checkpoint; if a run that was restored from an earlier one "
         "has taken these rows back, restore a later checkpoint of that run",
     )
 

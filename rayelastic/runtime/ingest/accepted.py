@@ -218,8 +218,8 @@ class Accepted:
         for key in old:
             del self._partitions[key]
 
-    def _error(self, problem: str, way_out: str) -> SourceError:
-        return SourceError(problem, operator=self._source, way_out=way_out)
+    def _error(self, problem: str, hint: str) -> SourceError:
+        return SourceError(problem, operator=self._source, hint=hint)
 
 
 def _checksums(partition: Partition) -> list[tuple[int, int, int]]:

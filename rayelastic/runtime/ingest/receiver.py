@@ -276,7 +276,7 @@ class IngestServer:
             raise self._error(
                 f"partition {frame.partition} was computed again with other rows, or in another order, than before, so "
                 "they can't be counted once",
-                way_out=REPEATABLE,
+                hint=REPEATABLE,
             )
 
     def _decode_batch(self, frame: Frame) -> pa.RecordBatch:
@@ -291,7 +291,7 @@ class IngestServer:
             if not expected.nullable and column.null_count:
                 raise self._error(
                     f"column {expected.name!r} has nulls, but its field takes none",
-                    way_out=f"Declare it as `{expected.name}: ... | None`, or remove them (df.na.drop, df.na.fill)",
+                    hint=f"Declare it as `{expected.name}: ... | None`, or remove them (df.na.drop, df.na.fill)",
                 )
         return batch
 
@@ -300,15 +300,15 @@ class IngestServer:
             if state.rows != frame.first_row or state.ended not in (None, frame.first_row):
                 raise self._error(
                     f"partition {frame.partition} ended after {frame.first_row} rows, but {state.rows} were accepted",
-                    way_out=REPEATABLE,
+                    hint=REPEATABLE,
                 )
             state.ended = frame.first_row
             if self._splits is not None:
                 with self._order:
                     self._splits.end(frame.partition)
 
-    def _error(self, problem: str, *, way_out: str = "") -> SourceError:
-        return SourceError(problem, operator=self._source, way_out=way_out)
+    def _error(self, problem: str, *, hint: str = "") -> SourceError:
+        return SourceError(problem, operator=self._source, hint=hint)
 
     def _refuse(self, connection: socket.socket, partition: int, reason: str) -> None:
         with self._lock:

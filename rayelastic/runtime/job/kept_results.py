@@ -50,7 +50,7 @@ def decoded(kept: Mapping[str, Mapping[str, Any]]) -> dict[str, SinkResult]:
                 raise PELostError(
                     f"the job has finished, but the {counted(one['rows'], 'row')} that sink '{name}' kept in memory "
                     "died with its coordinator",
-                    way_out="Write them to files",
+                    hint="Write them to files",
                 )
             value = _to_table(base64.b64decode(one["table"]))
         results[name] = SinkResult(name, one["rows"], value)

@@ -141,7 +141,7 @@ class Recovery:
         """
         with self._lock:
             if self._underway or self._life.state is not State.RUNNING or self._life.is_cancelling:
-                raise ChangeError("the job goes back, or ends: its plan stays", way_out="Try again when it runs")
+                raise ChangeError("the job goes back, or ends: its plan stays", hint="Try again when it runs")
             self._underway, self._again = True, None
         began, problem = self._clock(), None
         try:

@@ -92,7 +92,7 @@ class Rescaling:
                 raise ConfigError(
                     f"region {region} keeps its replicas: {why}",
                     operator=planned.region.operators[0],
-                    way_out="JobConfig(regions='manual') lets data-parallel regions grow",
+                    hint="JobConfig(regions='manual') lets data-parallel regions grow",
                 )
             pes = plan.region(region).pipelines[0].pes[:replicas]
             wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
@@ -139,7 +139,7 @@ class Rescaling:
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
         if self._life.is_recovering:  # of its new elements some don't run yet
-            raise ChangeError("the job goes back: its plan stays", way_out="Try again when it runs")
+            raise ChangeError("the job goes back: its plan stays", hint="Try again when it runs")
         change = plan_change(self._plan.now, wanted)
         self._cluster.hold_levels(True)
         try:

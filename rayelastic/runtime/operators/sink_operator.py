@@ -167,7 +167,7 @@ class SinkOperator:
         except SinkError:
             raise
         except Exception as error:
-            raise SinkError(f"it can't show what it has written: {error_text(error)}", way_out=CHECK) from error
+            raise SinkError(f"it can't show what it has written: {error_text(error)}", hint=CHECK) from error
 
     def close(self) -> Any:
         """End the sink, once, and return what it leaves.
@@ -184,7 +184,7 @@ class SinkOperator:
                 except SinkError:
                     raise
                 except Exception as error:
-                    raise SinkError(f"it can't be completed: {error_text(error)}", way_out=CHECK) from error
+                    raise SinkError(f"it can't be completed: {error_text(error)}", hint=CHECK) from error
                 self._closed = True
             return self._value
 
@@ -205,7 +205,7 @@ class SinkOperator:
                 self._failure = (
                     lost
                     if lost is not None and is_outage(lost)
-                    else SinkError(f"it can't be written: {error_text(error)}", way_out=CHECK)
+                    else SinkError(f"it can't be written: {error_text(error)}", hint=CHECK)
                 )
                 raise self._failure from error
 

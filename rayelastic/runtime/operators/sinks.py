@@ -87,7 +87,7 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
         case JsonSink():
             return _filed(spec, body.path, JsonFormat(schema), context, past.taken(name))
     raise SinkError(
-        f"{type(body).__name__} can't be written here", operator=name, way_out="Use one of the sinks of rayelastic"
+        f"{type(body).__name__} can't be written here", operator=name, hint="Use one of the sinks of rayelastic"
     )
 
 
@@ -98,7 +98,7 @@ def _called(spec: OperatorSpec, body: CallSink, past: Past) -> SinkOperator:
     except Exception as error:  # whatever the user's object raises
         raise SinkError(
             f"it can't be restored to the checkpoint: {error_text(error)}",
-            way_out="Check its methods commit and abort",
+            hint="Check its methods commit and abort",
         ) from error
     flags = Flags.SINK | Flags.NEEDS_TOKEN
     schema, shown = native_schema(spec.input_schema), spec.input_schema.tuple_type

@@ -174,7 +174,7 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
         case IngestSource():
             return _pushed_source(spec, body)
     raise SourceError(
-        f"{type(body).__name__} can't be read here", operator=name, way_out="Use one of the sources of rayelastic"
+        f"{type(body).__name__} can't be read here", operator=name, hint="Use one of the sources of rayelastic"
     )
 
 

@@ -61,7 +61,7 @@ def with_copy(spec: OperatorSpec) -> OperatorSpec:
             f"copy: {error_text(error)}",
             operator=spec.name,
             location=spec.location,
-            way_out="Open connections, files and locks in initialize(), or run the job without checkpoints",
+            hint="Open connections, files and locks in initialize(), or run the job without checkpoints",
         ) from error
 
 

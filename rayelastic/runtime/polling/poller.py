@@ -166,7 +166,7 @@ class Poller:
     def _open_new(self, parts: dict[str, Partition]) -> None:
         for name in self._body.source.partitions():
             if not isinstance(name, str):
-                raise SourceError(f"partitions() named {name!r}, which is no text", way_out="Name each by a text")
+                raise SourceError(f"partitions() named {name!r}, which is no text", hint="Name each by a text")
             with self._lock:
                 at = self._at.setdefault(name, _At())
             if name in parts or at.ended or self._has_last(name):
@@ -192,7 +192,7 @@ class Poller:
                 raise SourceError(
                     f"partition {name!r} ended {counted(left, 'row')} before where it was, from position "
                     f"{at.position!r}",
-                    way_out="Give the same rows again behind a position",
+                    hint="Give the same rows again behind a position",
                 )
             if batch.num_rows > left:
                 self._give(name, part, batch.slice(left))
@@ -231,19 +231,17 @@ class Poller:
         if isinstance(rows, pa.RecordBatch):
             return rows.select(self._schema.names).cast(self._schema)
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-            raise SourceError(f"poll() gave {type(rows).__name__}", way_out="Give a list of tuples, or None at the end")
+            raise SourceError(f"poll() gave {type(rows).__name__}", hint="Give a list of tuples, or None at the end")
         width = len(self._schema)
         given = [row if isinstance(row, tuple) else (row,) for row in rows]
         for row in given:
             if len(row) != width:
-                raise SourceError(f"poll() gave {row!r}", way_out=f"Give tuples of the {width} fields of its schema")
+                raise SourceError(f"poll() gave {row!r}", hint=f"Give tuples of the {width} fields of its schema")
         columns = [pa.array([row[i] for row in given], one.type) for i, one in enumerate(self._schema)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         for column, one in zip(columns, self._schema, strict=True):
             if column.null_count and not one.nullable:
-                raise SourceError(
-                    f"poll() gave None for {one.name!r}", way_out=f"Declare it as `{one.name}: ... | None`"
-                )
+                raise SourceError(f"poll() gave None for {one.name!r}", hint=f"Declare it as `{one.name}: ... | None`")
         return batch
 
 
@@ -254,7 +252,7 @@ def _position(part: Partition, name: str) -> Any:
     except (TypeError, ValueError) as error:
         raise SourceError(
             f"the position of partition {name!r} can't be saved: {error}",
-            way_out="Keep numbers, texts, lists and dictionaries of them in it",
+            hint="Keep numbers, texts, lists and dictionaries of them in it",
         ) from None
 
 

@@ -25,7 +25,7 @@ def server_context(tls: TLS) -> ssl.SSLContext:
         if path is not None and not Path(path).is_file():
             raise ConfigError(
                 f"rel.TLS({name}={path!r}): there is no such file on {socket.gethostname()}",
-                way_out="Give the path of a PEM file",
+                hint="Give the path of a PEM file",
             )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -34,14 +34,14 @@ def server_context(tls: TLS) -> ssl.SSLContext:
     except (ssl.SSLError, OSError) as error:
         raise ConfigError(
             f"rel.TLS(cert={tls.cert!r}, key={tls.key!r}) can't be used: {error}",
-            way_out="Give a certificate and the private key that belongs to it, as PEM, the key without a password",
+            hint="Give a certificate and the private key that belongs to it, as PEM, the key without a password",
         ) from error
     if tls.ca is not None:
         try:
             context.load_verify_locations(tls.ca)
         except (ssl.SSLError, OSError) as error:
             raise ConfigError(
-                f"rel.TLS(ca={tls.ca!r}) can't be used: {error}", way_out="Give certificates of authorities, as PEM"
+                f"rel.TLS(ca={tls.ca!r}) can't be used: {error}", hint="Give certificates of authorities, as PEM"
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
     return context

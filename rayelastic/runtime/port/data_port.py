@@ -126,7 +126,7 @@ class DataPort:
         if host in ("", "0.0.0.0", "::", "*"):
             raise ConfigError(
                 f"processing element '{pe_id}' can't listen on '{host}', which means all interfaces",
-                way_out="Give the node's own address, or 127.0.0.1 if everything runs on one node.",
+                hint="Give the node's own address, or 127.0.0.1 if everything runs on one node.",
             )
         if secure:
             check_encryption(certificates)

@@ -93,10 +93,10 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
     try:
         connection = _connect(address, deadline)
     except TimeoutError as error:
-        way_out = "Is there a firewall between the nodes?"
-        raise HandshakeError(Refusal.TIMEOUT, f"{where} can't be reached in time", way_out=way_out) from error
+        hint = "Is there a firewall between the nodes?"
+        raise HandshakeError(Refusal.TIMEOUT, f"{where} can't be reached in time", hint=hint) from error
     except OSError as error:
-        raise LinkError(f"{where} doesn't listen: {error}", way_out="Is it still running?") from error
+        raise LinkError(f"{where} doesn't listen: {error}", hint="Is it still running?") from error
     with contextlib.ExitStack() as undo:
         undo.enter_context(connection)
         try:
@@ -109,7 +109,7 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
             raise HandshakeError(Refusal.TIMEOUT, f"{where} didn't answer the handshake in time") from error
         except OSError as error:
             problem = f"{where} closed the connection during the handshake: {error}"
-            raise HandshakeError(Refusal.LOST, problem, way_out="Is it still running?") from error
+            raise HandshakeError(Refusal.LOST, problem, hint="Is it still running?") from error
         if address.secure and connection.family != socket.AF_UNIX:
             key = dialler.key
             connection = undo.enter_context(_encrypted(connection, key, address.certificates, where, deadline))
@@ -127,7 +127,7 @@ def _encrypted(
         raise HandshakeError(
             Refusal.ENCRYPTION,
             f"{where} wants an encrypted connection, and here (on {socket.gethostname()}) {error}",
-            way_out=f"{GET_OPENSSL}, or leave JobConfig(secure=) out"
+            hint=f"{GET_OPENSSL}, or leave JobConfig(secure=) out"
             if certificates is None
             else "Have the files of rel.TLS(links=True) at the same paths on every node",
         ) from error
@@ -138,12 +138,10 @@ def _encrypted(
         except TimeoutError as error:
             raise HandshakeError(Refusal.TIMEOUT, f"{where} didn't encrypt the connection in time") from error
         except OSError as error:
-            way_out = "Does something between the nodes change traffic?"
+            hint = "Does something between the nodes change traffic?"
             if certificates is not None:
-                way_out = (
-                    "Have certificates of rel.TLS(ca=) on both nodes, for servers and clients, that haven't expired"
-                )
-            raise HandshakeError(Refusal.ENCRYPTION, f"{where}: {error}", way_out=way_out) from error
+                hint = "Have certificates of rel.TLS(ca=) on both nodes, for servers and clients, that haven't expired"
+            raise HandshakeError(Refusal.ENCRYPTION, f"{where}: {error}", hint=hint) from error
         undo.pop_all()
     return secure
 

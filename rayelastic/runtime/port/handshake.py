@@ -67,15 +67,15 @@ class HandshakeError(LinkError):
     Args:
         refusal: why.
         problem: what was seen, naming the peer.
-        way_out: what to do about it.
+        hint: what to do about it.
 
     Example:
-        >>> str(HandshakeError(Refusal.BUSY, "pe-1 refused the connection", way_out="Try again."))
+        >>> str(HandshakeError(Refusal.BUSY, "pe-1 refused the connection", hint="Try again."))
         'pe-1 refused the connection. Try again.'
     """
 
-    def __init__(self, refusal: Refusal, problem: str, *, way_out: str = "") -> None:
-        super().__init__(problem, way_out=way_out)
+    def __init__(self, refusal: Refusal, problem: str, *, hint: str = "") -> None:
+        super().__init__(problem, hint=hint)
         self.refusal = refusal
 
 
@@ -148,7 +148,7 @@ def _encode_hello(job_id: str, hello: Hello, nonce: bytes) -> bytes:
         raise LinkError(
             f"the names '{job_id}', '{hello.sender}', '{hello.receiver}' and '{hello.channel}' take {length} bytes, "
             f"a handshake has room for {_MAX_HELLO_BYTES}",
-            way_out="Use shorter names for the operators.",
+            hint="Use shorter names for the operators.",
         )
     prefix = _PREFIX.pack(MAGIC, VERSION, length, hello.epoch, nonce)
     return prefix + b"".join(bytes([len(text)]) + text for text in texts)
@@ -207,8 +207,8 @@ class Dialler:
         """Raise HandshakeError unless the port accepted, and has proved that it knows the secret."""
         if verdict[0] != ACCEPTED or not self.key:
             refusal = _REFUSALS.get(verdict[0], Refusal.GARBAGE) if verdict[0] != ACCEPTED else Refusal.SECRET
-            problem, way_out = _WHY[refusal]
-            raise HandshakeError(refusal, f"'{self._receiver}' refused the connection: {problem}", way_out=way_out)
+            problem, hint = _WHY[refusal]
+            raise HandshakeError(refusal, f"'{self._receiver}' refused the connection: {problem}", hint=hint)
 
 
 _WHY = {

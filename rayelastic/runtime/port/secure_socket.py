@@ -41,7 +41,7 @@ def check_encryption(certificates: TLS | None = None) -> None:
     if missing := _native.Tls.missing():
         raise ConfigError(
             f"JobConfig(secure=True): {missing} on {socket.gethostname()}",
-            way_out=f"{GET_OPENSSL}, or leave secure out",
+            hint=f"{GET_OPENSSL}, or leave secure out",
         )
     if certificates is not None:
         server_context(certificates)

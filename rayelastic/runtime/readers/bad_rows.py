@@ -99,8 +99,8 @@ class Files:
 
 def rejected(bad: BadRow) -> None:
     """Fails the source."""
-    way_out = ENCODING_WAY_OUT if "UTF-8" in bad.error else TELLS
-    raise SourceError(f"{bad.file!r}, row {bad.row:,}: {bad.error}", way_out=way_out)
+    hint = ENCODING_WAY_OUT if "UTF-8" in bad.error else TELLS
+    raise SourceError(f"{bad.file!r}, row {bad.row:,}: {bad.error}", hint=hint)
 
 
 PutAside = Callable[[BadRow], None]

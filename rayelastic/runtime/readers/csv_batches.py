@@ -128,8 +128,8 @@ class _File:
             return
         for name in names:
             if name not in self._body.columns:
-                way_out = "Choose columns by columns=, or declare schema="
-                raise self._error(f"it has a column {name!r}, which the first file doesn't have", way_out)
+                hint = "Choose columns by columns=, or declare schema="
+                raise self._error(f"it has a column {name!r}, which the first file doesn't have", hint)
             if names.count(name) > 1:
                 raise self._error(f"it has {names.count(name)} columns called {name!r}", "Rename them in the file")
 
@@ -233,8 +233,8 @@ class _File:
                 end = (end + block)[-count:]
         return end
 
-    def _error(self, problem: str, way_out: str) -> SourceError:
-        return SourceError(f"{self._shown!r}: {problem}", way_out=way_out)
+    def _error(self, problem: str, hint: str) -> SourceError:
+        return SourceError(f"{self._shown!r}: {problem}", hint=hint)
 
 
 def _as_text(batch: pa.RecordBatch, at: int, delimiter: str) -> str:

@@ -73,7 +73,7 @@ def _read_twice(
                 yield batch
         except SourceLostError as error:
             if error.problem == said and _answers(path):
-                raise SourceError(error.problem, way_out=error.way_out) from error.__cause__
+                raise SourceError(error.problem, hint=error.hint) from error.__cause__
             if error.problem == said or not _answers(path):
                 raise
             said = error.problem

@@ -56,7 +56,7 @@ def carry(
         try:
             there = carrier.within(CARRY_TIMEOUT)
             if (at := there.status().node) != node:
-                raise ChangeError(f"node {node} has no room: a process for it started on {at}", way_out="Add CPUs")
+                raise ChangeError(f"node {node} has no room: a process for it started on {at}", hint="Add CPUs")
             for (place, name, digest), giver in files.items():
                 if there.saved(places[place], name, digest) is not None:
                     continue  # the nodes have one disk

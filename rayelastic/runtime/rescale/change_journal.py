@@ -109,7 +109,7 @@ class FileStore:
         except OSError as error:
             self._file.close()
             raise JobExistsError(
-                f"another coordinator has the journal {path}", way_out="A job has one coordinator: attach to it"
+                f"another coordinator has the journal {path}", hint="A job has one coordinator: attach to it"
             ) from error
         self._whole = os.fstat(self._file.fileno()).st_size  # bytes of whole lines
 

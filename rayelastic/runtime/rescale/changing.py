@@ -95,7 +95,7 @@ class PlanChanges:
         try:
             plan = self.change(wanted)
             if stays := [pe for pe, at in plan.nodes.items() if at == node]:
-                raise ChangeError(f"{', '.join(stays)} found no room outside {node}", way_out="Add a node")
+                raise ChangeError(f"{', '.join(stays)} found no room outside {node}", hint="Add a node")
         except BaseException:
             self._host.avoid(frozenset(before))
             raise
@@ -108,6 +108,6 @@ class PlanChanges:
             raise ChangeError(
                 f"{what} at a checkpoint, and the job takes none: "
                 + (self._problem() or "JobConfig(checkpoint=...) says so"),
-                way_out="Give JobConfig(checkpoint=rel.Checkpoint())",
+                hint="Give JobConfig(checkpoint=rel.Checkpoint())",
             )
         return self._planned

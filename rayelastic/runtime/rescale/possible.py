@@ -26,12 +26,12 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
         nodes: that there are.
 
     Raises:
-        ConfigError: no running job can get there at once; names the region and the way out.
+        ConfigError: no running job can get there at once; names the region and the hint.
     """
     try:
         change = plan_change(now, wanted)
     except ValueError as error:
-        raise ConfigError(str(error), way_out="Make the plan of job.plan(), by its with_... methods") from None
+        raise ConfigError(str(error), hint="Make the plan of job.plan(), by its with_... methods") from None
     for part in change.regions:
         planned = wanted.region(part.region)
         first = planned.region.operators[0]
@@ -39,7 +39,7 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
             raise ConfigError(
                 f"two replicas of its region {part.region} would share a processing element",
                 operator=first,
-                way_out="Name another one for each, such as plan.fresh_pes(2)",
+                hint="Name another one for each, such as plan.fresh_pes(2)",
             )
         if planned.region.kind.is_fixed and len(planned.pipelines) > 1:
             raise ConfigError(
@@ -51,17 +51,17 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
             raise ConfigError(
                 f"region {part.region} keeps its replicas",
                 operator=first,
-                way_out="JobConfig(regions='manual') lets data-parallel and stateless regions grow",
+                hint="JobConfig(regions='manual') lets data-parallel and stateless regions grow",
             )
         if not change.is_live:
             raise ConfigError(
                 f"region {part.region} would get other replicas while operators change their places",
                 operator=first,
-                way_out="Change the one, then the other",
+                hint="Change the one, then the other",
             )
     there = {node.name for node in nodes}
     if strange := sorted({node for pe, node in wanted.nodes.items() if pe in wanted.pes and node not in there}):
-        raise ConfigError(f"there is no node {', '.join(strange)}", way_out=f"There are {', '.join(sorted(there))}")
+        raise ConfigError(f"there is no node {', '.join(strange)}", hint=f"There are {', '.join(sorted(there))}")
     return change
 
 
@@ -86,9 +86,9 @@ def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
     others = [other for other in nodes if other.name != node]
     if len(others) == len(nodes):
         known = ", ".join(sorted(other.name for other in nodes))
-        raise ConfigError(f"the job may use no node {node!r}", way_out=f"It may use {known}")
+        raise ConfigError(f"the job may use no node {node!r}", hint=f"It may use {known}")
     if not others:
-        raise ConfigError(f"there is no node but {node!r}", way_out="Add one, or stop the job into a snapshot")
+        raise ConfigError(f"there is no node but {node!r}", hint="Add one, or stop the job into a snapshot")
     staying = {pe: at for pe, at in plan.nodes.items() if at != node and pe in plan.pes}
     found = place(plan.with_nodes(staying), others, {})
     free = FreeNodes([replace(other, cpus=0.0) for other in others])

@@ -47,7 +47,7 @@ def check_same(spec: OperatorSpec, then: str | None) -> None:
             f"its name is automatic; it follows {now}, and followed {then} when the snapshot was written",
             operator=spec.name,
             location=spec.location,
-            way_out=f"Write name={spec.name!r} where it is to restore that state",
+            hint=f"Write name={spec.name!r} where it is to restore that state",
         )
 
 

@@ -74,7 +74,7 @@ class Reader:
         """The next bytes, so many; raises DamagedError where there are fewer."""
         end = self.at + size
         if end > len(self.data):
-            raise DamagedError("exported state ends in the middle of a key", way_out="Use an earlier snapshot")
+            raise DamagedError("exported state ends in the middle of a key", hint="Use an earlier snapshot")
         taken, self.at = self.data[self.at : end], end
         return taken
 
@@ -100,7 +100,7 @@ def opened(chunk: bytes, magic: bytes) -> tuple[Reader, int]:
     reader = Reader(chunk)
     found, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
     if found != magic or size != len(chunk) - HEADER.size:
-        raise DamagedError("these bytes aren't exported state of this kind", way_out="Use an earlier snapshot")
+        raise DamagedError("these bytes aren't exported state of this kind", hint="Use an earlier snapshot")
     return reader, int(keys)
 
 
@@ -259,7 +259,7 @@ def _check_trusted(trusted: bool) -> None:
     if not trusted:
         raise StateError(
             "it holds pickled Python values, which are read from signed snapshots only",
-            way_out="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
+            hint="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
         )
 
 
@@ -269,7 +269,7 @@ def _unpickled(data: bytes) -> Any:
     except Exception as error:  # whatever a class that isn't here, or is another one, raises
         raise StateError(
             f"a value of it can't be loaded here: {type(error).__name__}: {error}",
-            way_out="Ask where the classes of its state can be imported",
+            hint="Ask where the classes of its state can be imported",
         ) from None
 
 
@@ -309,7 +309,7 @@ def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
         ):
             state.import_(chunk)
     except _native.StateError as error:
-        raise DamagedError(str(error), way_out="Use an earlier snapshot") from None
+        raise DamagedError(str(error), hint="Use an earlier snapshot") from None
     feeder = _native.ArrowFeeder(native_schema(takes))
     feeder.finish()
     return given_by([_native.Operator.arrow_source("nothing", native_schema(takes), feeder), final], gives)
@@ -337,7 +337,7 @@ def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
     failure = scheduler.failure()
     scheduler.stop()
     if failure is not None:
-        raise DamagedError(f"it has what it can't have: {failure.message}", way_out="Use an earlier snapshot")
+        raise DamagedError(f"it has what it can't have: {failure.message}", hint="Use an earlier snapshot")
     return pa.Table.from_batches(batches, schema.to_arrow())
 
 

@@ -37,7 +37,7 @@ def check_first_values(operators: Iterable[OperatorSpec]) -> None:
                 f"no checkpoint can be taken: {why}",
                 operator=spec.name,
                 location=spec.location,
-                way_out="Keep values that can be pickled, or say JobConfig(checkpoint=False)",
+                hint="Keep values that can be pickled, or say JobConfig(checkpoint=False)",
             )
 
 

@@ -87,7 +87,7 @@ def _no_such_key(key: Sequence[Any], shape: Shape, operator: str, why: str) -> S
     return StateError(
         f"{tuple(key)!r} can't be a key of it ({why})",
         operator=operator,
-        way_out=f"Give the values of ({fields})" if fields else "It has no keys: ask for the key ()",
+        hint=f"Give the values of ({fields})" if fields else "It has no keys: ask for the key ()",
     )
 
 

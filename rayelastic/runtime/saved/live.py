@@ -34,8 +34,8 @@ def check_readable(job: str, operator: str, state: State) -> None:
         StateError: names the operator, and how its state can be had.
     """
     if state is not State.RUNNING:
-        way_out = AT_ITS_END[0].upper() + AT_ITS_END[1:] if state.is_final else "Ask again when it runs"
-        raise StateError(f"job '{job}' is {state.value}: nothing can be read of it", operator=operator, way_out=way_out)
+        hint = AT_ITS_END[0].upper() + AT_ITS_END[1:] if state.is_final else "Ask again when it runs"
+        raise StateError(f"job '{job}' is {state.value}: nothing can be read of it", operator=operator, hint=hint)
 
 
 def read_state(
@@ -63,12 +63,12 @@ def read_state(
     """
     given: object = most
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise ConfigError(f"a limit of {most!r} keys", way_out="Give a whole number, 1 or more")
+        raise ConfigError(f"a limit of {most!r} keys", hint="Give a whole number, 1 or more")
     spec = operators.get(operator)
     if spec is None:
         keeping = ", ".join(repr(name) for name, one in operators.items() if _looked_up(one) is not None)
-        way_out = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
-        raise StateError("the job has no such operator", operator=operator, way_out=way_out)
+        hint = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
+        raise StateError("the job has no such operator", operator=operator, hint=hint)
     shape = required(_looked_up(spec), operator, state_form(spec))
     ranges = EVERYTHING
     if key is not None:
@@ -89,7 +89,7 @@ def read_state(
 
 def unread(operator: str, error: Exception) -> StateError:
     """What is told where nobody has answered."""
-    return StateError(f"its state couldn't be read: {error}", operator=operator, way_out=f"Ask again; {AT_ITS_END}")
+    return StateError(f"its state couldn't be read: {error}", operator=operator, hint=f"Ask again; {AT_ITS_END}")
 
 
 def _looked_up(spec: OperatorSpec) -> Shape | None:

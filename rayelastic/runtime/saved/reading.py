@@ -76,7 +76,7 @@ class SavedStates(Mapping[str, "pa.Table"]):
             raise DamagedError(
                 f"how its state is laid out can't be read in snapshot {shown_location(self.location)}",
                 operator=operator,
-                way_out="Use an earlier snapshot",
+                hint="Use an earlier snapshot",
             ) from None
 
     def __iter__(self) -> Iterator[str]:

@@ -47,12 +47,12 @@ def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
         if given.location is None:
             raise ConfigError(
                 "Checkpoint() without a location keeps them for its own job alone",
-                way_out="Give the location that the job had, as Checkpoint('/mnt/checkpoints')",
+                hint="Give the location that the job had, as Checkpoint('/mnt/checkpoints')",
             )
         return Snapshot(given.location, given.key)
     if not isinstance(given, str | Path):
         raise ConfigError(
-            f"{shown(given)} is no snapshot", way_out="Give rel.Snapshot(...), rel.Checkpoint(...) or a folder"
+            f"{shown(given)} is no snapshot", hint="Give rel.Snapshot(...), rel.Checkpoint(...) or a folder"
         )
     return Snapshot(str(given))
 
@@ -91,7 +91,7 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
     if not isinstance(settings, Checkpoint) or settings.location is None:
         raise ConfigError(
             f'restore="{LATEST}" looks for the checkpoints of an earlier run, and this job names no place of them',
-            way_out="Give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job",
+            hint="Give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job",
         )
     where = str(settings.location)
     saved = Snapshot(where, settings.key)
@@ -102,7 +102,7 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
     if whole is None and problem is None and had_complete(where):
         problem = DamagedError(
             f"the checkpoints in {shown_location(where)} are gone, and there were some",
-            way_out=f'Put them back, or leave restore="{LATEST}" out to begin anew',
+            hint=f'Put them back, or leave restore="{LATEST}" out to begin anew',
         )
     if whole is None and problem is not None:
         raise problem
@@ -152,7 +152,7 @@ def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> N
                 "it keeps Python values, which are restored from signed checkpoints only, and a store keeps no key",
                 operator=spec.name,
                 location=spec.location,
-                way_out="Give Checkpoint(..., key=...) with 16 bytes or more, and the same key to restore",
+                hint="Give Checkpoint(..., key=...) with 16 bytes or more, and the same key to restore",
             )
 
 
@@ -164,7 +164,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
             raise StateError(
                 "it is to be dropped, and neither the snapshot nor the topology has it",
                 operator=name,
-                way_out=f"The snapshot has {', '.join(map(repr, sorted(manifest.forms))) or 'no state'}",
+                hint=f"The snapshot has {', '.join(map(repr, sorted(manifest.forms))) or 'no state'}",
             )
     for name, form in manifest.forms.items():
         if name in snapshot.drop:
@@ -176,7 +176,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
             raise StateError(
                 f"the snapshot has state of it, the topology {lacks}",
                 operator=name,
-                way_out=name_to_give(name, form, operators, manifest.forms),
+                hint=name_to_give(name, form, operators, manifest.forms),
             )
         check_same(spec, manifest.automatic.get(name))
         if now != form and Widening.of(manifest.shapes.get(name), spec) is None:
@@ -184,7 +184,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 f"its state was {form}, and is {now} now",
                 operator=name,
                 location=spec.location,
-                way_out="Declare it as it was (a record may have more fields, with defaults, and wider numbers), "
+                hint="Declare it as it was (a record may have more fields, with defaults, and wider numbers), "
                 "or give the operator another name and drop the old one",
             )
         if form.endswith(PICKLED) and not manifest.signed:
@@ -192,14 +192,14 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 "the snapshot holds pickled Python values of it, which are read from signed snapshots only",
                 operator=name,
                 location=spec.location,
-                way_out="Give Snapshot(..., key=...) when it is written and when it is restored",
+                hint="Give Snapshot(..., key=...) when it is written and when it is restored",
             )
     for name in manifest.positions:
         if name not in snapshot.drop and (name not in operators or operators[name].kind is not OperatorKind.SOURCE):
             raise StateError(
                 "the snapshot has the position of it, the topology has no such source",
                 operator=name,
-                way_out=name_to_give(name, None, operators, manifest.positions),
+                hint=name_to_give(name, None, operators, manifest.positions),
             )
         if name in operators and name not in snapshot.drop:
             check_same(operators[name], manifest.automatic.get(name))

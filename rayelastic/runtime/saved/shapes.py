@@ -226,9 +226,9 @@ def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
     if shape is not None:
         return shape
     if form is None:
-        raise StateError("it keeps no state", operator=operator, way_out="Name an operator that keeps state by key")
+        raise StateError("it keeps no state", operator=operator, hint="Name an operator that keeps state by key")
     raise StateError(
         f"what it keeps ({form}) can't be looked at: what keys have, and tuples that wait in time can",
         operator=operator,
-        way_out="Look at what it gives",
+        hint="Look at what it gives",
     )

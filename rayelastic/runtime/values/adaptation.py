@@ -210,5 +210,5 @@ def read_journal(path: Path) -> tuple[Setting, tuple[Adaptation, ...]]:
             return setting, tuple(Adaptation.from_dict(json.loads(line)) for line in lines)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise ConfigError(
-            f"{path} is no journal of adaptations: {error}", way_out="Give what JobConfig(journal=...) wrote"
+            f"{path} is no journal of adaptations: {error}", hint="Give what JobConfig(journal=...) wrote"
         ) from error

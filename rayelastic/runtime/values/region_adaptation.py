@@ -153,5 +153,5 @@ def read_region_journal(path: Path) -> tuple[RegionAdaptation, ...]:
             return tuple(RegionAdaptation.from_dict(json.loads(line)) for line in lines)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise ConfigError(
-            f"{path} is no journal of regions: {error}", way_out="Give what JobConfig(journal=...) wrote"
+            f"{path} is no journal of regions: {error}", hint="Give what JobConfig(journal=...) wrote"
         ) from error

@@ -59,7 +59,7 @@ class MetricsPort:
             )
         except OSError as error:
             raise ConfigError(
-                f"metrics_port={port} can't be opened: {error}", way_out="Give another one, or 0 for a free one"
+                f"metrics_port={port} can't be opened: {error}", hint="Give another one, or 0 for a free one"
             ) from error
         self._server.set_app(make_wsgi_app(registry))
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics-port", daemon=True)
@@ -151,7 +151,7 @@ def _end(connection: socket.socket) -> None:
 
 def _check_port(port: object) -> None:
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= HIGHEST_PORT:
-        raise ConfigError(f"metrics_port={port!r}", way_out="Give a port number, or 0 for a free one")
+        raise ConfigError(f"metrics_port={port!r}", hint="Give a port number, or 0 for a free one")
 
 
 class _Collector:

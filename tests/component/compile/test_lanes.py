@@ -1,4 +1,4 @@
-"""Which lane a function gets, and the reason in words; what asks for too much is refused with operator and way out."""
+"""Which lane a function gets and why; what asks for too much is rejected with the operator and a hint."""
 
 # ruff: noqa: T201, PTH123, SIM115 -- functions as users write them
 

@@ -1,4 +1,4 @@
-"""Bad input: each a typed error at declaration that names the operator, the line, and the way out."""
+"""Bad input: each a typed error at declaration that names the operator, the line, and the hint."""
 
 # ruff: noqa: E501  (a table of cases, one a line)
 
@@ -236,7 +236,7 @@ def test_bad_declaration(case: str) -> None:
     assert type(error) is kind
     assert error.operator == operator
     assert says in str(error)
-    assert error.way_out
+    assert error.hint
     if operator is not None:
         assert str(error).startswith(f"operator '{operator}' (")
         assert error.location.startswith(f"{__file__}:")
@@ -348,7 +348,7 @@ def test_an_empty_csv(tmp_path: Path) -> None:
 def test_errors_of_the_compiler_get_operator_and_line() -> None:
     class Strict:
         def compile(self, request: object) -> FakeCode:
-            raise LaneError("line 3 uses json", way_out="Use lane='python'")
+            raise LaneError("line 3 uses json", hint="Use lane='python'")
 
     topology = Topology("t", compiler=Strict())
     with pytest.raises(LaneError, match=r"operator 'm' \(.*test_bad.*: line 3 uses json\. Use lane='python'"):

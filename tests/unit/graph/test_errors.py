@@ -10,13 +10,13 @@ import pytest
 from rayelastic import errors
 
 EXAMPLES = [
-    errors.RayelasticError("broken", way_out="Mend it"),
+    errors.RayelasticError("broken", hint="Mend it"),
     *(
-        getattr(errors, name)("broken", way_out="Mend it", operator="x", location="/a/b.py:12")
+        getattr(errors, name)("broken", hint="Mend it", operator="x", location="/a/b.py:12")
         for name in errors.__all__
         if issubclass(getattr(errors, name), errors.DeclarationError)
     ),
-    errors.JavaNotFoundError("no java", way_out="apt install it"),
+    errors.JavaNotFoundError("no java", hint="apt install it"),
     errors.RayUnreachableError("nobody at 1.2.3.4"),
     errors.SparkError("it stopped"),
     errors.LinkError("wrong secret", link="a->b"),
@@ -42,7 +42,7 @@ def test_every_error_is_a_rayelastic_error() -> None:
 
 def test_texts() -> None:
     where = f"{Path.cwd()}/job.py:3"
-    assert str(errors.GraphError("no way", operator="x", location=where, way_out="Go back")) == (
+    assert str(errors.GraphError("no way", operator="x", location=where, hint="Go back")) == (
         "operator 'x' (job.py:3): no way. Go back"
     )
     assert str(errors.GraphError("no way", operator="x")) == "operator 'x': no way"

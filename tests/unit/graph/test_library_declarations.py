@@ -307,7 +307,7 @@ def test_is_refused(case: str) -> None:
     with pytest.raises(error, match=text) as raised:
         declare(rows)
     assert raised.value.operator is not None or "name" in text
-    assert raised.value.way_out
+    assert raised.value.hint
     assert list(topology.operators) == before
 
 

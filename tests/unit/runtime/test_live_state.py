@@ -18,7 +18,7 @@ GONE = [TimeoutError("the processing element has stopped"), PELostError("process
 def told_by(error: RayelasticError) -> StateError:
     assert isinstance(error, StateError)
     assert error.operator == "counts"
-    assert error.way_out
+    assert error.hint
     return error
 
 
@@ -33,7 +33,7 @@ def test_an_element_that_does_not_tell(error: Exception) -> None:
 
     with pytest.raises(StateError, match=str(error)) as told:
         read_state(topology.operators, "counts", None, 1, [gone])
-    assert "savepoints" in told_by(told.value).way_out
+    assert "savepoints" in told_by(told.value).hint
 
 
 @pytest.mark.parametrize("error", GONE, ids=str)
@@ -45,11 +45,11 @@ def test_a_coordinator_that_does_not_answer(error: Exception) -> None:
     for ask in (lambda: state.get(1), lambda: state.key_of(["1"]), state.items, state.keys, state.table):
         with pytest.raises(StateError, match=str(error)) as told:
             list(ask())
-        assert "savepoints" in told_by(told.value).way_out
+        assert "savepoints" in told_by(told.value).hint
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.RUNNING])
 def test_a_job_that_does_not_run(state: State) -> None:
     with pytest.raises(StateError, match=f"job 'read' is {state.value}") as told:
         check_readable("read", "counts", state)
-    assert ("savepoints" in told_by(told.value).way_out) == state.is_final
+    assert ("savepoints" in told_by(told.value).hint) == state.is_final

@@ -74,6 +74,6 @@ class Plan:
             return self.refuse(f"'{name}' of {schema.name} isn't compiled: only its fields, methods and properties are")
         what = "state " if is_state else ""
         self.mistake = self.mistake or SchemaError(
-            f"{what}{schema.name} has no field '{name}'", way_out=schema.suggestion(name)
+            f"{what}{schema.name} has no field '{name}'", hint=schema.suggestion(name)
         )
         return str(self.mistake)

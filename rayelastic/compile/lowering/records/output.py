@@ -77,9 +77,7 @@ def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
     cls = item.instance_class.__name__
     problem = f"it gives a {cls} with the fields {', '.join(item.names)} where {schema} is declared"
     if surplus or not all(field.nullable for field in missing):
-        plan.mistake = plan.mistake or SchemaError(
-            problem, way_out=f"Declare schema={cls}, or return what the schema has"
-        )
+        plan.mistake = plan.mistake or SchemaError(problem, hint=f"Declare schema={cls}, or return what the schema has")
     raise TypingError(plan.refuse(problem))
 
 

@@ -108,7 +108,7 @@ class DictRecords(ast.NodeTransformer):
                 raise NoRecordError("it returns a dict whose keys aren't constants", made.lineno)
             if not is_field_name(key.value):
                 raise SchemaError(
-                    f"field {key.value!r} can't be an attribute of a tuple", way_out="Use a Python name as key"
+                    f"field {key.value!r} can't be an attribute of a tuple", hint="Use a Python name as key"
                 )
             if key.value in given and not _is_free(given[key.value]):
                 raise NoRecordError(f"it returns a dict with the key {key.value!r} twice", made.lineno)
@@ -129,10 +129,10 @@ class DictRecords(ast.NodeTransformer):
         schema = self._declared
         if surplus := next((name for name in given if schema.find(name) is None), None):
             raise SchemaError(f"it returns a dict with the key {surplus!r}, which {schema.name} has no field for",
-                way_out=f"Leave it out, or add it to schema=. {schema.suggestion(surplus)}")  # fmt: skip
+                hint=f"Leave it out, or add it to schema=. {schema.suggestion(surplus)}")  # fmt: skip
         if missing := next((f.name for f in schema.fields if f.name not in given and not f.nullable), None):
             raise SchemaError(f"it returns a dict without the key {missing!r}, a field of {schema.name}",
-                way_out=f"Add {missing!r} to the dict, or declare the field as '<type> | None'")  # fmt: skip
+                hint=f"Add {missing!r} to the dict, or declare the field as '<type> | None'")  # fmt: skip
         names = schema.names
         if tuple(given) != names and any(
             isinstance(one, ast.NamedExpr) for value in given.values() for one in ast.walk(value)

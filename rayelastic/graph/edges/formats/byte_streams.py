@@ -78,10 +78,10 @@ class Content(io.RawIOBase):
             self._stream, self._packing = _unpacked(self._stream, self._shown)
         except LocationError as error:
             kind = SourceLostError if error.is_outage else SourceError
-            raise kind(error.problem, way_out=error.way_out) from error
+            raise kind(error.problem, hint=error.hint) from error
         except OSError as error:
             kind = SourceLostError if may_return(error, location) else SourceError
-            raise kind(f"{self._shown!r} can't be read: {error}", way_out="Check the path") from error
+            raise kind(f"{self._shown!r} can't be read: {error}", hint="Check the path") from error
         self._is_marked = encoding is None  # perhaps: nothing was read yet
         if encoding is not None:
             self._stream = _Recoded(self._stream, encoding)
@@ -98,15 +98,15 @@ class Content(io.RawIOBase):
             if self._is_marked:
                 got = self._marked(target, got)
         except _UndecodableError as error:
-            way_out = "Give the encoding= that it was written in"
-            raise SourceError(f"{self._shown!r} {error}", way_out=way_out) from None
+            hint = "Give the encoding= that it was written in"
+            raise SourceError(f"{self._shown!r} {error}", hint=hint) from None
         except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
             what = f"is damaged ({self._packing})" if self._packing else "can't be read"
             if self._identity is not None:
                 self._identity.check(self._location)  # what shrinks under a decompressor looks damaged
             raise (SourceLostError if may_return(error, self._location) else SourceError)(
                 f"{self._shown!r} {what} behind byte {self._given:,} of its content: {error}",
-                way_out="Get an undamaged copy" if self._packing else "Check the file",
+                hint="Get an undamaged copy" if self._packing else "Check the file",
             ) from error
         self._given += got
         if got == 0 and len(target) > 0 and self._identity is not None:
@@ -153,7 +153,7 @@ def check_encoding(encoding: object, operator: str) -> None:
         raise SourceError(
             f"there is no encoding {shown(encoding)}",
             operator=operator,
-            way_out="Give one that Python knows, such as 'latin-1' or 'utf-16'",
+            hint="Give one that Python knows, such as 'latin-1' or 'utf-16'",
         ) from None
 
 
@@ -201,7 +201,7 @@ class _Stored(io.RawIOBase):
             yield
         except OSError as error:
             raise SourceLostError(
-                f"{self._shown!r} can't be read: {error}", way_out="Check the store, and that this machine may reach it"
+                f"{self._shown!r} can't be read: {error}", hint="Check the store, and that this machine may reach it"
             ) from error
 
 
@@ -295,7 +295,7 @@ def _unpacked(raw: Any, shown: str) -> tuple[Any, str]:
     first = raw.read(_FIRST_BYTES)
     raw.seek(0)
     if (archive := next((what for magic, what in _ARCHIVES.items() if first.startswith(magic)), None)) is not None:
-        raise SourceError(f"{shown!r} is {archive}, which isn't read", way_out="Unpack it, or pack it with gzip")
+        raise SourceError(f"{shown!r} is {archive}, which isn't read", hint="Unpack it, or pack it with gzip")
     if first.startswith(b"\x1f\x8b"):
         return _Members(raw, lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)), "gzip"
     if first.startswith(b"BZh") and first[4:] in _BZIP2_BLOCKS:

@@ -47,7 +47,7 @@ def chosen_columns(
         chosen = {name: name for name in columns}
     else:
         raise SchemaError(
-            f"columns={shown(columns)}", operator=operator, way_out="Give a list of columns, or {column: field}"
+            f"columns={shown(columns)}", operator=operator, hint="Give a list of columns, or {column: field}"
         )
     for column, field in chosen.items():
         _check_column(column, has, path, operator)
@@ -55,12 +55,12 @@ def chosen_columns(
             raise SchemaError(
                 f"column {column!r} can't be an attribute of a tuple as {field!r}",
                 operator=operator,
-                way_out=f"Rename it: columns={{{column!r}: {_name_for(field, chosen.values())!r}, ...}}",
+                hint=f"Rename it: columns={{{column!r}: {_name_for(field, chosen.values())!r}, ...}}",
             )
     fields = list(chosen.values())
     if (twice := next((field for field in fields if fields.count(field) > 1), None)) is not None:
         raise SchemaError(
-            "columns= gives two columns one name", operator=operator, way_out=f"Rename one of the two {twice!r}"
+            "columns= gives two columns one name", operator=operator, hint=f"Rename one of the two {twice!r}"
         )
     if declared is not None and columns is not None:
         check_columns(declared, fields, path, operator)
@@ -75,13 +75,13 @@ def _check_column(column: object, has: list[str], path: str, operator: str | Non
         raise SchemaError(
             f"{_shown(path)} has no column {column!r}",
             operator=operator,
-            way_out=f"Its columns are {', '.join(has)}",
+            hint=f"Its columns are {', '.join(has)}",
         )
     if has.count(column) > 1:
         raise SchemaError(
             f"{_shown(path)} has {has.count(column)} columns called {column!r}",
             operator=operator,
-            way_out="Rename them in the file, or leave them out with columns=" if path else "Rename one of them",
+            hint="Rename them in the file, or leave them out with columns=" if path else "Rename one of them",
         )
 
 
@@ -113,23 +113,23 @@ def check_columns(declared: Schema, names: Iterable[str], path: str, operator: s
             raise SchemaError(
                 f"{declared.name} declares '{name}', which {_shown(path)} doesn't have",
                 operator=operator,
-                way_out=f"Its columns are {', '.join(names)}; columns={{column: {name!r}, ...}} renames one",
+                hint=f"Its columns are {', '.join(names)}; columns={{column: {name!r}, ...}} renames one",
             )
 
 
 def check_types(types: object, fields: Iterable[str], declared: Schema | None, operator: str) -> None:
     """Raise SchemaError for types of what is no field, or beside a schema."""
     if not isinstance(types, Mapping):
-        raise SchemaError(f"types={shown(types)}", operator=operator, way_out="Give {field: type}")
+        raise SchemaError(f"types={shown(types)}", operator=operator, hint="Give {field: type}")
     if types and declared is not None:
-        raise SchemaError("schema= and types= both say types", operator=operator, way_out="Give one of them")
+        raise SchemaError("schema= and types= both say types", operator=operator, hint="Give one of them")
     fields = list(fields)
     for name in types:
         if name not in fields:
             raise SchemaError(
                 f"types= names {name!r}, which is no field",
                 operator=operator,
-                way_out=f"The fields are {', '.join(fields)}",
+                hint=f"The fields are {', '.join(fields)}",
             )
 
 

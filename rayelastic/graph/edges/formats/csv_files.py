@@ -108,26 +108,26 @@ def check_form(form: CsvForm, operator: str) -> None:
     for name, value in (("delimiter", form.delimiter), ("quote", form.quote), ("escape", form.escape)):
         one = isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
         if not one and not (value is None and name != "delimiter"):
-            raise SourceError(f"{name}={shown(value)}", operator=operator, way_out="Give one ASCII character")
+            raise SourceError(f"{name}={shown(value)}", operator=operator, hint="Give one ASCII character")
     comment: object = form.comment
     if comment is not None and not (isinstance(comment, str) and comment):
-        raise SourceError(f"comment={shown(comment)}", operator=operator, way_out="Give text, such as '#'")
+        raise SourceError(f"comment={shown(comment)}", operator=operator, hint="Give text, such as '#'")
     if not all(isinstance(one, str) for one in form.nulls):
-        raise SourceError(f"nulls={shown(form.nulls)}", operator=operator, way_out="Give texts, such as ['', 'NA']")
+        raise SourceError(f"nulls={shown(form.nulls)}", operator=operator, hint="Give texts, such as ['', 'NA']")
     if form.escape is not None and form.escape in (form.quote, form.delimiter):
         raise SourceError(
             f"escape={form.escape!r} is the delimiter or the quote",
             operator=operator,
-            way_out="Quotes are doubled anyway",
+            hint="Quotes are doubled anyway",
         )
     if form.escape is not None and (null := next((n for n in form.nulls if form.escape in n), None)) is not None:
         raise SourceError(
             f"nulls= has {null!r}, which escape={form.escape!r} reads as {null.replace(form.escape, '', 1)!r}",
             operator=operator,
-            way_out="Give the text without the escape, or none of the two",
+            hint="Give the text without the escape, or none of the two",
         )
     if form.header is not None and not all(isinstance(one, str) for one in form.header):
-        raise SourceError(f"header={shown(form.header)}", operator=operator, way_out="Give False, or names of columns")
+        raise SourceError(f"header={shown(form.header)}", operator=operator, hint="Give False, or names of columns")
 
 
 def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, operator: str) -> CsvSource:
@@ -155,7 +155,7 @@ def _check_held(declared: Schema) -> None:
         if field.type.is_made and field.type is not DataType.JSON:
             raise SchemaError(
                 f"field '{field.name}' of {declared.name}: {plain_form(field.format).shown} can't be read from CSV",
-                way_out="Declare it as a str, or as rel.Json where its text is JSON",
+                hint="Declare it as a str, or as rel.Json where its text is JSON",
             )
 
 
@@ -208,11 +208,11 @@ class _Sample:
         if "straddling" in said:
             problem = f"a row at the start of {self._path!r} is longer than {LONGEST_ROW >> 20} MiB"
             return self._refused(problem, "Look for a quote that is never closed, or give quote=None")
-        way_out = "Check the delimiter. If there is no header line, give header=False"
-        return self._refused(f"{self._path!r} can't be read as CSV: {said}", way_out)
+        hint = "Check the delimiter. If there is no header line, give header=False"
+        return self._refused(f"{self._path!r} can't be read as CSV: {said}", hint)
 
-    def _refused(self, problem: str, way_out: str) -> SourceError:
-        return SourceError(problem, operator=self._operator, way_out=way_out)
+    def _refused(self, problem: str, hint: str) -> SourceError:
+        return SourceError(problem, operator=self._operator, hint=hint)
 
     def type_of(self, column: str, field: str) -> Any:
         """The type of a column whose values it holds as they are."""

@@ -94,7 +94,7 @@ class CsvText(io.RawIOBase):
         text = self._rest + block
         if len(text) > LONGEST_LINE + BLOCK_BYTES:
             problem = f"{shown_location(self._location)!r} has a line that is longer than {LONGEST_LINE >> 20} MiB"
-            raise SourceError(problem, way_out="Check that it is a CSV file")
+            raise SourceError(problem, hint="Check that it is a CSV file")
         end = len(text) if self._ended else text.rfind(b"\n") + 1
         lines, self._rest = text[:end], text[end:]
         if self._comment not in lines:

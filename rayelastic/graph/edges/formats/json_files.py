@@ -50,7 +50,7 @@ def json_source(paths: tuple[str, ...], options: RowOptions, encoding: str | Non
     named = chosen_columns(columns, declared, has, paths[0], operator)
     check_types(types, named.values(), declared, operator)
     if not named:
-        raise SourceError(f"{shown_location(paths[0])!r} has no fields", operator=operator, way_out="Declare schema=")
+        raise SourceError(f"{shown_location(paths[0])!r} has no fields", operator=operator, hint="Declare schema=")
 
     def type_of(column: str, field: str) -> Any:
         return _type_of(shapes[column], column, field, paths[0], operator)
@@ -71,12 +71,12 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
                 except BadLineError as error:
                     if on_bad_row is OnError.FAIL:
                         problem = f"{shown_location(path)!r} can't be read as JSON: row {number:,}: {error}"
-                        way_out = (
+                        hint = (
                             "Give its encoding="
                             if "UTF-8" in str(error)
                             else "Mend the file, or give on_bad_row='skip'"
                         )
-                        raise SourceError(problem, way_out=way_out) from error
+                        raise SourceError(problem, hint=hint) from error
 
     try:
         with contextlib.closing(Blocks(path, encoding, json_text.SAMPLE_BYTES)) as blocks:
@@ -95,8 +95,8 @@ def _type_of(shape: Shape, column: str, field: str, path: str, operator: str) ->
         kind = shape.type_of(column, shown_location(path), field)
         _ = Schema.of({field: kind})
     except SchemaError as error:
-        if "types={" not in error.way_out:
-            error.way_out = f"Say what it is: types={{{field!r}: rel.Json}} keeps any value"
+        if "types={" not in error.hint:
+            error.hint = f"Say what it is: types={{{field!r}: rel.Json}} keeps any value"
         raise error.at(operator, "") from None
     return kind
 
@@ -107,7 +107,7 @@ def _check(schema: Schema) -> None:
         if _has_object(form):
             raise SchemaError(
                 f"field '{field.name}' of {schema.name}: {form.shown} can't be read from JSON",
-                way_out="Declare what is in it as NamedTuple classes, lists and dict[str, X], or as rel.Json",
+                hint="Declare what is in it as NamedTuple classes, lists and dict[str, X], or as rel.Json",
             )
 
 

@@ -182,7 +182,7 @@ class Blocks:
             if self._size > LONGEST_LINE + len(self._bytes):
                 raise SourceError(
                     f"{shown_location(self._path)!r}, row {self._line:,}: it is longer than {LONGEST_LINE >> 20} MiB",
-                    way_out="Check that the file has an object a line, and ends",
+                    hint="Check that the file has an object a line, and ends",
                 )
             if not end and not self._ended:
                 self._parts.append(bytes(data))

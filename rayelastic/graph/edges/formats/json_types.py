@@ -82,7 +82,7 @@ class Shape:
             kinds.discard("a whole number")
         if len(kinds) > 1:
             said = " and ".join(f"{kind} in row {row:,}" for kind, row in self.rows.items())
-            raise SchemaError(f"{path!r}: field '{name}' is {said}", way_out=_json(field))
+            raise SchemaError(f"{path!r}: field '{name}' is {said}", hint=_json(field))
         is_float = kinds == {"a number"} or self.beyond is not None
         if is_float and self.wide is not None:
             number, row = self.wide
@@ -90,7 +90,7 @@ class Shape:
             said = both if self.beyond == self.wide else "floats don't hold, and others that aren't whole"
             raise SchemaError(
                 f"{path!r}: field '{name}' has {_short(number)} in row {row:,}, which {said}",
-                way_out=f"Say what it is: types={{{field!r}: str}}, Decimal, or float to have it rounded; "
+                hint=f"Say what it is: types={{{field!r}: str}}, Decimal, or float to have it rounded; "
                 "rel.Json keeps any value",
             )
         match next(iter(kinds), None):
@@ -110,7 +110,7 @@ class Shape:
         import pyarrow as pa
 
         if not self.fields:
-            raise SchemaError(f"{path!r}: field '{name}' is an object without fields", way_out=_json(field))
+            raise SchemaError(f"{path!r}: field '{name}' is an object without fields", hint=_json(field))
         return pa.struct([(part, shape.type_of(f"{name}.{part}", path, field)) for part, shape in self.fields.items()])
 
 

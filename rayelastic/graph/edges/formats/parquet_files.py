@@ -106,7 +106,7 @@ def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:
 
     every = pa.schema([column for column in columns if column.name not in named.names] + list(named))
     if not every.names:
-        raise SchemaError(f"{shown_location(path)!r} has no columns", way_out="Leave the file out")
+        raise SchemaError(f"{shown_location(path)!r} has no columns", hint="Leave the file out")
     return every
 
 
@@ -127,7 +127,7 @@ def _same(
             problem = f"'{name}' is {first.field(name).type} in {there!r} and {other.field(name).type} in {here!r}"
         else:
             continue
-        raise SchemaError(problem, operator=operator, way_out="Declare schema= with the columns that all files have")
+        raise SchemaError(problem, operator=operator, hint="Declare schema= with the columns that all files have")
     common = [(f, other.field(f.name)) for f in first if f.name in other.names]
     typed = [f.with_type(o.type if pa.types.is_null(f.type) else f.type) for f, o in common]
     return pa.schema([f.with_nullable(f.nullable or o.nullable) for f, (_, o) in zip(typed, common, strict=True)])
@@ -148,7 +148,7 @@ def _held(columns: pa.Schema) -> Schema:
     try:
         return Schema.of(columns)
     except SchemaError as error:
-        error.way_out = f"Choose others by columns=[...], or declare schema=. {error.way_out}"
+        error.hint = f"Choose others by columns=[...], or declare schema=. {error.hint}"
         raise
 
 
@@ -180,7 +180,7 @@ def _check_folders(found: Sequence[tuple[str, str]], constants: Sequence[Constan
                 f"the folders of {shown_location(path)!r} name the columns {[n for n, _ in own]}, "
                 f"those of {shown_location(found[0][0])!r} {expected}",
                 operator=operator,
-                way_out="Give folders of one layout, or the files themselves, which makes no columns of folders",
+                hint="Give folders of one layout, or the files themselves, which makes no columns of folders",
             )
 
 

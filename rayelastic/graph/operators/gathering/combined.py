@@ -54,7 +54,7 @@ def combine(
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
+            raise GraphError(f"emit={shown(emit)}", hint="Choose 'final' or 'update'") from None
         check_updates(ttl, when)
         code = _code(up, request, lane, "")
         gives = _keyed(up, name, _results(up, request, code))
@@ -63,7 +63,7 @@ def combine(
         if not isinstance(code, str):
             lives = up.time_to_live(ttl, None)
             if lives is not None and lives.since == "change":
-                raise GraphError("each tuple changes an aggregate", way_out="Use since='last', or 'first'")
+                raise GraphError("each tuple changes an aggregate", hint="Use since='last', or 'first'")
             body = Aggregation((), when, code)
             return up.operator(name, OperatorKind.AGGREGATE, kind, body, location, outputs, keys=up.keys, ttl=lives)
         made = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
@@ -97,7 +97,7 @@ def window_combine(
         if window.kind is WindowKind.COUNT or not up.keys:
             raise LaneError(
                 f"windows by count, and of the whole stream, take no aggregate in Python, and it runs there: {code}",
-                way_out="Change that, or write .key_by(...) before, and windows by time",
+                hint="Change that, or write .key_by(...) before, and windows by time",
             )
         early = checked(up, window, when)
         shown_too = shown_of(window, early)
@@ -201,14 +201,14 @@ def _request(up: Upstream, name: str, own: object, schema: object, location: str
         if not callable(method):
             raise GraphError(
                 f"class {type(instance).__name__} has no method {called}",
-                way_out=f"Write def {called}(self{', ' if takes else ''}{takes})",
+                hint=f"Write def {called}(self{', ' if takes else ''}{takes})",
             )
         if is_async(method) or inspect.isgeneratorfunction(method):
-            raise GraphError(f"{called} is async, or yields", way_out="Make it a plain method")
+            raise GraphError(f"{called} is async, or yields", hint="Make it a plain method")
         if not binds(method, (None,) * len(takes.split())):
             raise GraphError(
                 f"{called} is called as {called}({takes}), but takes {inspect.signature(method)}",
-                way_out=f"Write def {called}(self{', ' if takes else ''}{takes})",
+                hint=f"Write def {called}(self{', ' if takes else ''}{takes})",
             )
     output = None if schema is None else Schema.of(schema)
     return AggregateRequest(name, instance, _first(instance), up.schema, output, location)
@@ -217,15 +217,15 @@ def _request(up: Upstream, name: str, own: object, schema: object, location: str
 def _first(instance: Any) -> Any:
     """The state of nothing; refuses what can't be one."""
     cls = type(instance).__name__
-    way_out = "Give what add can change, new each time: a NamedTuple, an object, a list or a dict"
+    hint = "Give what add can change, new each time: a NamedTuple, an object, a list or a dict"
     try:
         first, second = instance.init(), instance.init()
     except Exception as error:
-        raise GraphError(f"init of {cls} raises {type(error).__name__}: {error}", way_out=way_out) from error
+        raise GraphError(f"init of {cls} raises {type(error).__name__}: {error}", hint=hint) from error
     if first is None or (isinstance(first, _UNCHANGING) and not _is_record(first)):
-        raise GraphError(f"init of {cls} gives {shown(first)}, which add can't change", way_out=way_out)
+        raise GraphError(f"init of {cls} gives {shown(first)}, which add can't change", hint=hint)
     if first is second and not _is_record(first):
-        raise GraphError(f"init of {cls} gives the same {type(first).__name__} for each key", way_out=way_out)
+        raise GraphError(f"init of {cls} gives the same {type(first).__name__} for each key", hint=hint)
     return first
 
 
@@ -240,7 +240,7 @@ def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -
     if not isinstance(why, str):
         return why
     if wanted != "auto":
-        raise LaneError(f"it can't be compiled: {why}", way_out="Change that, or use lane='python'")
+        raise LaneError(f"it can't be compiled: {why}", hint="Change that, or use lane='python'")
     return f"not compiled: {why}"
 
 
@@ -263,6 +263,6 @@ def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | 
 def _keyed(up: Upstream, name: str, made: Schema) -> Schema:
     twice = next((field for field in up.keys if made.find(field) is not None), None)
     if twice is not None:
-        raise GraphError(f"the result has a field '{twice}', and so has the key", way_out="Give one another name")
+        raise GraphError(f"the result has a field '{twice}', and so has the key", hint="Give one another name")
     fields = [*map(up.schema.field, up.keys), *made.fields]
     return laid_out(name, [(field.name, field.format, field.nullable) for field in fields])

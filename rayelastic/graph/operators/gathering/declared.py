@@ -61,7 +61,7 @@ def window_process(up: Upstream, window: Window, name: str, fn: object, schema: 
         if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
             raise GraphError(
                 f"process calls fn(key, window, tuples), and got {shown(fn)}",
-                way_out="Give a plain function of these three",
+                hint="Give a plain function of these three",
             )
         check_object(fn)
         gathered = Collected(fn, up.schema)
@@ -112,11 +112,9 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
     with NewOperator(name, up.operators) as location:
         early = checked(up, window, when)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
-            raise GraphError(f"top of {shown(k)} tuples", way_out=f"Give a number from 1 to {_MOST:,}")
+            raise GraphError(f"top of {shown(k)} tuples", hint=f"Give a number from 1 to {_MOST:,}")
         if by not in up.schema.names:
-            raise GraphError(
-                f"by={shown(by)}: {up.schema.name} has no such field", way_out=up.schema.suggestion(str(by))
-            )
+            raise GraphError(f"by={shown(by)}: {up.schema.name} has no such field", hint=up.schema.suggestion(str(by)))
         shown_too = shown_of(window, early)
         gathered = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
         gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
@@ -127,27 +125,27 @@ def checked(up: Upstream, window: Window, when: When) -> Early:
     """When windows are given early; refuses what can't be gathered in Python."""
     if window.kind is WindowKind.COUNT:
         raise GraphError(
-            "windows by count are only aggregated", way_out="Use .aggregate, or .window(count=, within=) for batches"
+            "windows by count are only aggregated", hint="Use .aggregate, or .window(count=, within=) for batches"
         )
     if not up.keys:
-        raise GraphError("windows of the whole stream are only aggregated", way_out="Write .key_by(...) before")
+        raise GraphError("windows of the whole stream are only aggregated", hint="Write .key_by(...) before")
     if window.lateness and window.kind is WindowKind.SESSION:
         raise GraphError(
             "a late tuple may make one session of two, and what was gathered in Python can't be merged",
-            way_out="Use .aggregate, or give .event_time more lateness",
+            hint="Use .aggregate, or give .event_time more lateness",
         )
     if not _asks(when.until):
-        raise GraphError(f"until={shown(when.until)}", way_out="Give a function of one argument")
+        raise GraphError(f"until={shown(when.until)}", hint="Give a function of one argument")
     try:
         update = Emit(when.emit) is Emit.UPDATE
     except ValueError:
-        raise GraphError(f"emit={shown(when.emit)}", way_out="Choose 'final' or 'update'") from None
+        raise GraphError(f"emit={shown(when.emit)}", hint="Choose 'final' or 'update'") from None
     if when.every is None and not update:
         return Early(until=when.until)
     if update and when.every is not None:
-        raise GraphError("emit='update' and every=", way_out="Give one of them")
+        raise GraphError("emit='update' and every=", hint="Give one of them")
     if window.kind is WindowKind.BATCH:
-        raise GraphError("batches are given once", way_out="Leave emit= and every= out")
+        raise GraphError("batches are given once", hint="Leave emit= and every= out")
     every = 0 if when.every is None else (window.time or CLOCK).ticks(when.every, "every")
     return Early(update, every, when.until)
 
@@ -236,5 +234,5 @@ def window_schema(
     taken = {field for field, _, _ in before}
     twice = next((field for field, _, _ in columns if field in taken), None)
     if twice is not None:
-        raise GraphError(f"what a window gives has a field '{twice}' already", way_out="Give yours another name")
+        raise GraphError(f"what a window gives has a field '{twice}' already", hint="Give yours another name")
     return laid_out(name, [*before, *columns])

@@ -69,7 +69,7 @@ def scan(
         twice = next((field for field in up.keys if made.find(field) is not None), None)
         if twice is not None:
             raise GraphError(
-                f"what comes together has a field '{twice}', and so has the key", way_out="Give one another name"
+                f"what comes together has a field '{twice}', and so has the key", hint="Give one another name"
             )
         gives = _keyed(name, up, made)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
@@ -90,10 +90,10 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={shown(emit)}", way_out="Choose 'final' or 'update'") from None
+            raise GraphError(f"emit={shown(emit)}", hint="Choose 'final' or 'update'") from None
         check_updates(ttl, when)
         if set(up.schema.names) <= set(up.keys):
-            raise GraphError("there is nothing but keys to be reduced", way_out="Use .deduplicate()")
+            raise GraphError("there is nothing but keys to be reduced", hint="Use .deduplicate()")
     inner = name if when is Emit.UPDATE else f"{name}.scan"
     others = [field.name for field in up.schema.fields if field.name not in up.keys]
     fields = [up.schema.field(field) for field in (*up.keys, *others)]
@@ -113,7 +113,7 @@ def _with_state(
 def check_together(fn: object, called: str) -> None:
     """Raise GraphError unless it is a function of what came together and a tuple."""
     if not callable(fn) or not binds(fn, (None, None)):
-        raise GraphError(f"{shown(fn)} can't be called as {called}", way_out="Give a function of two arguments")
+        raise GraphError(f"{shown(fn)} can't be called as {called}", hint="Give a function of two arguments")
     check_object(fn)
 
 

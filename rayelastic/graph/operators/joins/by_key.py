@@ -179,7 +179,7 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
     with NewOperator(name, left.operators) as location:
         outer = _how(asked.how or How.INNER.value, How)
         if not isinstance(asked.symmetric, bool):
-            raise GraphError(f"symmetric={shown(asked.symmetric)}", way_out="Give True or False")
+            raise GraphError(f"symmetric={shown(asked.symmetric)}", hint="Give True or False")
         right_keys = right.keys or left.keys
         _check_keys(left, right, right_keys)
         times = _times(left, right)
@@ -192,7 +192,7 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
         if kind.is_bounded and not is_timed:
             raise GraphError(
                 f"a join by {kind.value} needs the event time of both streams",
-                way_out="Write .event_time(field) before, on both sides",
+                hint="Write .event_time(field) before, on both sides",
             )
         _check_by(asked.by, is_timed=is_timed)
         if not is_timed and asked.by is None:
@@ -200,18 +200,16 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
         elif asked.symmetric and (is_timed or kind is JoinKind.ALL):
             raise GraphError(
                 "symmetric=True is of by='arrival', with keep='latest' or 'first'",
-                way_out="Give within=(before, after) where both streams have an event time; else how= without by=",
+                hint="Give within=(before, after) where both streams have an event time; else how= without by=",
             )
         elif outer.of_right and not (kind.is_bounded or asked.symmetric):
             raise GraphError(
                 f"how='{asked.how}' with keep='{kind.value}': a tuple of the right may be matched for ever",
-                way_out="Give within= or window= with event times; without them how= alone, or symmetric=True",
+                hint="Give within= or window= with event times; without them how= alone, or symmetric=True",
             )
         if asked.ttl is not None and kind.is_bounded:
             what = "within" if kind is JoinKind.INTERVAL else "window"
-            raise GraphError(
-                f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", way_out="Leave ttl= out"
-            )
+            raise GraphError(f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", hint="Leave ttl= out")
         fields = tuple(f for f in right.schema.names if f not in right_keys)
         body = Join(
             kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
@@ -229,11 +227,11 @@ def cross_join(left: Upstream, name: str, right: Upstream, asked: Matching) -> O
         _check_by(asked.by, is_timed=is_timed)
         lives = _lives(left, asked.ttl, is_timed=is_timed)
         if lives is not None and lives.since != "last":
-            raise GraphError("a key of the right lives since its latest tuple", way_out="Give ttl= in seconds")
+            raise GraphError("a key of the right lives since its latest tuple", hint="Give ttl= in seconds")
         if not is_timed and asked.by is None:
             raise GraphError(
                 f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
-                way_out="Write .event_time(field) before on both sides, or say by='arrival'",
+                hint="Write .event_time(field) before on both sides, or say by='arrival'",
             )
         body = Join(JoinKind.CROSS, right.keys, right.schema.names, *times, how=outer, ttl=lives)
         return _operator(left, name, right, body, location, asked.suffix)
@@ -242,17 +240,17 @@ def cross_join(left: Upstream, name: str, right: Upstream, asked: Matching) -> O
 def _lives(left: Upstream, ttl: Lifetime | None, *, is_timed: bool) -> TimeToLive | None:
     lives = left.time_to_live(ttl, None, clock=not is_timed)
     if lives is not None and lives.since == "change":
-        raise GraphError("a join has no function that changes a state", way_out="Use since='last', or 'first'")
+        raise GraphError("a join has no function that changes a state", hint="Use since='last', or 'first'")
     return lives
 
 
 def _check_by(by: object, *, is_timed: bool) -> None:
     if by not in (None, ARRIVAL):
-        raise GraphError(f"by={shown(by)}", way_out="Leave it out, or give by='arrival'")
+        raise GraphError(f"by={shown(by)}", hint="Leave it out, or give by='arrival'")
     if by is not None and is_timed:
         raise GraphError(
             "by='arrival', and both streams have an event time",
-            way_out="Leave by= out: the join goes by event time, and doesn't depend on the order of arrival",
+            hint="Leave by= out: the join goes by event time, and doesn't depend on the order of arrival",
         )
 
 
@@ -261,14 +259,14 @@ def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
     if asked.how is None:
         raise GraphError(
             f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
-            way_out="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
+            hint="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
             "for what has arrived before; or write .event_time(field) on both sides",
         )
     for given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
         if given:
             raise GraphError(
                 f"{what} with how='{asked.how}', which joins all pairs of a key where there are no event times",
-                way_out=f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
+                hint=f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
             )
     return JoinKind.PAIRS
 
@@ -299,7 +297,7 @@ def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: 
 def _how(how: str, allowed: Sequence[How] | type[How]) -> How:
     values = [one.value for one in allowed]
     if how not in values:
-        raise GraphError(f"how={shown(how)}", way_out=f"Choose {', '.join(values[:-1])} or {values[-1]}")
+        raise GraphError(f"how={shown(how)}", hint=f"Choose {', '.join(values[:-1])} or {values[-1]}")
     return How(how)
 
 
@@ -310,13 +308,13 @@ def _times(left: Upstream, right: Upstream) -> tuple[TimeInfo | None, TimeInfo |
         return None, None
     if one.unit != other.unit:
         raise GraphError(
-            f"the event times are in {one.unit} and in {other.unit}", way_out="Map one to the unit of the other"
+            f"the event times are in {one.unit} and in {other.unit}", hint="Map one to the unit of the other"
         )
     here, there = left.schema.field(one.field), right.schema.field(other.field)
     if here.type is there.type and not are_comparable(here, there):
         raise GraphError(
             f"the event time of the left is {type_text(here)}, that of the right {type_text(there)}",
-            way_out="Map one of them to the type of the other, so that both have a time zone or neither has one",
+            hint="Map one of them to the type of the other, so that both have a time zone or neither has one",
         )
     return one, other
 
@@ -325,13 +323,13 @@ def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
     kept = {kind.value: kind for kind in (JoinKind.LATEST, JoinKind.FIRST, JoinKind.ALL)}
     keep, within, window = asked.keep or JoinKind.LATEST.value, asked.within, asked.window
     if keep not in kept:
-        raise GraphError(f"keep={shown(keep)}", way_out="Choose latest, first or all, or give within= or window=")
+        raise GraphError(f"keep={shown(keep)}", hint="Choose latest, first or all, or give within= or window=")
     if within is not None and window is not None:
-        raise GraphError("a join has within or window, not both", way_out="Leave one of them out")
+        raise GraphError("a join has within or window, not both", hint="Leave one of them out")
     if asked.keep is not None and not (within is None and window is None):
         raise GraphError(
             f"keep='{keep}' with {'within' if window is None else 'window'}=, which keeps all",
-            way_out="Leave keep= out",
+            hint="Leave keep= out",
         )
     time = time or TimeInfo("time", "s")
     if window is not None:
@@ -346,14 +344,14 @@ def _check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) ->
     if len(right_keys) != len(left.keys):
         raise GraphError(
             f"the left is keyed by {', '.join(left.keys)}, the right by {', '.join(right_keys)}",
-            way_out="Key both by as many fields",
+            hint="Key both by as many fields",
         )
     for one, other in zip(left.keys, right_keys, strict=True):
         here, there = left.schema.field(one), right.schema.field(other)
         if not are_comparable(here, there):
             raise GraphError(
                 f"key '{one}' is {type_text(here)}, but '{other}' of the right is {type_text(there)}",
-                way_out="Map one of them to the type of the other",
+                hint="Map one of them to the type of the other",
             )
 
 

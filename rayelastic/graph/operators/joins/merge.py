@@ -40,7 +40,7 @@ def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
         if times or time is None:
             raise GraphError(
                 "a merge by time needs one event time for all streams",
-                way_out="Write .event_time(field) of the same field on each of them",
+                hint="Write .event_time(field) of the same field on each of them",
             )
         return first.operator(
             name,

@@ -23,13 +23,13 @@ def added_name(name: str, columns: Collection[Column], suffix: object) -> str:
         GraphError: the suffix is no part of a name, or they have the name with the suffix, too.
     """
     if not isinstance(suffix, str) or not f"x{suffix}".isidentifier() or not suffix:
-        raise GraphError(f"suffix={shown(suffix)}", way_out="Give letters, digits and underscores, such as '_right'")
+        raise GraphError(f"suffix={shown(suffix)}", hint="Give letters, digits and underscores, such as '_right'")
     taken = {column for column, _, _ in columns}
     if name not in taken:
         return name
     if name + suffix in taken:
         raise GraphError(
             f"there are fields '{name}' and '{name + suffix}' already, and another '{name}' is added",
-            way_out="Give another suffix=, such as suffix='_2'",
+            hint="Give another suffix=, such as suffix='_2'",
         )
     return name + suffix

@@ -80,7 +80,7 @@ class StandingLinks:
             if not self._changed.wait_for(lambda: not self._awaited, ARRIVAL_TIMEOUT):
                 missing = ", ".join(f"{link.name} from {link.from_pe}" for link in self._awaited.values())
                 raise LinkError(
-                    f"{self._spec.pe} still waits for {missing}", way_out="Is there a firewall between the nodes?"
+                    f"{self._spec.pe} still waits for {missing}", hint="Is there a firewall between the nodes?"
                 )
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ class Holding:
             raise StateError(f"{self.spec.pe} is still busy with the marks of the checkpoint before")
         busy = self._hold([self.ids[name] for name in self.hosted.sources], self._releases, HOLD_TIMEOUT)
         if busy:
-            raise StateError(busy, way_out="Try again when it is less busy")
+            raise StateError(busy, hint="Try again when it is less busy")
 
     def hold_all(self, patience: float) -> str:
         """Holds all operators once everything that is here has been processed; returns what wasn't in time, if so.
@@ -195,7 +195,7 @@ class Holding:
                 f"what it reads can't be looked at, so that it is known again: {error}",
                 operator=source,
                 location=spec.location,
-                way_out="Put its files back",
+                hint="Put its files back",
             ) from None
 
     def release(self, go_on: bool) -> None:

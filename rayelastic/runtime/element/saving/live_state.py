@@ -125,7 +125,7 @@ def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
             "it keeps Python values, which are saved in signed snapshots only",
             operator=spec.name,
             location=spec.location,
-            way_out="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+            hint="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
         )
 
 
@@ -135,7 +135,7 @@ def unsavable(spec: OperatorSpec, why: str) -> StateError:
         why,
         operator=spec.name,
         location=spec.location,
-        way_out="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
+        hint="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
     )
 
 
@@ -222,5 +222,5 @@ def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | No
             str(error),
             operator=spec.name,
             location=spec.location,
-            way_out="Declare its keys and its state as they were when the snapshot was made",
+            hint="Declare its keys and its state as they were when the snapshot was made",
         ) from None

@@ -188,5 +188,5 @@ class MarkedSaving:
             raise StateError(
                 "the mark of the checkpoint didn't come to it in time, behind what is under way",
                 operator=self._names[number],
-                way_out="Checkpoints follow when less is under way; give it replicas, or have it do less for a tuple",
+                hint="Checkpoints follow when less is under way; give it replicas, or have it do less for a tuple",
             )

@@ -139,7 +139,7 @@ class BlobLog(Generic[T]):
         if store is None:
             raise StateError(
                 "what it wrote is listed in a checkpoint, which isn't at hand",
-                way_out="Restore the job from the checkpoint itself",
+                hint="Restore the job from the checkpoint itself",
             )
         segments = []
         files = [(one.name, one.digest) for one in before.blobs]

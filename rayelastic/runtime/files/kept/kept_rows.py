@@ -90,6 +90,6 @@ class KeptRows:
             if not stream.schema.equals(self._schema):
                 raise StateError(
                     f"its rows were of {stream.schema}, and are of {self._schema} now",
-                    way_out="Declare it as it was, or drop it from the snapshot",
+                    hint="Declare it as it was, or drop it from the snapshot",
                 )
             return list(stream)

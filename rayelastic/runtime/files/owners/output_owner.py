@@ -127,7 +127,7 @@ class OutputOwner:
         who = "its owner record was removed" if taken_by is None else f"{_shown(taken_by)} has taken it over"
         raise SinkTakenError(
             f"{self._folder.shown!r} isn't this run's any more: {who}; nothing more of this run is shown",
-            way_out="Give each job an output of its own",
+            hint="Give each job an output of its own",
         )
 
     def note(self, **changes: Any) -> None:
@@ -193,7 +193,7 @@ class OutputOwner:
             return True
         self._folder.delete(self._at(record.number))
         raise SinkTakenError(
-            f"another job claims {self._folder.shown!r} at the same moment", way_out="Start one job at a time on it"
+            f"another job claims {self._folder.shown!r} at the same moment", hint="Start one job at a time on it"
         )
 
     def _check_free(self, record: OwnerRecord, name: str) -> None:
@@ -205,7 +205,7 @@ class OutputOwner:
             raise SinkTakenError(
                 f"{self._folder.shown!r} belongs to {_shown(record)}, which runs in process {process.pid} on "
                 f"{process.host or 'an unknown host'}",
-                way_out="End that job first, or give this sink another path; to try a savepoint beside the running "
+                hint="End that job first, or give this sink another path; to try a savepoint beside the running "
                 "job, give it another path",
             )
 

@@ -232,7 +232,7 @@ class PostgresTable:
             raise StateError(
                 f"what is restored counts on {counted(before.rows, 'row')} of it in {self._sink.table!r}, of which "
                 f"{held} are there",
-                way_out="Restore into the database that it wrote to; if a run that was restored from an earlier "
+                hint="Restore into the database that it wrote to; if a run that was restored from an earlier "
                 "savepoint has taken rows back, restore a later one of that run",
             )
 
@@ -282,7 +282,7 @@ class PostgresTable:
                 raise StateError(
                     f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
                     f"which {taken} are there as they were",
-                    way_out="Somebody has changed the table: put it right, and drop the sink from the snapshot",
+                    hint="Somebody has changed the table: put it right, and drop the sink from the snapshot",
                 )
         self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
         self._check()  # the run before has ended since the first look
@@ -351,7 +351,7 @@ class PostgresTable:
     def _taken(self, by: str) -> SinkTakenError:
         return SinkTakenError(
             f"{by} writes to {self._sink.table!r} in the place of this run: it was restored from what this one saved",
-            way_out="This run shows nothing more; give a job that is to run beside another one a table of its own",
+            hint="This run shows nothing more; give a job that is to run beside another one a table of its own",
         )
 
     def _taken_by_another(self) -> SinkTakenError | None:
@@ -383,5 +383,5 @@ class PostgresTable:
                 raise taken from error
             raise (SinkLostError if lost else SinkError)(
                 f"table {self._sink.table!r} of PostgreSQL can't be written: {str(error).strip()}",
-                way_out="Check server, rights and columns",
+                hint="Check server, rights and columns",
             ) from error
