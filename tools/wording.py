@@ -111,9 +111,9 @@ def _messages(call: ast.Call) -> Iterator[Prose]:
 
 
 def sentences(prose: str) -> Iterator[list[str]]:
-    """The words of each sentence; code between backquotes is one word."""
+    """The words of each sentence or documented argument; code between backquotes is one word."""
     plain = re.sub(r"`[^`]+`", "code", re.sub(r"\]\([^)]*\)", "]", prose))
-    for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z\[*(`]|code)|\n\s*(?=[-*] )", plain):
+    for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z\[*(`]|code)|\n\s*(?=[-*] )|\n {4}(?=\w+: )", plain):
         words = re.findall(r"[A-Za-z][\w'’-]*", sentence)
         if words:
             yield words

@@ -1,6 +1,6 @@
-"""What the user declared: streams, operators, schemas, keys, state. Nothing of threads, PEs, Ray or native code.
+"""What a user declares: streams, operators, schemas, keys, state. Knows no threads, PEs, Ray or native code.
 
-`records <- spec <- operators <- edges <- fluent`: each knows those before it and none behind.
+`records <- spec <- operators <- edges <- fluent`: each folder knows only those before it.
 """
 
 from rayelastic.graph.fluent.stream import KeyedStream, Stream

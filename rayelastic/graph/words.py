@@ -1,6 +1,6 @@
-"""Words of other systems, and the word for each here: what an AttributeError says of a name that isn't there.
+"""Words of other systems, with this project's word for each: the text of an AttributeError for an unknown name.
 
-The tables stand in docs/reference/words.md too, which `python -m rayelastic.graph.words` prints.
+The tables are in docs/reference/words.md too, which `python -m rayelastic.graph.words` prints.
 """
 
 from __future__ import annotations
@@ -249,14 +249,13 @@ RESULT: dict[str, str] = {
 
 
 def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str]) -> str:
-    """Write what an error says of a name that isn't there.
+    """Return the message for an unknown attribute.
 
     Args:
-        owner: what hasn't got it, such as 'a Stream'.
-        word: the name.
-        known: Names that are there.
+        owner: The object without it, such as 'a Stream'.
+        word: The attribute's name.
+        known: Attributes that exist.
         words: Words of other systems.
-
     >>> missing("a Stream", "merge", ["map", "union"], STREAM)
     "a Stream has no 'merge'. Here it is .union(other)"
     >>> missing("a Stream", "filtr", ["map", "filter"], STREAM)

@@ -65,14 +65,14 @@ def _with_private(spec: OperatorSpec, private: frozenset[str]) -> OperatorSpec:
 
 
 def _gives(spec: OperatorSpec) -> bool:
-    """Tell whether an operator makes bytes of what Python gives it, for one stream with objects."""
+    """Return whether an operator makes bytes of what Python gives it, for one stream with objects."""
     if len(spec.outputs) != 1 or not spec.outputs[0].schema.holds_objects:
         return False
     return isinstance(spec.body, CallableSource | GenerateSource | RowsSource) or _is_called_by_tuples(spec)
 
 
 def _takes(spec: OperatorSpec) -> bool:
-    """Tell whether an operator gives the tuples of one stream to Python, and hands their bytes to nobody."""
+    """Return whether an operator gives the tuples of one stream to Python, and hands their bytes to nobody."""
     return len(spec.edges) == 1 and not spec.loop_edges and _is_called_by_tuples(spec)
 
 

@@ -77,7 +77,7 @@ class PolledSource(SourceOf[T]):
 
     @property
     def has_splits(self) -> bool:
-        """Tell whether each of its partitions has an order of its own."""
+        """Return whether each of its partitions has an order of its own."""
         return True
 
     @property

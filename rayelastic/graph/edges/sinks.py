@@ -156,7 +156,7 @@ _COMMITS = ("prepare", "commit", "abort")
 
 
 def commits(function: object) -> bool:
-    """Tell whether it is an object that takes part in checkpoints."""
+    """Return whether it is an object that takes part in checkpoints."""
     return all(has_method(function, name) for name in _COMMITS)
 
 

@@ -1,1 +1,1 @@
-"""What users call methods on: Topology, Stream and what these give. Only declares; decides nothing of an operator."""
+"""What users call methods on: Topology, Stream and their results. They only declare; operators are in `operators`."""

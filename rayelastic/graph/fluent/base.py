@@ -1,7 +1,7 @@
-"""What every stream has: where it comes from, what its tuples are, and its side outputs.
+"""The base of every stream: its topology, its inputs, its schema, and its side outputs.
 
-The methods of a stream are in files of their own; what they give is the parameter `StreamT`, since `Stream` itself
-stands above them. Knows no operator.
+The methods of a stream are mixins in files of their own. They return the parameter `StreamT`, because `Stream` itself
+is a layer above them. Knows no operator.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ __all__ = ["StreamBase", "StreamT", "streams_of", "taken"]
 
 StreamT = TypeVar("StreamT")
 
-_NOTHING = Schema("Nothing", (), 8, 0)  # what a sink gives
+_NOTHING = Schema("Nothing", (), 8, 0)  # the output of a sink
 
 
-_OF_KEYED = ("KeyedMethods", "JoinMethods")  # whose methods a stream has behind key_by
+_OF_KEYED = ("KeyedMethods", "JoinMethods")  # mixins of a stream after key_by
 
 
 class StreamBase(ABC, Generic[StreamT]):
-    """Tuples of one schema, in order, from one operator or from several united.
+    """Tuples of one schema, in order, from one operator or a union of several.
 
     Attributes:
-        topology: the one that it belongs to.
-        inputs: the names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
-        schema: of its tuples.
-        keys: names of the key fields; none unless it comes from key_by.
+        topology: The stream's topology.
+        inputs: Names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
+        schema: The schema of its tuples.
+        keys: Names of the key fields; none unless it comes from key_by.
     """
 
     __slots__ = ("inputs", "schema", "topology")
     keys: tuple[str, ...] = ()
 
-    if not TYPE_CHECKING:  # else every name would be there
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
         def __getattr__(self, word: str) -> NoReturn:
             if word.startswith("_"):
@@ -59,7 +59,7 @@ class StreamBase(ABC, Generic[StreamT]):
         )
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Have Python's messages name the methods by the class that users see."""
+        """Make Python's messages name the methods by the class that users see."""
         super().__init_subclass__(**options)
         if not cls.__name__.endswith("Methods"):
             return
@@ -76,12 +76,12 @@ class StreamBase(ABC, Generic[StreamT]):
 
     @property
     def errors(self) -> StreamT:
-        """The tuples on which the operator before failed, where it has on_error='divert'.
+        """The tuples on which the operator before failed, if it has on_error='divert'.
 
-        Their fields are those that it takes, then `error` (what was raised) and `operator` (its name).
+        Their fields are those of its input, then `error` (the raised exception) and `operator` (its name).
 
         Raises:
-            GraphError: it diverts none.
+            GraphError: The operator doesn't divert tuples.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("numbers")
@@ -95,19 +95,19 @@ class StreamBase(ABC, Generic[StreamT]):
         return self.side(ERRORS)
 
     def side(self, port: str) -> StreamT:
-        """Take a side output of the operator before, by the name of its port.
+        """Return a side output of the operator before, by the name of its port.
 
         Raises:
-            GraphError: it has none of that name.
+            GraphError: It has no such port.
         """
         spec = self.topology.operators.get(operator_of(self.inputs[0]))
         further = spec.outputs[1:] if spec is not None else ()
         if spec is not None and port in getattr(spec.body, "side_sources", ()):
             beside = self.topology.operators[side_source(spec.name, port)]
             return self._at(self.topology, beside.streams, beside.output_schema or self.schema)
-        found = next((one for one in further if one.name == port), None)
-        if found is None or len(self.inputs) > 1:
-            has = ", ".join(one.name for one in further)
+        output = next((port_of for port_of in further if port_of.name == port), None)
+        if output is None or len(self.inputs) > 1:
+            has = ", ".join(port_of.name for port_of in further)
             hint = "Declare it with on_error='divert'" if port == ERRORS else "Declare it with sides={port: schema}"
             raise GraphError(
                 f"it has no side output {port!r}",
@@ -115,26 +115,26 @@ class StreamBase(ABC, Generic[StreamT]):
                 location=caller_location(),
                 hint=f"It has {has}" if has else hint,
             )
-        return self._at(self.topology, (stream_name(operator_of(self.inputs[0]), port),), found.schema)
+        return self._at(self.topology, (stream_name(operator_of(self.inputs[0]), port),), output.schema)
 
     @property
     def _upstream(self) -> Upstream:
-        """What an operator behind it may know of it."""
+        """Return what a downstream operator may know of it."""
         return Upstream(self.inputs, self.schema, self.keys, self.topology.operators, self.topology.compiler)
 
     def _declare(self, *specs: OperatorSpec) -> StreamT:
-        """Add operators to the topology, and give the first stream of the last."""
+        """Add operators to the topology, and return the first stream of the last one."""
         declare(self.topology, *specs)
         return self._at(self.topology, specs[-1].streams[:1], specs[-1].output_schema or _NOTHING)
 
     def _declare_several(self, spec: OperatorSpec) -> Streams[StreamT]:
-        """Add an operator to the topology, and give all its streams."""
+        """Add an operator to the topology, and return all its streams."""
         declare(self.topology, spec)
-        return Streams(spec.name, {port: self._at(self.topology, *made) for port, made in streams_of(spec).items()})
+        return Streams(spec.name, {port: self._at(self.topology, *parts) for port, parts in streams_of(spec).items()})
 
     @abstractmethod
     def _declare_timely(self, spec: OperatorSpec) -> StreamT:
-        """Add an operator to the topology, and give its stream, which also has what came too late."""
+        """Add an operator to the topology, and return its stream, which also has the late tuples."""
 
     @abstractmethod
     def _at(
@@ -147,15 +147,15 @@ class StreamBase(ABC, Generic[StreamT]):
 
 
 def streams_of(spec: OperatorSpec) -> dict[str, tuple[tuple[str, ...], Schema]]:
-    """Give for each output port the stream that leaves by it, and its schema."""
+    """Return the stream of each output port: the names of its inputs, and its schema."""
     return {port.name: ((stream_name(spec.name, port.name),), port.schema) for port in spec.outputs}
 
 
 def taken(topology: Declarations, port: str, stream: object) -> Upstream | None:
-    """Check what was given to an input port; None where that is nothing.
+    """Check the stream that is connected to an input port; None if there isn't one.
 
     Raises:
-        GraphError: it is no stream, or one of another topology.
+        GraphError: It isn't a stream, or is one of another topology.
     """
     if stream is None:
         return None

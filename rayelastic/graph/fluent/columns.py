@@ -1,4 +1,4 @@
-"""Methods of every stream that people know from tables: fields, the first tuples, and a look at what passes."""
+"""Methods of every stream that people know from tables: choose fields, take the first tuples, inspect what passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ColumnMethods"]
 
 
 class ColumnMethods(StreamBase[StreamT]):
-    """Operators on fields, and for a look at tuples."""
+    """Operators on fields, and for inspecting tuples."""
 
     __slots__ = ()
 
@@ -22,12 +22,12 @@ class ColumnMethods(StreamBase[StreamT]):
         """Keep only these fields, in this order.
 
         Args:
-            fields: their names.
-            name: of the operator; by default 'select'.
+            fields: Their names.
+            name: The operator's name; 'select' by default.
 
         Raises:
-            GraphError: no field.
-            SchemaError: no such field.
+            GraphError: No field.
+            SchemaError: An unknown field.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
@@ -40,15 +40,15 @@ class ColumnMethods(StreamBase[StreamT]):
         return declared_as(self.topology, name, "select", lambda it: self._declare(select(self._upstream, it, fields)))
 
     def drop(self, *fields: str, name: str = "") -> StreamT:
-        """Leave these fields out.
+        """Remove these fields.
 
         Args:
-            fields: their names.
-            name: of the operator; by default 'drop'.
+            fields: Their names.
+            name: The operator's name; 'drop' by default.
 
         Raises:
-            GraphError: no field is left.
-            SchemaError: no such field.
+            GraphError: No field is left.
+            SchemaError: An unknown field.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
@@ -65,12 +65,12 @@ class ColumnMethods(StreamBase[StreamT]):
         """Rename fields.
 
         Args:
-            names: {old: new}; other fields keep theirs.
-            name: of the operator; by default 'rename'.
+            names: {old: new}; other fields keep their names.
+            name: The operator's name; 'rename' by default.
 
         Raises:
-            GraphError: two fields would have one name.
-            SchemaError: no such field, or a name that no field can have.
+            GraphError: Two fields would have one name.
+            SchemaError: An unknown field, or an invalid name.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
@@ -86,12 +86,12 @@ class ColumnMethods(StreamBase[StreamT]):
         """Add fields, or replace those of the same name, by functions of a tuple.
 
         Args:
-            columns: field = function of the tuple as it came, whose one value the field gets.
-            name: of the operator; by default 'with_columns'. A function: the field `name`.
+            columns: field = function of the tuple before this operator; the field holds what it returns.
+            name: The operator's name; 'with_columns' by default. A function: the field `name`.
 
         Raises:
-            GraphError: no column, or a function gives several values.
-            SchemaError: the type of a value isn't known: annotate what the function returns.
+            GraphError: No column, or a function returns several values.
+            SchemaError: The type of a value is unknown: annotate the function's return type.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
@@ -112,11 +112,11 @@ class ColumnMethods(StreamBase[StreamT]):
         """Call a function with each tuple, and emit the tuple as it is. It runs in Python: to debug, not for speed.
 
         Args:
-            fn: of one tuple; what it returns is dropped.
-            name: of the operator; by default the function's, or 'inspect'.
+            fn: A function of one tuple; its return value is ignored.
+            name: The operator's name; its function's, or 'inspect', by default.
 
         Raises:
-            GraphError: fn is no function of one tuple.
+            GraphError: fn isn't a function of one tuple.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("letters")

@@ -1,4 +1,4 @@
-"""The operators that a user declared, by name: what streams write into. Knows no streams, threads, plans or engines."""
+"""A topology's declared operators, by name: streams write into it. Knows no streams, threads, plans or engines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Declarations", "close_feedback", "declare", "drafted", "is_free", "m
 
 
 class Declarations:
-    """Operators by name, and the feedbacks that aren't closed yet.
+    """Operators by name, and the feedbacks that are still open.
 
     Args:
-        name: of the topology.
-        compiler: makes operator functions of Python functions.
+        name: The topology's name.
+        compiler: Makes operator functions of Python functions.
     """
 
     def __init__(self, name: str, *, compiler: FunctionCompiler) -> None:
@@ -38,9 +38,9 @@ class Declarations:
         self.name = name
         self.compiler = compiler
         self._operators: dict[str, OperatorSpec] = {}
-        self._feedbacks: dict[str, str | None] = {}  # where it is declared; None: it is closed
+        self._feedbacks: dict[str, str | None] = {}  # where each is declared; None: it is closed
 
-    if not TYPE_CHECKING:  # else every name would be there
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
         def __getattr__(self, word: str) -> NoReturn:
             if word.startswith("_"):
@@ -56,11 +56,11 @@ class Declarations:
         """Check the topology as a whole.
 
         Args:
-            shipped: whether functions and descriptions will be sent to other processes, and so must pickle.
+            shipped: Whether functions and descriptions will be sent to other processes, and so must pickle.
 
         Raises:
-            GraphError: no source, a stream without a sink, a cycle.
-            NotShippableError: a function can't be pickled; names the operator and what in it can't.
+            GraphError: No source, a stream without a sink, or a cycle.
+            NotShippableError: A function can't be pickled; the message names the operator and the offending object.
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
             raise GraphError(f"topology '{self.name}' has no source", hint="Start with topology.source(rel.text(...))")
@@ -85,18 +85,18 @@ def declare(topology: Declarations, *specs: OperatorSpec) -> None:
 
 
 def is_free(topology: Declarations, name: str) -> bool:
-    """Whether neither an operator or feedback has the name, nor an operator that is made for one of that name."""
+    """Return whether no operator, feedback, or operator derived from one has the name."""
     taken = (*topology._operators, *topology._feedbacks)
     return not any(other == name or other.startswith(f"{name}.") for other in taken)
 
 
 def mark_automatic(topology: Declarations, names: Iterable[str]) -> None:
-    """Remember that nobody gave these operators their names."""
+    """Mark operators whose names are automatic."""
     topology._operators.update((name, replace(topology._operators[name], automatic=True)) for name in names)
 
 
 def drafted(topology: Declarations, operators: Mapping[str, OperatorSpec]) -> Declarations:
-    """Give another topology of the same kind, with these operators."""
+    """Return another topology of the same class, with these operators."""
     draft = copy.copy(topology)
     draft._operators = dict(operators)
     draft._feedbacks = {}
@@ -104,10 +104,10 @@ def drafted(topology: Declarations, operators: Mapping[str, OperatorSpec]) -> De
 
 
 def open_feedback(topology: Declarations, name: str, location: str) -> None:
-    """Remember a stream that is taken before it is made.
+    """Register a stream that is consumed before it is produced.
 
     Raises:
-        GraphError: there is one of that name.
+        GraphError: The name is taken.
     """
     if name in topology._feedbacks:
         raise GraphError("the name is taken by another feedback", hint="Give it another name")
@@ -115,7 +115,7 @@ def open_feedback(topology: Declarations, name: str, location: str) -> None:
 
 
 def close_feedback(topology: Declarations, name: str, placeholder: str, streams: tuple[str, ...]) -> bool:
-    """Put streams in place of the one that was to come back; tell whether anybody takes it."""
+    """Replace a feedback's placeholder by its streams; return whether an operator consumes it."""
     changed = {
         spec.name: fed_back(spec, placeholder, streams)
         for spec in topology._operators.values()

@@ -1,4 +1,4 @@
-"""Streams that come back: what `Topology.feedback` gives, to be taken before it is made (J08, P34)."""
+"""Feedback streams: `Topology.feedback` returns one, to be consumed before it is produced (J08, P34)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Feedback"]
 
 
 class Feedback(Stream):
-    """A stream that comes back, taken before it is made: unite it, or give it to an operator's port, then close it.
+    """A stream that is consumed before it is produced: unite it or connect it to an operator's port, then close it.
 
     Attributes:
-        name: of the stream, for messages.
+        name: The feedback's name, for messages.
         location: 'file.py:12' of its declaration.
-        closed: whether it is known what comes back.
+        closed: Whether its input is connected.
     """
 
     __slots__ = ("closed", "location", "name")
@@ -31,10 +31,10 @@ class Feedback(Stream):
         self.closed = False
 
     def close(self, stream: Stream) -> None:
-        """Say what comes back.
+        """Connect the stream that feeds it.
 
         Raises:
-            GraphError: another schema or topology, closed already, or nobody takes it.
+            GraphError: Another schema or topology, closed already, or no operator consumes it.
         """
         with declaring(self.name, caller_location()):
             self._check(stream)

@@ -39,26 +39,26 @@ class FunctionMethods(StreamBase[StreamT]):
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
     ) -> StreamT:
-        """Give one tuple for each.
+        """Emit one tuple for each.
 
         Args:
-            fn: of one tuple; returns a tuple of the new schema, or a plain value for records of one field `value`. May
-                be an object with `__call__`; its `initialize()`, if there is one, is called in each process before.
-            name: of the operator; by default the name of its function.
-            schema: of what it gives, see Schema.of; found out by default.
+            fn: A function of one tuple. It returns a tuple of the new schema, or a plain value for records of one field
+                `value`. It may be an object with `__call__`; each process calls its `initialize()`, if any, first.
+            name: The operator's name; its function's by default.
+            schema: The schema of its output, see Schema.of; inferred by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
-            on_error: what happens to a tuple on which fn raises: 'fail' fails the job, 'skip' leaves the tuple out,
-                'divert' sends it to the stream `.errors` of the result, with fields `error` and `operator` added. What
-                fn did to the state of a key before it raised stays.
-            sides: {port: schema} of side outputs: where fn gives `rel.to(port, tuple)`, it goes to the stream
+            on_error: What happens to a tuple on which fn raises. 'fail' fails the job, 'skip' drops the tuple. 'divert'
+                sends it to the stream `.errors` of the result, with fields `error` and `operator` added. Changes that
+                fn made to keyed state before it raised stay.
+            sides: {port: schema} of side outputs. What fn returns as `rel.to(port, tuple)` goes to the stream
                 `.side(port)` of the result.
-            concurrent: rel.concurrent(capacity=...): that many calls wait at the same time. An `async def` fn has
+            concurrent: rel.concurrent(capacity=...): the number of calls that may be in flight. An `async def` fn has
                 rel.concurrent() by default, a plain one none.
 
         Raises:
-            GraphError: the name is taken or bad, or fn is no function of one tuple.
-            LaneError: the lane can't be had.
-            SchemaError: what fn gives isn't known or can't be held by a record.
+            GraphError: The name is taken or invalid, or fn isn't a function of one tuple.
+            LaneError: The execution mode is unsupported.
+            SchemaError: The schema of what fn returns is unknown, or a record can't hold it.
 
         >>> import asyncio
         >>> import rayelastic as rel
@@ -108,7 +108,7 @@ class FunctionMethods(StreamBase[StreamT]):
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
     ) -> StreamT:
-        """Give any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
+        """Emit any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
         return self._declare(
             function_operator(
                 self._upstream,
@@ -133,30 +133,30 @@ class FunctionMethods(StreamBase[StreamT]):
         two_steps: bool | None = None,
         **aggregates: AggregateSpec | TopK,
     ) -> StreamT:
-        """Aggregate the tuples of each key, natively; all tuples together where there is no key_by before.
+        """Aggregate the tuples of each key, natively; all tuples together without a key_by before.
 
         Args:
-            name: of the operator; by default 'aggregate'.
+            name: The operator's name; 'aggregate' by default.
             emit: 'final': one tuple per key when the input has ended; 'update': the key's new values after each tuple.
-            ttl: with emit='update' and keys, as of KeyedStream.map.
-            two_steps: with emit='final' and count, sum, min, max, first, last: an operator `NAME.partial` aggregates
-                what comes at a time, whatever its keys, and this one what it gives. Right behind a source the first
-                step gets replicas that take any tuples, so that no key can be too hot; and little goes to the second.
-                Results are the same, but for the last bits of sums of floats, which are added up in another order.
-                None: behind a Python function right behind a source, of counts, least and greatest values and exact
+            ttl: With emit='update' and keys, as for KeyedStream.map.
+            two_steps: Needs emit='final' and count, sum, min, max, first, last. An operator `NAME.partial` aggregates
+                each run of tuples, whatever their keys, and this one merges its results. Downstream of a source, the
+                first step is replicated freely, so that no key overloads a replica; the second receives few tuples.
+                Results are the same, but for the last bits of sums of floats, which are added in another order.
+                None: only downstream of a Python function that follows a source, for counts, minima, maxima and exact
                 sums by key; explain() shows it. False: never.
             aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
                 distinct, quantile or top_k of a field.
 
         Returns:
-            A stream of the key fields and then the aggregates. At the end keys come in the order of their first tuples,
-            but for those that another thread counted first: 'final' aggregates that are the same in any order of tuples
+            A stream of the key fields and then the aggregates. At the end, keys are in the order of their first tuples,
+            except keys that another thread counted first. 'final' aggregates that don't depend on the order of tuples
             use several threads (docs/concepts/elasticity.md).
 
         Raises:
-            GraphError: no aggregate, or one named like a key field; a time to live without keys or with emit='final';
-                two_steps with another aggregate, or with emit='update'.
-            SchemaError: unknown field, or a sum or mean of something that is no number.
+            GraphError: No aggregate, or one with the name of a key field. A time to live without keys or with
+                emit='final'. Or two_steps with another aggregate, or with emit='update'.
+            SchemaError: An unknown field, or a sum or mean of a field that isn't numeric.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("sizes")
@@ -188,34 +188,32 @@ class FunctionMethods(StreamBase[StreamT]):
         by_clock: bool = False,
         ahead: Seconds | None = None,
     ) -> StreamT:
-        """Say which field tells when a tuple happened, for what comes after and goes by time.
+        """Assign event times to the tuples, by one of their fields, for downstream operators.
 
-        Tuples may come out of order by `lateness`: windows wait that long, in event time. What comes later than that
-        goes to the side output of the window that it is too late for. Which tuples are late depends on their order
-        alone, not on how the job runs.
+        Tuples may be out of order by `lateness`: windows wait that long, in event time. Later ones go to the side
+        output of the window that they are too late for. Which tuples are late depends on their order alone, not on how
+        the job runs.
+
+        Each file of the stream's source, partition of a polled source and input of a union has its own watermark. The
+        least of them counts. Results of idle streams depend on when their tuples arrive, not on the tuples alone.
 
         Args:
-            field: a datetime; an integer; or a float of seconds (to the microsecond). May not be null.
-            name: of the operator; by default 'event_time'.
-            lateness: seconds, or a timedelta.
-            unit: of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
-            idle_after: seconds by the clock, or a timedelta, without a tuple after which the stream is idle: where it
-                is united, merged or joined with others, they no longer wait for it until its next tuple, which may be
-                late then. None: it is never idle.
-            by_clock: while it is idle its time goes on as the clock does, so that windows close and timers come though
-                no tuple does; a tuple with an earlier time than that is late.
-            ahead: seconds, or a timedelta, that a tuple may be ahead of the machine's clock (UTC). One that is more
-                doesn't move the watermark, so that a wrong clock makes no other tuple late. It goes to
-                `.side("ahead")`, or is dropped, counted and logged where nothing takes that. None: no bound.
-
-        Each file of the stream's source, partition of a polled source and input of a union has a watermark of its own;
-        the least of them counts.
-
-        What idle streams give depends on when their tuples come, no longer on the tuples alone.
+            field: A datetime, an integer, or a float of seconds (to the microsecond). It may not be nullable.
+            name: The operator's name; 'event_time' by default.
+            lateness: Seconds, or a timedelta.
+            unit: Of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
+            idle_after: Seconds by the clock, or a timedelta, without a tuple after which the stream is idle. Unions,
+                merges and joins don't wait for an idle stream until its next tuple, which may then be late. None:
+                never.
+            by_clock: Whether the time of an idle stream follows the clock, so that windows close and timers fire
+                without tuples; a tuple with an earlier time is then late.
+            ahead: Seconds, or a timedelta, that a tuple may be ahead of the machine's clock (UTC). One further ahead
+                doesn't advance the watermark, so that a wrong clock makes no other tuple late. It goes to
+                `.side("ahead")`. Without a consumer there, it is dropped, counted and logged. None: no bound.
 
         Raises:
-            GraphError: the name is taken or bad; lateness is negative or finer than the field; no such unit; idle_after
-                isn't above 0, or missing with by_clock.
-            SchemaError: no such field, or it holds no times or nulls.
+            GraphError: The name is taken or invalid. Lateness is negative or finer than the field. An unknown unit.
+                idle_after isn't above 0, or is missing with by_clock.
+            SchemaError: An unknown field, or one that holds no times, or nulls.
         """
         return self._declare(*event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock, ahead))

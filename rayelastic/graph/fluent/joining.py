@@ -1,4 +1,4 @@
-"""Methods that bring a stream together with another one, or with a table."""
+"""Methods that join a stream with another one, or with a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["CrossMethods", "JoinMethods"]
 
 
 class CrossMethods(StreamBase[StreamT]):
-    """Joins that depend on no key of the stream."""
+    """Joins that don't depend on the stream's keys."""
 
     __slots__ = ()
 
@@ -40,36 +40,36 @@ class CrossMethods(StreamBase[StreamT]):
         schema: object = None,
         lane: LaneChoice = "auto",
     ) -> StreamT:
-        """Join each tuple with the latest of every key of another stream: rules that change, a table that is a stream.
+        """Join each tuple with the latest of every key of another stream: changing rules, or a table that is a stream.
 
-        Every replica of the operator receives all of the right, in its order, and a new replica what the others have of
-        it (broadcast state). This stream is dealt out by its keys, if it has any; without them replicas take turns.
-        Where both have an event time, the right's tuples are as of the tuple's own time, and the result doesn't depend
-        on how the job runs (there is one replica then, if this stream has no keys). Else say by='arrival': a tuple is
-        joined with what has arrived before it, which depends on timing.
+        Every replica of the operator receives all tuples of the right, in order; a new replica copies the others' state
+        (broadcast state). This stream is distributed by its keys; without keys, round-robin. If both streams have an
+        event time, a tuple sees the right as of its own time, and the result doesn't depend on how the job runs.
+        Without keys, such a join has one replica. Otherwise set by='arrival': a tuple sees the tuples that arrived
+        before it, which depends on timing.
 
         Args:
-            right: the other stream, few tuples that are kept; with keys, the latest of each, else the latest of all.
-                To take a rule back, give it a field that says so, and check it; or let it end by ttl=.
-            name: of the operator; by default 'cross_join'.
-            how: 'left': also emit tuples while there is nothing on the right yet, the right's fields being None.
-            by: 'arrival': join with what has arrived before; needed where there are no event times.
-            ttl: seconds, or a timedelta, after the latest tuple of a key of the right at which it ends: by event time
-                where both streams have one, else by the clock. None: never.
-            suffix: added to names of the right's fields that this stream has, too.
-            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
-            schema: of what fn gives.
-            lane: of fn.
+            right: The other stream, of few tuples. With keys, the latest of each is kept, otherwise the latest of all.
+                To withdraw a rule, add a field that says so and check it, or let it expire by ttl=.
+            name: The operator's name; 'cross_join' by default.
+            how: 'left': also emit tuples while the right is empty, with None in its fields.
+            by: 'arrival': join with tuples that arrived before; required without event times.
+            ttl: Seconds, or a timedelta, after the latest tuple of a key of the right at which the key expires. In
+                event time if both streams have one, otherwise by the clock. None: never.
+            suffix: Added to names of the right's fields that this stream has, too.
+            fn: A function of one joined tuple; it maps the result, like ``map`` with schema and lane.
+            schema: The schema of what fn returns.
+            lane: The execution mode of fn.
 
         Returns:
-            A stream of the fields of this one, then those of the right, called `NAME_right` where this one has the
-            name; for each tuple those of all keys, in an order of keys that is always the same.
+            A stream of the fields of this one, then those of the right, named `NAME_right` if this one has the name.
+            Each tuple is joined with all keys, always in the same order of keys.
 
         Raises:
-            GraphError: no stream of this topology, or event times of different units; no event times without
+            GraphError: Not a stream of this topology, event times of different units, or no event times without
                 by='arrival'.
 
-        Source: broadcast state of Apache Flink; the latest as of a time as in its temporal joins.
+        Source: Broadcast state of Apache Flink, and its temporal joins.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("alerts")
@@ -123,49 +123,49 @@ class JoinMethods(CrossMethods[StreamT]):
         schema: object = None,
         lane: LaneChoice = "auto",
     ) -> StreamT:
-        """Join each tuple with what another stream has for its key, natively.
+        """Join each tuple with the tuples of another stream that have its key, natively.
 
-        Both streams have an event time: an *as-of* join, with the latest tuple of the key as of the tuple's own time
-        (right ones of the same time included), or what keep=, within= or window= say. The result doesn't depend on how
-        the job runs as long as nothing is late; what is late for a join depends on how its two streams interleave.
+        If both streams have an event time, this is an *as-of* join with the latest tuple of the key at the tuple's
+        time, inclusive. The arguments keep=, within= or window= change that. The result doesn't depend on how the job
+        runs, as long as nothing is late. Which tuples are late for a join depends on how its two streams interleave.
 
-        One has no event time: say how=, and the result is that of SQL, all pairs of a key, in any order of arrival. A
-        stream that ends by itself is read first, if the other one's sources can wait for it, and it alone is kept, the
-        right one if both end; else both sides are kept. Tuples without a match are emitted once the other side has
-        ended. Or say by='arrival': each tuple is joined with what has arrived before it, which depends on timing.
+        If one has no event time, set how=. The result is that of SQL, all pairs of a key, in any order of arrival. A
+        bounded stream is read first, if the other one's sources can wait, and only it is kept; the right one if both
+        are bounded. Otherwise both sides are kept. Tuples without a match are emitted once the other side has ended. Or
+        set by='arrival': each tuple is joined with those that arrived before it, which depends on timing.
 
         A key with a None matches nothing, as in SQL.
 
         Args:
-            right: the other stream, keyed by as many fields of the same types, or having the same key fields.
-            name: of the operator; by default 'join'.
-            keep: which tuples of the right are kept, by event time or by arrival: 'latest', the default; 'first'; or
-                'all', without end, as they were.
-            within: instead: with all right tuples at most so many seconds before; (before, after) for both sides.
-            window: instead: with all right tuples in the same tumbling window of so many seconds; a rel.Aligned says
-                where windows start, or has windows of days.
-            how: 'inner'; 'left': also emit tuples without a match, the right's fields being None; 'right': right tuples
-                without a match, likewise but for the keys, once nothing can match them any more; 'full': both. 'right'
-                and 'full' not as of a time, and the stream has no event time then until it is given one. By default
-                'inner'; needed where there are no event times.
-            by: 'arrival': join with what has arrived before.
-            symmetric: by arrival: right tuples, too, are joined with what is kept of the left, as keep= says for both.
-            ttl: not with within= or window=: seconds, or a timedelta, without a tuple of a key on either side, after
-                which what is kept of it is dropped, as of ``map``; None: never. A rel.Ttl(seconds, since="first")
-                counts since the first tuple that was kept. By event time where both streams have one. Else by the
-                clock, which depends on timing, and tuples without a match are emitted when their key ends.
-            suffix: added to names of the right's fields that this stream has, too.
-            fn: of one joined tuple; maps what is joined, like ``map`` with schema and lane.
-            schema: of what fn gives.
-            lane: of fn.
+            right: The other stream, keyed by as many fields of the same types, or with the same key fields.
+            name: The operator's name; 'join' by default.
+            keep: Which tuples of the right are kept, by event time or by arrival: 'latest', the default; 'first'; or
+                'all' without bound.
+            within: Instead, match right tuples at most so many seconds earlier; (before, after) for both sides.
+            window: Instead, match right tuples in the same tumbling window of so many seconds. A rel.Aligned sets where
+                windows start, or windows of days.
+            how: 'inner', the default; 'left' also emits tuples without a match, with None in the right's fields.
+                'right' also emits right tuples without a match, once nothing can match them any more. 'full' does both.
+                An as-of join has neither of the last two, and their result has no event time until you assign one.
+                Required without event times.
+            by: 'arrival': join with tuples that arrived before.
+            symmetric: By arrival, right tuples are joined with the kept left ones, too; keep= applies to both sides.
+            ttl: Seconds, or a timedelta, without a tuple of a key on either side, after which its state is dropped, as
+                for ``map``; None: never. Not with within= or window=. A rel.Ttl(seconds, since="first") counts since
+                the first kept tuple. In event time if both streams have one. Otherwise by the clock, which depends on
+                timing; tuples without a match are emitted when their key expires.
+            suffix: Added to names of the right's fields that this stream has, too.
+            fn: A function of one joined tuple; it maps the result, like ``map`` with schema and lane.
+            schema: The schema of what fn returns.
+            lane: The execution mode of fn.
 
         Returns:
-            A stream of the fields of this one, then those of the right but its keys; called `NAME_right` where this one
-            has the name. Joins by time emit it in the order of this one's times; `.late()` has what came too late.
+            A stream of the fields of this one, then those of the right but its keys, named `NAME_right` if this one has
+            the name. Joins by time emit in the order of this one's times; `.late()` has the late tuples.
 
         Raises:
-            GraphError: no such keys, or of other types; no event times and neither how= nor by=; within= or window=
-                without event times; by= with them; how='right' or 'full' where a tuple may be matched for ever.
+            GraphError: No such keys, or keys of other types. No event times and neither how= nor by=. within= or
+                window= without event times; by= with them. how='right' or 'full' if tuples may match without end.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("named")
@@ -203,24 +203,25 @@ class JoinMethods(CrossMethods[StreamT]):
         schema: object = None,
         suffix: str = TABLE_SUFFIX,
     ) -> StreamT:
-        """Add to each tuple what a table has for its key.
+        """Add the fields of a table's row to each tuple of its key.
 
-        The table is shipped with the operator; for what changes, join a stream. A key with a None is in no table.
+        The table is shipped with the operator. For changing data, join a stream. A key with a None is in no table.
 
         Args:
-            table: {key: row}; a key is a tuple where there are several key fields; a row is a tuple, or a plain value.
-            name: of the operator; by default 'enrich'.
+            table: {key: row}; a key is a tuple if there are several key fields; a row is a tuple, or a plain value.
+            name: The operator's name; 'enrich' by default.
             how: 'left': also emit tuples whose key isn't in the table, with None.
-            schema: of the rows, see Schema.of; that of the first row by default, where it is a NamedTuple or plain.
-            suffix: added to names of the rows' fields that the stream has, too.
+            schema: The schema of the rows, see Schema.of; by default that of the first row, if it is a NamedTuple or
+                plain.
+            suffix: Added to names of the rows' fields that the stream has, too.
 
         Returns:
-            A stream of the fields of this one, then those of the rows, called `NAME_table` where this one has the name.
+            A stream of the fields of this one, then those of the rows, named `NAME_table` if this one has the name.
 
         Raises:
-            GraphError: the name is taken or bad, no table, keys that never equal those of the stream, or nobody knows
-                the schema of its rows.
-            SchemaError: a record can't hold the rows.
+            GraphError: The name is taken or invalid, no table, keys that never equal those of the stream, or an unknown
+                schema of the rows.
+            SchemaError: A record can't hold the rows.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("named")
@@ -234,10 +235,10 @@ class JoinMethods(CrossMethods[StreamT]):
 
 
 def right_of(left: StreamBase[Any], name: str, right: object) -> Upstream:
-    """What a join gets as its other stream.
+    """Return the other stream of a join, checked.
 
     Raises:
-        GraphError: it is no stream, or one of another topology.
+        GraphError: It isn't a stream, or is one of another topology.
     """
     with NewOperator(name, left.topology.operators):
         if not isinstance(right, StreamBase):

@@ -1,4 +1,4 @@
-"""Methods of streams with keys: operators that keep state by key."""
+"""Methods of streams with keys: operators with keyed state."""
 
 from __future__ import annotations
 
@@ -41,27 +41,26 @@ class KeyedMethods(StreamBase[StreamT]):
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
     ) -> StreamT:
-        """Give one tuple for each; with state= by a function of the tuple and the state of its key.
+        """Emit one tuple for each; with state= by a function of the tuple and its key's state.
 
         Args:
             fn: `fn(t)`, or `fn(t, s)` with state=.
-            name: of the operator; by default the name of its function.
-            state: NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any callable
-                without arguments that makes a key's first state (python lane).
-            ttl: seconds, or a timedelta, without a tuple of a key after which its state is forgotten, so that its next
-                tuple finds the first state again; None: never. See below. A rel.Ttl counts since the key's first tuple,
-                or since the last one that changed its state, instead.
-            schema: of what it gives, see Schema.of; found out by default.
+            name: The operator's name; its function's by default.
+            state: A NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any
+                callable without arguments that makes a key's initial state (runs in Python).
+            ttl: Seconds, or a timedelta, without a tuple of a key after which its state is dropped. The next tuple then
+                starts with the initial state. None: never. A rel.Ttl counts since the key's first tuple, or since the
+                last one that changed its state, instead.
+            schema: The schema of its output, see Schema.of; inferred by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
-            on_error: as of Stream.map.
-            sides: as of Stream.map.
-            concurrent: as of Stream.map; not with state=.
+            on_error: As for Stream.map.
+            sides: As for Stream.map.
+            concurrent: As for Stream.map; not with state=.
 
-        Where the stream has an event time, ttl is of that time: a key is forgotten for a tuple whose time, or the
-        watermark, is more than ttl after the latest tuple of the key. What comes out then depends on the tuples alone,
-        as long as none is late. Else it goes by the clock, read once for each run of tuples; while a job is stopped
-        into a snapshot that clock stands still. The memory of keys that don't come again is freed bit by bit, as
-        others come.
+        On a stream with an event time, ttl is in event time. A key expires for a tuple whose time, or the watermark, is
+        more than ttl after the key's latest tuple. Results depend on the tuples alone, as long as none is late.
+        Otherwise ttl follows the clock, read once for each run of tuples; the clock stands still while a job is stopped
+        with a savepoint. The memory of expired keys is freed gradually, as other keys arrive.
 
         Source: StateTtlConfig of Apache Flink, as with OnReadAndWrite and NeverReturnExpired.
 
@@ -121,7 +120,7 @@ class KeyedMethods(StreamBase[StreamT]):
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
     ) -> StreamT:
-        """Give any number of tuples for each: fn yields them. Arguments as for ``map``."""
+        """Emit any number of tuples for each: fn yields them. Arguments as for ``map``."""
         return self._declare(
             function_operator(
                 self._upstream, OperatorKind.FLAT_MAP, name, fn,
@@ -141,35 +140,35 @@ class KeyedMethods(StreamBase[StreamT]):
         clock: bool = False,
         lane: LaneChoice = "auto",
     ) -> StreamT:
-        """Call an object with the tuples of each key, and at times that it asks for.
+        """Call an object with the tuples of each key, and by timers that it sets.
 
-        Its class has `on_tuple(t, state, out)`, and may have `on_time(time, state, out)` and, for each key once the
-        input has ended, `on_end(state, out)`. `state` is that of the key; `out.give(tuple)` sends, `out.timer(at)` and
-        `out.after(seconds)` have on_time called, `out.cancel(at)` takes that back, `out.forget()` gives the key its
-        first state again; `out.key`, `out.time`, `out.ended`.
+        Its class has `on_tuple(t, state, out)`. It may have `on_time(time, state, out)` and, for each key once the
+        input has ended, `on_end(state, out)`. `state` is the key's. `out.give(tuple)` emits. `out.timer(at)` and
+        `out.after(seconds)` set a timer that calls on_time; `out.cancel(at)` cancels it. `out.forget()` resets the
+        key's state. `out.key`, `out.time` and `out.ended` are there, too.
 
-        Where the stream has an event time, all of it happens in that time: tuples come in the order of their times,
-        each when the watermark has come to it, and a timer behind all tuples up to its time. What comes out of a key
-        depends on its tuples alone, then, however the job runs. At the end of the input all timers come, also those
-        that others set then. Tuples that come too late go to `.late()`. Else, and with clock=True, tuples come at once
-        and times are those of the clock, seconds since 1970; timers that aren't due when the input ends don't come.
+        On a stream with an event time, everything is in event time. Tuples come in the order of their times, each when
+        the watermark has reached it; a timer fires after all tuples up to its time. The output of a key then depends on
+        its tuples alone, however the job runs. At the end of the input all timers fire, also those set then. Late
+        tuples go to `.late()`. Otherwise, and with clock=True, tuples come at once and times are those of the clock,
+        seconds since 1970. Timers that aren't due when the input ends don't fire.
 
         Args:
-            cls: a class that can be made without arguments, or an object, of which each processing element has a copy.
-            name: of the operator; by default the name of its class.
-            schema: of what it gives, see Schema.of.
-            state: makes the first state of a key: a NamedTuple class with defaults, whose fields are set, or any
-                callable without arguments; `dict` by default. It has to pickle for snapshots and replicas.
-            ttl: seconds, or a timedelta, without a tuple of a key after which it is forgotten as by `out.forget()`;
-                None: never. As of ``map``, but for since='change'. At the end of the input no key is forgotten.
-            clock: whether it goes by the clock although there is an event time.
-            lane: 'auto', 'compiled' or 'python'. Compiled are methods that `map` with state= would compile, with a
+            cls: A class that can be made without arguments, or an object, which each processing element copies.
+            name: The operator's name; its class's by default.
+            schema: The schema of its output, see Schema.of.
+            state: Makes the initial state of a key: a NamedTuple class with defaults, whose fields are set, or any
+                callable without arguments; `dict` by default. It has to pickle for checkpoints and replicas.
+            ttl: Seconds, or a timedelta, without a tuple of a key after which it is dropped as by `out.forget()`; None:
+                never. As for ``map``, but without since='change'. At the end of the input no key is dropped.
+            clock: Whether it follows the clock although there is an event time.
+            lane: 'auto', 'compiled' or 'python'. Methods compile that `map` with state= would compile, with a
                 NamedTuple class as state=.
 
         Raises:
-            GraphError: the name is taken or bad, or the class hasn't these methods.
-            LaneError: lane='compiled' can't be had.
-            SchemaError: a record can't hold what it gives.
+            GraphError: The name is taken or invalid, or the class lacks these methods.
+            LaneError: lane='compiled' is unsupported: the methods don't compile.
+            SchemaError: A record can't hold what it emits.
 
         Source: KeyedProcessFunction of Apache Flink; the order of times as in its CEP library.
 
@@ -197,26 +196,26 @@ class KeyedMethods(StreamBase[StreamT]):
     ) -> StreamT:
         """Find sequences of tuples of a key: "A, then B within 60 s, and no C between".
 
-        All goes by event time; tuples of equal times as they came. Each tuple that the pattern's first step is good for
-        begins a sequence of its own, and each sequence takes the first tuple behind that its next step is good for;
-        one tuple may be taken by many. The predicates are compiled, where they can be, and the sequences are native.
+        All of it follows event time; tuples of equal times are in order of arrival. Each tuple that matches the first
+        step begins its own sequence. Each sequence takes the next tuple that matches its next step; several may take
+        one tuple. The predicates are compiled if possible, and the sequences are native.
 
         Args:
             pattern: `rel.Pattern(name, fn).then(name, fn, within=seconds, without=fn)`.
-            name: of the operator; by default 'match'.
-            how: 'left': also give the sequences to which a step hasn't come in time, as soon as the watermark has
-                passed that time, or the input has ended; fields of what hasn't come are None.
-            lane: of the predicates, as of ``map``.
+            name: The operator's name; 'match' by default.
+            how: 'left': also emit incomplete sequences, as soon as the watermark has passed the time of the missing
+                step, or the input has ended; its fields are None.
+            lane: The execution mode of the predicates, as for ``map``.
 
         Returns:
-            A stream with one tuple for each sequence that is complete, at the time of its last tuple: the key fields,
-            then for each step the other fields of its tuple, called `STEP_FIELD`. With how='left' there is a field
-            `missing` behind them, the name of the step that hasn't come or None, and no event time until the stream is
-            given one. `.late()` has the tuples that came too late.
+            A stream with one tuple for each complete sequence, at the time of its last tuple. Its fields are the keys,
+            then those of each step's tuple, named `STEP_FIELD`. With how='left' a field `missing` follows, with the
+            name of the missing step or None. That stream has no event time until you assign one. `.late()` has the late
+            tuples.
 
         Raises:
-            GraphError: no pattern of two steps at least, or no event time; two fields would have one name.
-            LaneError: the lane can't be had.
+            GraphError: Not a pattern of at least two steps, no event time, or two fields of one name.
+            LaneError: The execution mode is unsupported.
 
         Source: complex event processing, as in Apache Flink's CEP library: relaxed contiguity, no skipping.
 
@@ -236,9 +235,9 @@ class KeyedMethods(StreamBase[StreamT]):
     def deduplicate(self, *, name: str = "", ttl: Lifetime | None = None) -> StreamT:
         """Keep the first tuple of each key.
 
-        The state holds every key; with ttl= those that came within so many seconds, as for ``map``. A key passes again
-        when it hasn't come for longer, or, with ttl=rel.Ttl(seconds, since="first"), when its first tuple is longer
-        ago. Errors as for ``filter``.
+        The state holds every key; with ttl= only those of the last seconds, as for ``map``. A key passes again after
+        that time without it, or, with ttl=rel.Ttl(seconds, since="first"), after that time since its first tuple.
+        Errors as for ``filter``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("once")
@@ -260,23 +259,23 @@ class KeyedMethods(StreamBase[StreamT]):
         schema: object = None,
         ttl: Lifetime | None = None,
     ) -> StreamT:
-        """Give after each tuple what has come together of its key: `accumulated = fn(accumulated, t)`.
+        """Emit the accumulated value of a key after each of its tuples: `accumulated = fn(accumulated, t)`.
 
-        In the python lane; ``map`` with state= does the same compiled, with a state that fn changes.
+        It runs in Python; ``map`` with state= does the same compiled, with a state that fn changes.
 
         Args:
-            fn: of what came together and the next tuple.
-            start: the first `accumulated` of each key: a plain value, or a NamedTuple; copied.
-            name: of the operator; by default the name of its function.
-            schema: of what fn gives, see Schema.of; that of `start` by default.
-            ttl: as of ``map``: a key without tuples for so many seconds begins with `start` again.
+            fn: A function of the accumulated value and the next tuple.
+            start: The first `accumulated` of each key: a plain value, or a NamedTuple; copied.
+            name: The operator's name; its function's by default.
+            schema: The schema of what fn returns, see Schema.of; that of `start` by default.
+            ttl: As for ``map``: a key without tuples for so many seconds begins with `start` again.
 
         Returns:
-            A stream of the key fields, then those of what came together; a plain value is called `value`.
+            A stream of the key fields, then those of the accumulated value; a plain value is named `value`.
 
         Raises:
-            GraphError: the name is taken or bad, fn is no such function, or a field is called like a key.
-            SchemaError: a record can't hold it.
+            GraphError: The name is taken or invalid, fn isn't such a function, or a field has the name of a key.
+            SchemaError: A record can't hold it.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("balances")
@@ -299,27 +298,27 @@ class KeyedMethods(StreamBase[StreamT]):
         ttl: Lifetime | None = None,
         lane: LaneChoice = "auto",
     ) -> StreamT:
-        """Aggregate the tuples of each key as a class of yours says; natively where its methods compile.
+        """Aggregate the tuples of each key by a class of yours; natively if its methods compile.
 
         Args:
-            own: a class that can be made without arguments, or an object. `init()` makes the state of nothing: a
-                NamedTuple, whose fields the others read and assign (fixed layout, can be compiled), or anything that
-                can be changed and pickled. `add(t, state)` takes a tuple in, `result(state)` gives a value or a
-                NamedTuple, `merge(other, state)` takes another state in; keys need no merge, see
-                ``WindowedStream.combine``. What runs is a copy, and it keeps nothing but the state.
-            name: of the operator; by default the name of its class.
-            schema: of what `result` gives, see Schema.of; found out by default.
-            emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
-            ttl: with emit='update', as of ``map``.
+            own: A class that can be made without arguments, or an object. `init()` makes the initial state: a
+                NamedTuple, whose fields the others read and assign (fixed layout, can be compiled), or any mutable
+                object that pickles. `add(t, state)` adds a tuple, `result(state)` returns a value or a NamedTuple,
+                `merge(other, state)` adds another state. Keys need no merge, see ``WindowedStream.combine``. What runs
+                is a copy, and it keeps nothing but the state.
+            name: The operator's name; its class's by default.
+            schema: The schema of what `result` returns, see Schema.of; inferred by default.
+            emit: 'final': one tuple per key when the input has ended; 'update': the result after each tuple.
+            ttl: With emit='update', as for ``map``.
             lane: 'auto', 'compiled' or 'python'.
 
         Returns:
-            A stream of the key fields, then those that `result` gives; a plain value is called `value`.
+            A stream of the key fields, then those that `result` returns; a plain value is named `value`.
 
         Raises:
-            GraphError: a method is missing, or a field is called like a key; ttl= with emit='final'.
-            LaneError: lane='compiled' can't be had.
-            SchemaError: a record can't hold the result.
+            GraphError: A method is missing, a field has the name of a key, or ttl= with emit='final'.
+            LaneError: lane='compiled' is unsupported: the methods don't compile.
+            SchemaError: A record can't hold the result.
 
         Source: AggregateFunction of Apache Flink.
 
@@ -347,7 +346,7 @@ class KeyedMethods(StreamBase[StreamT]):
 
     @named
     def fold(self, fn: Callable[[Any, Any], Any], start: Any, *, name: str = "", schema: object = None) -> StreamT:
-        """Give what has come together of each key when the input has ended; arguments and errors as for ``scan``.
+        """Emit the accumulated value of each key when the input has ended; arguments and errors as for ``scan``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("longest")
@@ -363,19 +362,19 @@ class KeyedMethods(StreamBase[StreamT]):
     def reduce(
         self, fn: Callable[[Any, Any], Any], *, name: str = "", emit: str | Emit = "final", ttl: Lifetime | None = None
     ) -> StreamT:
-        """Make one tuple of all of a key: `reduced = fn(reduced, t)`, the first one being its first tuple.
+        """Reduce the tuples of a key to one: `reduced = fn(reduced, t)`, starting with its first tuple.
 
         Args:
-            fn: of two tuples; gives one of the same schema.
-            name: of the operator; by default the name of its function.
-            emit: 'final': one tuple per key when the input has ended; 'update': what it is after each tuple.
-            ttl: with emit='update', as of ``map``.
+            fn: A function of two tuples, which returns one of the same schema.
+            name: The operator's name; its function's by default.
+            emit: 'final': one tuple per key when the input has ended; 'update': the result after each tuple.
+            ttl: With emit='update', as for ``map``.
 
         Returns:
-            A stream of the key fields, then the others; they come from the key's tuples as fn says.
+            A stream of the key fields, then the others as fn returns them.
 
         Raises:
-            GraphError: the name is taken or bad, fn is no such function, there are no fields but keys, or ttl= with
+            GraphError: The name is taken or invalid, fn isn't such a function, there are only key fields, or ttl= with
                 emit='final'.
 
         >>> import rayelastic as rel

@@ -1,6 +1,6 @@
-"""Names of operators: `name=` of every method that declares one, or else its function's own name, or the method's.
+"""Names of operators: the argument `name=`, or else the name of the function or the method.
 
-An automatic name is the first that is free: `parse`, `parse_2`, `parse_3`, in declared order, so every run has the same
+An automatic name is the first free one of `parse`, `parse_2`, `parse_3`, in declared order, so every run has the same
 names. Knows no operator.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["declared_as", "named"]
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
-_NAMED_BY = ("fn", "cls", "own", "operator", "source", "sink")  # parameters whose values have a name of their own
+_NAMED_BY = ("fn", "cls", "own", "operator", "source", "sink")  # parameters whose values have their own name
 
 
 def named(method: F) -> F:
@@ -47,30 +47,30 @@ def named(method: F) -> F:
 
 
 def declared_as(topology: Declarations, name: str, base: str, declare: Callable[[str], R]) -> R:
-    """Declare operators under a name, or under the first one that is free.
+    """Declare operators under a name, or under the first free one.
 
     Args:
-        topology: that gets them.
-        name: that the program chose; empty: none.
-        base: what the automatic name begins with.
-        declare: called with the name.
+        topology: The topology to add them to.
+        name: The name that the program sets; empty: none.
+        base: What the automatic name begins with.
+        declare: Declares them under a name.
     """
     if name:
         return declare(name)
     before = len(topology.operators)
-    made = declare(next(one for one in _numbered(base) if is_free(topology, one)))
+    result = declare(next(candidate for candidate in _numbered(base) if is_free(topology, candidate)))
     mark_automatic(topology, list(islice(topology.operators, before, None)))
-    return made
+    return result
 
 
 def _check_no_name_first(
     method: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any], positions: Sequence[str] | None
 ) -> None:
-    """Raise GraphError if the name of an operator comes first; positions: other parameters, None: any number."""
+    """Raise GraphError if the first argument is an operator's name; positions: other parameters, None: any number."""
     if not args or not isinstance(args[0], str) or "name" in given:
         return
     if positions == ["field"] and len(args) == 1 and "field" not in given:
-        return  # a text, and no name
+        return  # a text argument, not a name
     rest = [*(positions or ())][: len(args) - 1] or ["..."] * (len(args) > 1)
     arguments = [*rest, f"name={args[0]!r}", *(f"{key}=..." for key in given)]
     raise GraphError(
@@ -86,7 +86,7 @@ def _numbered(base: str) -> Iterator[str]:
 
 
 def own_name(value: Any) -> str | None:
-    """The name of a function or class, or of what made a source or a sink; None: it has none.
+    """Return the name of a function or class, or of a source's or sink's maker; None: it has none.
 
     >>> own_name(len), own_name(lambda t: t), own_name(functools.partial(len))
     ('len', None, 'len')

@@ -1,4 +1,4 @@
-"""Methods of every stream by which tuples pass later: by the clock, or when another stream lets them."""
+"""Methods of every stream that delay tuples: by the clock, or until another stream releases them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PassageMethods"]
 
 
 class PassageMethods(StreamBase[StreamT]):
-    """Operators that hold tuples back."""
+    """Operators that delay tuples."""
 
     __slots__ = ()
 
@@ -25,15 +25,16 @@ class PassageMethods(StreamBase[StreamT]):
     def throttle(self, per_second: float, *, name: str = "") -> StreamT:
         """Emit tuples at a rate, evenly; faster input waits, and back-pressure slows its source.
 
-        The rate holds on average: a late wake-up is made up for. After a pause of the input, tuples of one second at
-        most are emitted at once.
+        The rate holds on average: a late wake-up is made up for. After a pause of the input, at most the tuples of one
+        second are emitted at once.
 
         Args:
-            name: of the operator; by default 'throttle'.
-            per_second: tuples.
+            name: The operator's name; 'throttle' by default.
+            per_second: The rate, in tuples.
 
         Raises:
-            GraphError: the name is taken or bad, or no such rate.
+            GraphError: The name is taken or invalid, or the rate isn't above 0.
+            GraphError: The name is taken or invalid, or no such rate.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("slow")
@@ -46,15 +47,15 @@ class PassageMethods(StreamBase[StreamT]):
 
     @named
     def delay(self, seconds: Seconds, *, name: str = "", most: int = 100_000) -> StreamT:
-        """Pass tuples on so many seconds after they came, by the clock, in order.
+        """Emit each tuple so many seconds after it arrived, by the clock, in order.
 
         Args:
-            seconds: or a timedelta.
-            name: of the operator; by default 'delay'.
-            most: tuples that wait in memory; when there are more the source is held back.
+            seconds: Seconds, or a timedelta.
+            name: The operator's name; 'delay' by default.
+            most: The number of tuples to buffer in memory; back-pressure slows the source when it is full.
 
         Raises:
-            GraphError: the name is taken or bad, or no such time or number.
+            GraphError: The name is taken or invalid, or an invalid time or number.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("later")
@@ -75,19 +76,19 @@ class PassageMethods(StreamBase[StreamT]):
         start: bool = True,
         off: Literal["wait", "drop"] = "wait",
     ) -> StreamT:
-        """Let tuples pass while a switch is on, that another stream turns on and off.
+        """Let tuples pass while a switch is on, which another stream turns on and off.
 
-        What waits is kept in memory, goes out in order when the switch is turned on, and at the end in any case.
+        Waiting tuples are kept in memory, and emitted in order when the switch is turned on, or when the input ends.
 
         Args:
-            control: the other stream.
-            on: of a tuple of that: whether the switch is on from now on.
-            name: of the operator; by default 'switch'.
-            start: whether it is on at first.
-            off: what happens to tuples meanwhile: 'wait' or 'drop'.
+            control: The other stream.
+            on: A function of its tuples: whether the switch is on from now on.
+            name: The operator's name; 'switch' by default.
+            start: Whether it is on at first.
+            off: What happens to tuples while it is off: 'wait' or 'drop'.
 
         Raises:
-            GraphError: the name is taken or bad, no such stream, function or choice.
+            GraphError: The name is taken or invalid, or an invalid stream, function or choice.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("switched")
@@ -104,18 +105,18 @@ class PassageMethods(StreamBase[StreamT]):
     def gate(
         self, control: StreamT, *, name: str = "", most: int = 1, passes: Callable[[Any], int] | None = None
     ) -> StreamT:
-        """Let tuples pass as others are done with: no more than `most` that another stream hasn't acknowledged.
+        """Limit the tuples in flight: at most `most` pass that another stream hasn't acknowledged.
 
-        What waits is kept in memory, and goes out at the end in any case.
+        Waiting tuples are kept in memory, and emitted when the input ends in any case.
 
         Args:
-            control: acknowledges: each of its tuples lets one more pass.
-            name: of the operator; by default 'gate'.
-            most: tuples that pass before the first acknowledgement.
-            passes: of a tuple of `control`: instead, how many it lets pass.
+            control: The stream of acknowledgements: each of its tuples lets one more pass.
+            name: The operator's name; 'gate' by default.
+            most: The number of tuples that pass before the first acknowledgement.
+            passes: A function of a tuple of `control`: how many it lets pass, instead of one.
 
         Raises:
-            GraphError: the name is taken or bad, no such stream, function or number.
+            GraphError: The name is taken or invalid, or an invalid stream, function or number.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("gated")

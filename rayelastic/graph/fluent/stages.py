@@ -1,4 +1,4 @@
-"""Methods of every stream that deal tuples out: to streams of their own, or to the channels of a stage."""
+"""Methods of every stream that distribute tuples: over several streams, or over the channels of a stage."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ class StageMethods(StreamBase[StreamT]):
         by: str | Sequence[str] | None = None,
         order: bool = False,
     ) -> StreamT:
-        """Run operators in a fixed number of channels, for those who want it fixed.
+        """Run operators in a fixed number of channels, if you want it fixed.
 
         Args:
-            width: how many channels.
-            body: from the stream of a channel to the stream that leaves it; it is called once, each channel has a copy.
-            name: of the stage: of the operator that deals tuples out; the operators of channel 0 are called 'NAME.0.x'.
-            by: fields by whose hash tuples go to channels; those of key_by before by default. Operators with state of
-                keys need them, and operators in front of these leave the fields as they are. None: in turn, to the next
-                channel that has room. Other state than that of keys is each channel's own.
-            order: whether what leaves the stage is in the order of what made it; the body is then a single chain.
+            width: The number of channels.
+            body: A function from the stream of a channel to its output stream; it is called once, each channel has a
+                copy.
+            name: The name of the stage and of its splitter; the operators of channel 0 are named 'NAME.0.x'.
+            by: Fields whose hash assigns tuples to channels; by default the keys of a key_by before. Operators with
+                keyed state need them, and operators upstream of these don't change the fields. None: round-robin, to
+                the next channel that has room. State that isn't keyed belongs to its channel.
+            order: Whether the output is in the order of the input; the body is then a single chain.
 
         Raises:
-            GraphError: the name is taken or bad, no such fields; the body gives no stream, or has sources, sinks, or
-                state of other keys.
+            GraphError: The name is taken or invalid, or an unknown field. The body doesn't return a stream, or has
+                sources, sinks, or state of other keys.
 
         Source: the data parallelism of Middleware'19 section 2 (`@parallel(width, partitionBy)`).
 
@@ -66,18 +67,18 @@ class StageMethods(StreamBase[StreamT]):
     def elastic(
         self, body: Callable[[StreamT], StreamT], *, name: str = "", most: int = 8, start: int = 1, order: bool = False
     ) -> StreamT:
-        """Run operators in as many channels, with a thread each, as make the stage take the most tuples a second.
+        """Run operators in an elastic number of channels, each with a thread: the number with the highest throughput.
 
         Args:
-            body: from the stream of a channel to the stream that leaves it; it is called once, each channel has a copy.
-                Its operators are stateless.
-            name: of the stage: of the operator that deals tuples out; the operators of channel 0 are called 'NAME.0.x'.
-            most: the most channels.
-            start: channels at the start.
-            order: whether what leaves the stage is in the order of what made it; the body is then a single chain.
+            body: A function from the stream of a channel to its output stream; it is called once, each channel has a
+                copy. Its operators are stateless.
+            name: The name of the stage and of its splitter; the operators of channel 0 are named 'NAME.0.x'.
+            most: The highest number of channels.
+            start: The number of channels at the start.
+            order: Whether the output is in the order of the input; the body is then a single chain.
 
         Raises:
-            GraphError: as for ``parallel``; or an operator of the body keeps state.
+            GraphError: As for ``parallel``, or an operator of the body keeps state.
 
         Source: the elastic operator of IPDPS'09; JobConfig(elasticity='off') leaves it at `start`.
 
@@ -94,17 +95,17 @@ class StageMethods(StreamBase[StreamT]):
 
     @named
     def elastic_split(self, ways: int, *, name: str = "", start: int = 1) -> Streams[StreamT]:
-        """Give each tuple to one of several streams, as many of them as it takes to have none congested.
+        """Send each tuple to one of several streams, using as many of them as avoid congestion.
 
-        What takes a stream has a thread and a queue of its own. A tuple goes to the next stream whose queue has room.
+        Each stream's consumer has its own thread and queue. A tuple goes to the next stream whose queue has room.
 
         Args:
-            ways: how many streams: `[0]`, `[1]`, .. of the result.
-            name: of the operator; by default 'elastic_split'.
-            start: streams that get tuples at the start.
+            ways: The number of streams: `[0]`, `[1]`, .. of the result.
+            name: The operator's name; 'elastic_split' by default.
+            start: The number of streams in use at the start.
 
         Raises:
-            GraphError: the name is taken or bad, or no such numbers.
+            GraphError: The name is taken or invalid, or an invalid number.
 
         Source: the ElasticLoadBalance operator; JobConfig(elasticity='off') leaves it at `start`.
 
@@ -128,19 +129,20 @@ class StageMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         **predicates: Callable[..., Any],
     ) -> Streams[StreamT]:
-        """Give each tuple to one of several streams; each keeps their order.
+        """Send each tuple to one of several streams; each stream is in order.
 
         Args:
-            ways: how many streams: `[0]`, `[1]`, .. of the result. By the hash of the key behind key_by, else in turn.
-            name: of the operator; by default 'split'.
-            by: with `ways`, a function from a tuple to the number of its stream.
-            lane: of the function or the predicates: 'auto', 'compiled' or 'python'.
-            predicates: stream = predicate: a tuple goes to the first stream whose predicate holds, or to the stream
-                `rest`, which need not be taken.
+            ways: The number of streams: `[0]`, `[1]`, .. of the result. By the hash of the key after key_by, otherwise
+                round-robin.
+            name: The operator's name; 'split' by default.
+            by: With `ways`, a function from a tuple to the number of its stream.
+            lane: The execution mode of the function or the predicates: 'auto', 'compiled' or 'python'.
+            predicates: stream = predicate: a tuple goes to the first stream whose predicate holds, otherwise to the
+                stream `rest`, which needs no consumer.
 
         Raises:
-            GraphError: no streams, or bad names or functions.
-            LaneError: the lane can't be had.
+            GraphError: No streams, or invalid names or functions.
+            LaneError: The execution mode is unsupported.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("parity")
@@ -154,19 +156,19 @@ class StageMethods(StreamBase[StreamT]):
         return self._declare_several(split(self._upstream, name, ways, by, lane, predicates))
 
     def _drafted(self, body: Callable[[StreamT], StreamT]) -> Callable[[Upstream], Section]:
-        """Give what declares a body in a draft of the topology, behind the stream of a channel."""
+        """Return a function that declares a body in a draft of the topology, on the stream of a channel."""
 
         def section(up: Upstream) -> Section:
             _check_body(body)
             draft = drafted(self.topology, up.operators)
-            made: object = body(self._at(draft, up.inputs, up.schema, up.keys))
-            if not isinstance(made, StreamBase) or made.topology is not draft:
+            leaving: object = body(self._at(draft, up.inputs, up.schema, up.keys))
+            if not isinstance(leaving, StreamBase) or leaving.topology is not draft:
                 raise GraphError(
-                    f"the body of the stage gave {shown(made)}",
+                    f"the body of the stage gave {shown(leaving)}",
                     hint="Return the stream that its last operator gives",
                 )
-            inside = tuple(one for one in draft.operators.values() if one.name not in up.operators)
-            return Section(inside, made.inputs, made.schema)
+            inside = tuple(spec for spec in draft.operators.values() if spec.name not in up.operators)
+            return Section(inside, leaving.inputs, leaving.schema)
 
         return section
 

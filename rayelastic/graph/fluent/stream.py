@@ -1,7 +1,7 @@
 """Streams: what users call methods on to declare operators. They only write into their topology.
 
-Operators take their name first, because it keys metrics, state and plans; `key_by` and `union` have none, because they
-only say how the next operator reads.
+Operators have names, which key metrics, state and plans. `key_by` and `union` have none, because they only declare how
+the next operator reads.
 """
 
 from __future__ import annotations
@@ -50,43 +50,43 @@ class Stream(
     PassageMethods["Stream"],
     CrossMethods["Stream"],
 ):
-    """Tuples of one schema, in order, from one operator or from several united.
+    """Tuples of one schema, in order, from one operator or a union of several.
 
     Attributes:
-        topology: the one that it belongs to.
-        inputs: the names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
-        schema: of its tuples.
-        keys: names of the key fields; none unless it comes from key_by.
+        topology: The stream's topology.
+        inputs: Names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
+        schema: The schema of its tuples.
+        keys: Names of the key fields; none unless it comes from key_by.
     """
 
     __slots__ = ()
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # Stream[T], KeyedStream[T, K]: see stream.pyi
 
     def key_by(self, *fields: str) -> KeyedStream:
-        """Say by which fields the next operator keeps its state.
+        """Set the fields that key the next operator's state.
 
         Raises:
-            GraphError: no field, or one that the schema doesn't have.
+            GraphError: No field, or an unknown one.
         """
         up = self._upstream.keyed(fields)
         return KeyedStream(self.topology, up.inputs, up.schema, up.keys)
 
     def group_by(self, *fields: str) -> KeyedStream:
-        """Say by which fields the next operator keeps its state: ``key_by`` by the name that tables have for it."""
+        """Set the fields that key the next operator's state: ``key_by`` by the name that tables have for it."""
         return self.key_by(*fields)
 
     @named
     def take(self, count: int, *, name: str = "") -> Stream:
-        """Keep the first tuples only; behind key_by the first of each key. `limit` and `head` are other names of it.
+        """Keep the first tuples only; after key_by the first of each key. `limit` and `head` are other names of it.
 
-        The source is read to its end all the same.
+        The source is still read to its end.
 
         Args:
-            count: how many, 0 or more.
-            name: of the operator; by default 'take'.
+            count: How many, 0 or more.
+            name: The operator's name; 'take' by default.
 
         Raises:
-            GraphError: no such number.
+            GraphError: An invalid number.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("first")
@@ -106,18 +106,18 @@ class Stream(
 
     @named
     def print(self, *, name: str = "") -> SunkStream:
-        """Print each tuple on standard output: ``sink`` with ``rel.print()``. ``inspect`` prints what passes.
+        """Print each tuple on standard output: ``sink`` with ``rel.print()``. ``inspect`` prints tuples that flow on.
 
         Args:
-            name: of the operator; by default 'print'.
+            name: The operator's name; 'print' by default.
         """
         return self.sink(printing(), name=name)
 
     def union(self, *others: Stream) -> Stream:
-        """Unite streams of one schema; each keeps its own order, between them there is none.
+        """Unite streams of one schema. Each keeps its own order; there is no order between them.
 
         Raises:
-            GraphError: another schema, another topology, no stream, or the same one twice.
+            GraphError: Another schema or topology, not a stream, or the same one twice.
         """
         inputs = self.inputs
         with declaring(self._upstream.called, caller_location()):
@@ -148,16 +148,16 @@ class Stream(
 
     @named
     def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **others: Stream) -> Any:
-        """Give the tuples to an operator of a class that @rel.operator made.
+        """Send the tuples to an operator of a class that is decorated with @rel.operator.
 
         Args:
-            operator: an instance of the class; it is copied.
-            name: of the operator; by default the name of its class.
-            on_error: as of `map`, for what `invoke` raises for a tuple.
-            others: input port = stream, for all but the first port, which takes this stream.
+            operator: An instance of the class; it is copied.
+            name: The operator's name; its class's by default.
+            on_error: As for `map`, when `invoke` raises for a tuple.
+            others: input port = stream, for all but the first port, which receives this stream.
 
         Returns:
-            As Topology.apply, which also says what can be wrong.
+            As Topology.apply, which also lists the errors.
         """
         with NewOperator(name, self.topology.operators):
             first = next(iter(definition_of(operator).inputs))
@@ -169,15 +169,15 @@ class Stream(
 
     @named
     def sink(self, sink: Any, *, name: str = "") -> SunkStream:
-        """Send the tuples out; nothing may come after it.
+        """Send the tuples out; no operator can follow.
 
         Args:
-            sink: such as rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow().
-            name: of the operator; results are given back by it.
+            sink: Such as rel.parquet(path), rel.csv(path), rel.call(fn), rel.list(), rel.count(), rel.arrow().
+            name: The operator's name, by which `run` returns its results.
 
         Raises:
-            GraphError: no sink, or the name is taken or bad.
-            SinkError: it can't be written.
+            GraphError: Not a sink, or the name is taken or invalid.
+            SinkError: It can't be written.
         """
         spec = sink_operator(self._upstream, name, sink)
         declare(self.topology, spec)
@@ -201,36 +201,36 @@ class Stream(
         zone: str | None = None,
         ttl: Lifetime | None = None,
     ) -> WindowedStream[TimelyStream]:
-        """Put the tuples of each key (of the whole stream where there is no key_by before) into windows.
+        """Assign the tuples of each key (of the whole stream without a key_by before) to windows.
 
         Args:
-            length: a timedelta: as `seconds`.
-            count: tuples in a window; it is given when it is full.
-            seconds: or: length of a window in event time, or a timedelta; windows start at multiples of `slide`, and
-                are given when the watermark has passed their end.
-            days: or: length of a window in whole days of a zone, from midnight to midnight, also where its clocks
-                change and a day has 23 or 25 hours.
-            slide: tuples, seconds or days from the start of one window to that of the next; as long as a window by
-                default. Shorter: windows overlap. Longer: tuples between windows are left out.
-            rest: of windows by count: whether, when the input ends, tuples of a key that no window had are given in one
-                more, which isn't full; true by default where windows don't overlap.
-            within: with count: a batch is also given so long after its first tuple, in event time, or by the clock
-                where the stream has none. Batches are folded, reduced or processed.
-            assign: or: a function of a tuple that says in which windows it is: pairs of start and end, written as the
-                event time is; each ends behind its tuples. Such windows are folded, reduced or processed.
-            lateness: of windows by event time: for so many seconds of event time after it was given a window still
-                takes tuples, and is given again with each of them. Results then say by `corrected` whether they take
-                the place of what was given before, and have no event time until the stream is given one.
-            clock: of windows by time: whether they go by the clock, in which there are no late tuples; `start` and
-                `end` are seconds since 1970 then. Such windows are folded, reduced or processed.
-            align_to: with seconds: a time at which a window starts, of the type of the event time; 1970 by default.
+            length: A timedelta: as `seconds`.
+            count: The number of tuples in a window, which is emitted when it is full.
+            seconds: Or the length of a window in event time, also a timedelta. Windows start at multiples of `slide`,
+                and are emitted when the watermark has passed their end.
+            days: Or the length of a window in whole days of a zone, from midnight to midnight. A day with a clock
+                change has 23 or 25 hours.
+            slide: Tuples, seconds or days between the starts of two windows; their length by default. If it is shorter,
+                windows overlap; if it is longer, tuples between windows are left out.
+            rest: Of windows by count: whether the remaining tuples of a key are emitted in an incomplete window when
+                the input ends; true by default if windows don't overlap.
+            within: With count, also emit a batch so long after its first tuple, in event time, or by the clock if the
+                stream has none. Batches are folded, reduced or processed.
+            assign: Or a function from a tuple to its windows: pairs of start and end, of the type of the event time.
+                Each ends after its tuples. Such windows are folded, reduced or processed.
+            lateness: Of windows by event time: for so many seconds of event time after its first result, a window still
+                accepts tuples, and emits a new result for each. A field `corrected` marks results that replace an
+                earlier one. The output has no event time until you assign one.
+            clock: Of windows by time: whether they follow the clock, without late tuples. `start` and `end` are then
+                seconds since 1970. Such windows are folded, reduced or processed.
+            align_to: With seconds: a time at which a window starts, of the type of the event time; 1970 by default.
                 With days: a date on which one starts; a Monday by default, so that seven days are a week.
-            ttl: of windows by count of keys: seconds, or a timedelta, without a tuple of a key after which its next
-                tuple begins a new window, and what was in the old one is dropped; None: never. As of ``map``.
-            zone: of the days, such as 'Europe/Berlin'; by default that of the event time, else UTC.
+            ttl: Of windows by count of keys: seconds, or a timedelta, without a tuple of a key after which its window
+                is dropped, and the next tuple begins a new one. None: never. As for ``map``.
+            zone: The zone of the days, such as 'Europe/Berlin'; by default that of the event time, else UTC.
 
         Raises:
-            GraphError: none of count, seconds, days and assign, or several; too small; no event time; no such zone.
+            GraphError: None or several of count, seconds, days and assign; too small; no event time; an unknown zone.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("moving")
@@ -261,32 +261,32 @@ class Stream(
     def session(
         self, gap: Seconds | Callable[[Any], Seconds], *, lateness: Seconds | None = None, clock: bool = False
     ) -> WindowedStream[TimelyStream]:
-        """Put the tuples of each key into sessions: those that are at most `gap` apart from the next, in event time.
+        """Assign the tuples of each key to sessions: each is at most `gap` after the one before, in event time.
 
         Args:
-            gap: seconds, or a timedelta; or a function of a tuple that says how long that one keeps its session open.
-                Such sessions are folded, reduced or processed.
-            lateness: as of ``window``, of sessions that are aggregated. A late tuple may make one session of two: what
-                is given then takes the place of all that it overlaps with.
-            clock: as of ``window``.
+            gap: Seconds, or a timedelta. Or a function of a tuple: how long it keeps its session open. Such sessions
+                are folded, reduced or processed.
+            lateness: As for ``window``, of aggregated sessions. A late tuple may merge two sessions; the new result
+                then replaces all results that it overlaps with.
+            clock: As for ``window``.
 
         Raises:
-            GraphError: no gap, or no event time.
+            GraphError: No gap, or no event time.
         """
         return WindowedStream(self, session(self._upstream, gap, lateness, clock), self._declare_timely)
 
     @named
     def merge_by_time(self, *others: Stream, name: str = "") -> TimelyStream:
-        """Unite streams of one schema in the order of their event times; those of equal times in the order given here.
+        """Unite streams of one schema in the order of their event times; at equal times, in the order of the arguments.
 
-        A tuple waits until all streams have come to its time. Those that come too late go to `.late()`.
+        A tuple waits until all streams have reached its time. Late ones go to `.late()`.
 
         Args:
-            others: with the same schema and event time.
-            name: of the operator; by default 'merge_by_time'.
+            others: Streams with the same schema and event time.
+            name: The operator's name; 'merge_by_time' by default.
 
         Raises:
-            GraphError: another schema or topology, or no event time that all have.
+            GraphError: Another schema or topology, or no common event time.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("sorted")
@@ -304,8 +304,8 @@ class Stream(
         return self._declare_timely(merge_by_time(name, ups))
 
     def _declare_timely(self, spec: OperatorSpec) -> TimelyStream:
-        made = self._declare(spec)
-        return TimelyStream(made.topology, made.inputs, made.schema, spec)
+        stream = self._declare(spec)
+        return TimelyStream(stream.topology, stream.inputs, stream.schema, spec)
 
     def _at(
         self, topology: Declarations, inputs: tuple[str, ...], schema: Schema, keys: tuple[str, ...] = ()
@@ -314,10 +314,10 @@ class Stream(
 
 
 class KeyedStream(KeyedMethods[Stream], JoinMethods[Stream], Stream):
-    """A stream with the fields by which the next operator keeps its state.
+    """A stream with the fields that key the next operator's state.
 
     Attributes:
-        keys: names of the key fields.
+        keys: Names of the key fields.
     """
 
     __slots__ = ("keys",)
@@ -328,7 +328,7 @@ class KeyedStream(KeyedMethods[Stream], JoinMethods[Stream], Stream):
 
 
 class TimelyStream(Stream):
-    """The stream of an operator that doesn't take tuples that come too late."""
+    """The stream of an operator that drops late tuples, or sends them to `.late()`."""
 
     __slots__ = ("_spec",)
 
@@ -337,10 +337,10 @@ class TimelyStream(Stream):
         self._spec = spec
 
     def late(self) -> Stream:
-        """Give the tuples that came too late, as they were; nobody needs to take them.
+        """Return the stream of the late tuples, unchanged; it needs no consumer.
 
         Raises:
-            GraphError: the operator goes by count: nothing comes too late.
+            GraphError: The operator follows a count, so no tuple is late.
         """
         if not any(port.name == LATE for port in self._spec.outputs):
             raise GraphError(
@@ -354,7 +354,7 @@ class TimelyStream(Stream):
 
 
 class SunkStream:
-    """What a sink gives back: nothing can come after it, and trying to says so."""
+    """The result of a sink: no operator can follow it, and its errors say so."""
 
     __slots__ = ("name",)
 
@@ -380,11 +380,11 @@ def apply(
 ) -> Stream | Streams[Stream] | SunkStream:
     """See ``Topology.apply``."""
     with NewOperator(name, topology.operators):
-        given = {port: taken(topology, port, stream) for port, stream in streams.items()}
-    spec = class_operator(name, operator, given, topology.operators, topology.compiler, on_error)
+        inputs = {port: taken(topology, port, stream) for port, stream in streams.items()}
+    spec = class_operator(name, operator, inputs, topology.operators, topology.compiler, on_error)
     declare(topology, spec)
-    made = {port: Stream(topology, *one) for port, one in streams_of(spec).items()}
-    if not made:
+    streams_by_port = {port: Stream(topology, *parts) for port, parts in streams_of(spec).items()}
+    if not streams_by_port:
         return SunkStream(name)
-    few = len(made) == 1 + (spec.on_error is OnError.DIVERT)
-    return next(iter(made.values())) if few else Streams(name, made)
+    few = len(streams_by_port) == 1 + (spec.on_error is OnError.DIVERT)
+    return next(iter(streams_by_port.values())) if few else Streams(name, streams_by_port)

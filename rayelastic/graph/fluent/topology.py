@@ -24,8 +24,8 @@ class Topology(Declarations):
     """Streams and operators, with no degree of parallelism anywhere (J07).
 
     Args:
-        name: of the topology, and of its jobs by default.
-        compiler: makes operator functions of Python functions.
+        name: The topology's name, and by default that of its jobs.
+        compiler: Makes operator functions of Python functions.
 
     >>> from rayelastic.graph.edges import sinks, sources
     >>> topology = Topology("squares", compiler=None)  # no function in it, so nothing to compile
@@ -44,37 +44,37 @@ class Topology(Declarations):
 
     @named
     def source(self, source: Any, *, name: str = "") -> Stream[Any]:
-        """Declare where tuples come from.
+        """Declare a source of tuples.
 
         Args:
-            source: such as rel.text(paths), rel.csv(path), rel.parquet(path), rel.arrow(table), rel.rows(...).
-            name: of the operator; by default what made it, such as 'text'.
+            source: Such as rel.text(paths), rel.csv(path), rel.parquet(path), rel.arrow(table), rel.rows(...).
+            name: The operator's name; by default the source's, such as 'text'.
 
         Raises:
-            GraphError: no source, or the name is taken or bad.
-            SourceError: it can't be read.
-            SchemaError: it has a field that records can't hold.
+            GraphError: Not a source, or the name is taken or invalid.
+            SourceError: It can't be read.
+            SchemaError: It has a field that records can't hold.
         """
-        made = source_operators(name, source, self.operators)
-        declare(self, *made)
-        schema = made[-1].output_schema
+        operators = source_operators(name, source, self.operators)
+        declare(self, *operators)
+        schema = operators[-1].output_schema
         assert schema is not None
-        return Stream(self, made[-1].streams, schema)
+        return Stream(self, operators[-1].streams, schema)
 
     @named
     def feedback(self, like: Stream[Any] | object, *, name: str = "") -> Feedback:
-        """Make a stream that comes back from further down, to be taken before it is made.
+        """Make a feedback stream, to be consumed before it is produced.
 
-        Take it where the loop begins, with union or as an input port of its own, then say what comes back with its
-        `close`. What enters the loop waits while the loop is full; it ends when nothing goes round any more.
+        Consume it where the loop begins, by union or at its own input port. Then connect its input with its `close`.
+        Tuples that enter the loop wait while it is full; it ends when no tuple is left in it.
 
         Args:
-            like: a stream of the same schema, or a schema (see Schema.of).
-            name: of the feedback.
+            like: A stream of the same schema, or a schema (see Schema.of).
+            name: The feedback's name.
 
         Raises:
-            GraphError: the name is taken or bad.
-            SchemaError: the schema can't be laid out.
+            GraphError: The name is taken or invalid.
+            SchemaError: The schema can't be laid out.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("halves")
@@ -94,21 +94,22 @@ class Topology(Declarations):
 
     @named
     def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **streams: Stream) -> Any:
-        """Declare an operator of a class that @rel.operator made.
+        """Declare an operator of a class that is decorated with @rel.operator.
 
         Args:
-            operator: an instance of the class; it is copied.
-            name: of the operator; by default the name of its class.
-            on_error: as of Stream.map, for what `invoke` raises for a tuple.
-            streams: input port = stream; partitioned stateful operators want a key_by on each.
+            operator: An instance of the class; it is copied.
+            name: The operator's name; its class's by default.
+            on_error: As for Stream.map, when `invoke` raises for a tuple.
+            streams: input port = stream; partitioned stateful operators require a key_by on each.
 
         Returns:
-            Its stream; streams by output port if there are several; of one without output nothing can follow.
+            Its stream, or its streams by output port. An operator without outputs returns an object that nothing can
+            follow.
 
         Raises:
-            GraphError: ports, streams or keys don't fit.
-            SchemaError: a stream lacks a field that the operator wants.
-            LaneError: the lane can't be had.
+            GraphError: Ports, streams or keys don't fit.
+            SchemaError: A stream lacks a field that the operator requires.
+            LaneError: The execution mode is unsupported.
         """
         return apply(self, name, operator, streams, on_error)
 

@@ -1,4 +1,4 @@
-"""Streams in windows: what users call `aggregate` on behind `window` and `session`."""
+"""Streams of windows: what `window` and `session` return, and users call `aggregate` on."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["WindowedStream"]
 
 
 class WindowedStream(Generic[StreamT]):
-    """Tuples in windows, waiting to be told what is to become of them; see ``Stream.window`` and ``Stream.session``."""
+    """Tuples in windows, before they are aggregated; see ``Stream.window`` and ``Stream.session``."""
 
     __slots__ = ("_declare", "stream", "window")
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # WindowedStream[T, K]: see stream.pyi
 
-    if not TYPE_CHECKING:  # else every name would be there
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
         def __getattr__(self, word: str) -> NoReturn:
             if word.startswith("_"):
@@ -48,7 +48,7 @@ class WindowedStream(Generic[StreamT]):
 
     @property
     def topology(self) -> Declarations:
-        """The one that the stream belongs to."""
+        """The stream's topology."""
         return self.stream.topology
 
     @named
@@ -56,18 +56,18 @@ class WindowedStream(Generic[StreamT]):
         """Aggregate the tuples of each window, natively.
 
         Args:
-            name: of the operator; by default 'aggregate'.
+            name: The operator's name; 'aggregate' by default.
             aggregates: output field = rel.count(), rel.sum(field), ...; see ``Stream.aggregate``.
 
         Returns:
-            A stream with one tuple a window: the key fields; of windows by time `start` and `end`, of the type of the
-            event time (the end is no part of the window; a session's is its gap after its last tuple); the aggregates.
-            Windows given at once are in the order of their end, then of their keys' hashes, however the job runs.
-            `.late()` of it has the tuples that came too late.
+            A stream with one tuple for each window: the key fields, then the aggregates. Windows by time have `start`
+            and `end` in between, of the type of the event time; the end is exclusive, a session's is its gap after its
+            last tuple. Windows that are emitted together are in the order of their ends, then of their keys' hashes,
+            however the job runs. Its `.late()` has the late tuples.
 
         Raises:
-            GraphError: no aggregate, or one named like a key field, `start` or `end`.
-            SchemaError: unknown field, or one that can't be aggregated so.
+            GraphError: No aggregate, or one with the name of a key field, `start` or `end`.
+            SchemaError: An unknown field, or one that can't be aggregated so.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("clicks")
@@ -100,23 +100,23 @@ class WindowedStream(Generic[StreamT]):
     ) -> StreamT:
         """Call a function once for each window of a key, with all of its tuples, when the window is complete.
 
-        It runs in Python, and keeps the tuples until then; where an aggregate will do, that is much faster.
+        It runs in Python, and keeps the tuples until then; an aggregate is much faster.
 
         Args:
-            fn: `fn(key, window, tuples)`: the values of the key fields; `window.start` and `window.end`, written as the
-                event time is; the tuples in the order of their times. It yields or returns any number of tuples.
-            name: of the operator; by default the name of its function.
-            schema: of what it gives, see Schema.of.
+            fn: `fn(key, window, tuples)`: the values of the key fields; `window.start` and `window.end`, of the type of
+                the event time; the tuples in the order of their times. It yields or returns any number of tuples.
+            name: The operator's name; its function's by default.
+            schema: The schema of its output, see Schema.of.
             emit: 'final': once; 'update': also after each tuple, with `window.final` False.
-            every: or also so many seconds of event time after its start, and again, if tuples have come since.
-            until: a function of a tuple: where it holds, what has come is given at once, as what is final, and the next
-                tuple begins anew: another session or batch, or the rest of the window.
+            every: Or also every so many seconds of event time after its start, if tuples have arrived since.
+            until: A predicate of a tuple. Where it holds, the tuples so far are emitted at once, as a final result. The
+                next tuple begins anew: another session or batch, or the rest of the window.
 
         Returns:
-            A stream of what fn gives; `.late()` has the tuples that came behind the watermark.
+            A stream of what fn returns; `.late()` has the tuples behind the watermark.
 
         Raises:
-            GraphError: a window by count, or of the whole stream; emit= of batches; or fn is no such function.
+            GraphError: A window by count, or of the whole stream; emit= of batches; or fn isn't such a function.
 
         >>> import rayelastic as rel
         >>> def longest(key, window, tuples):
@@ -146,25 +146,24 @@ class WindowedStream(Generic[StreamT]):
         until: Callable[[Any], Any] | None = None,
         lane: LaneChoice = "auto",
     ) -> StreamT:
-        """Aggregate the tuples of each window as a class of yours says; natively where its methods compile.
+        """Aggregate the tuples of each window by a class of yours; natively if its methods compile.
 
         Args:
-            own: a class, or an object, with the methods of ``KeyedStream.combine``. Natively `merge(other, state)` is
-                needed too, for windows that overlap and sessions that meet: merging into the state of nothing gives the
-                other's.
-            name: of the operator; by default the name of its class.
-            schema: of what `result` gives, see Schema.of; found out by default.
-            emit: as of ``process``; early results are given by Python.
-            every: likewise.
-            until: likewise, but a function of what `result` gives.
+            own: A class, or an object, with the methods of ``KeyedStream.combine``. Natively, windows that overlap and
+                sessions that meet need `merge(other, state)`, too: merging into the initial state must equal the other.
+            name: The operator's name; its class's by default.
+            schema: The schema of what `result` returns, see Schema.of; inferred by default.
+            emit: As for ``process``; early results run in Python.
+            every: As for ``process``, in Python.
+            until: As for ``process``, in Python, but a function of what `result` returns.
             lane: 'auto', 'compiled' or 'python'.
 
         Returns:
-            A stream as of ``fold``, with what `result` gives.
+            A stream as of ``fold``, with what `result` returns.
 
         Raises:
-            GraphError: a method is missing, or a field is called like a key; in Python as of ``process``.
-            LaneError: lane='compiled' can't be had, or windows by count, or without keys, aren't compiled.
+            GraphError: A method is missing, or a field has the name of a key; in Python as for ``process``.
+            LaneError: lane='compiled' is unsupported: the methods don't compile, or windows by count, or without keys.
 
         >>> from typing import NamedTuple
         >>> import rayelastic as rel
@@ -204,23 +203,23 @@ class WindowedStream(Generic[StreamT]):
         every: Seconds | None = None,
         until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
-        """Give what has come together in each window of a key: `accumulated = fn(accumulated, t)`.
+        """Emit the accumulated value of each window of a key: `accumulated = fn(accumulated, t)`.
 
-        In Python, in the order of the tuples' times; `aggregate` is native. Errors as of ``process``.
+        It runs in Python, in the order of the tuples' times; `aggregate` is native. Errors as for ``process``.
 
         Args:
-            fn: of what came together and the next tuple.
-            start: the first `accumulated`: a plain value, or a NamedTuple; copied.
-            name: of the operator; by default the name of its function.
-            schema: of what fn gives, see Schema.of; that of `start` by default.
-            emit: as of ``process``.
-            every: likewise.
-            until: likewise, but a function of what came together.
+            fn: A function of the accumulated value and the next tuple.
+            start: The first `accumulated`: a plain value, or a NamedTuple; copied.
+            name: The operator's name; its function's by default.
+            schema: The schema of what fn returns, see Schema.of; that of `start` by default.
+            emit: As for ``process``.
+            every: As for ``process``.
+            until: As for ``process``, but a predicate of the accumulated value.
 
         Returns:
-            A stream of the key fields, `start` and `end` of the window, with emit='update' or every= `final`, where the
-            window has lateness= `corrected`, then what came together; a plain value is called `value`. `.late()` as of
-            ``process``.
+            A stream of the key fields, `start` and `end` of the window, then the accumulated value; a plain value is
+            named `value`. In between is `final` with emit='update' or every=, and `corrected` if the window has
+            lateness=. `.late()` as for ``process``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("longest")
@@ -250,12 +249,12 @@ class WindowedStream(Generic[StreamT]):
         every: Seconds | None = None,
         until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
-        """Make one tuple of all of a window of a key: `reduced = fn(reduced, t)`, the first being its first tuple.
+        """Reduce the tuples of a window of a key to one: `reduced = fn(reduced, t)`, starting with its first tuple.
 
-        Arguments and errors as of ``fold``.
+        Arguments and errors as for ``fold``.
 
         Returns:
-            A stream of the key fields, `start`, `end` and perhaps `final` as of ``fold``, then the other fields.
+            A stream of the key fields, `start`, `end` and perhaps `final` as for ``fold``, then the other fields.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("best")
@@ -281,23 +280,23 @@ class WindowedStream(Generic[StreamT]):
         every: Seconds | None = None,
         until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
-        """Give the k tuples of each window of a key that have the largest values of a field, whole.
+        """Emit the k tuples of each window of a key that have the largest values of a field.
 
         Args:
-            k: how many, 1 or more.
-            by: the field; tuples where it is null, or no number, are left out.
-            name: of the operator; by default 'top'.
-            least: whether the least ones are wanted.
-            emit: as of ``process``.
-            every: likewise.
-            until: likewise.
+            k: How many, 1 or more.
+            by: The field; tuples in which it is null or NaN are left out.
+            name: The operator's name; 'top' by default.
+            least: Whether to emit the smallest ones instead.
+            emit: As for ``process``.
+            every: As for ``process``.
+            until: As for ``process``.
 
         Returns:
-            A stream of the key fields, `start`, `end` and perhaps `final` as of ``fold``, `place` from 1 on, then the
-            other fields; the best first, of equal ones the one that came first.
+            A stream of the key fields, `start`, `end` and perhaps `final` as for ``fold``, `place` from 1 on, then the
+            other fields. The best is first; of equal ones, the first to arrive.
 
         Raises:
-            GraphError: no such field, or k is no number of tuples; as of ``process``.
+            GraphError: An unknown field, or k isn't a positive number; as for ``process``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("largest")
@@ -321,12 +320,12 @@ class WindowedStream(Generic[StreamT]):
         every: Seconds | None = None,
         until: Callable[[Any], Any] | None = None,
     ) -> StreamT:
-        """Give all tuples of each window of a key together, in the order of their times, when it is complete.
+        """Emit all tuples of each window of a key together, in the order of their times, when it is complete.
 
-        Arguments and errors as of ``process``, which gives lists to a function instead.
+        Arguments and errors as for ``process``, which passes lists to a function instead.
 
         Returns:
-            A stream of the key fields, `start`, `end` and perhaps more as of ``fold``, `place` from 1 on, then the
+            A stream of the key fields, `start`, `end` and perhaps more as for ``fold``, `place` from 1 on, then the
             other fields.
 
         >>> import rayelastic as rel

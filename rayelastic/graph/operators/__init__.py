@@ -1,1 +1,4 @@
-"""One file for each operator: a function from an Upstream to an OperatorSpec. Know no streams as users hold them."""
+"""Operators of a stream: a file for each one, with a function from an `Upstream` to an `OperatorSpec`.
+
+They don't know `Stream`, the class that users hold.
+"""

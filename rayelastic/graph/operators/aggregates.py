@@ -1,8 +1,8 @@
-"""Aggregates: what can be computed over the tuples of a key, and which fields come out.
+"""Aggregates: the functions that a key's or a window's tuples are reduced with, and the fields that they emit.
 
-All of them run in C++ over records, and can be merged, so windows share what they have in common. Nulls are left out,
-as in SQL (`first` and `last` can count them): where the field is nullable so is the output, null for a key with nothing
-but nulls. `count` and `distinct` are never null, `stddev` and `top_k` may always be.
+All of them run in C++ over records. Their states can be merged, so overlapping windows share partial results.
+Nulls are left out, as in SQL; `first` and `last` can count them. A nullable field has a nullable aggregate, which is
+null for a key with only nulls. `count` and `distinct` are never null, `stddev` and `top_k` may always be.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = [
     "weighted_mean",
 ]
 
-MOST_RANKS = 1000  # values that top_k keeps a key; a field of the output each
+MOST_RANKS = 1000  # values that top_k keeps for a key; each is a field of the output
 LARGEST_PRECISION = 38  # digits of a decimal
 LEAST_ERROR = 0.00001  # of a quantile: a sketch then has 115,000 buckets for a factor of ten
 
 
 class AggregateFunction(Enum):
-    """What is computed."""
+    """The function that an aggregate computes."""
 
     COUNT = "count"
     SUM = "sum"
@@ -62,7 +62,7 @@ class AggregateFunction(Enum):
 
 
 class Emit(Enum):
-    """When an aggregate gives a tuple."""
+    """When an aggregate emits a tuple."""
 
     FINAL = "final"  # one per key, when the input has ended
     UPDATE = "update"  # the new values of the key, after each tuple
@@ -73,12 +73,12 @@ class AggregateSpec:
     """One aggregate: a function over a field; `count` needs none.
 
     Args:
-        function: what is computed.
-        field: of what; None: of tuples.
-        weight: field of the weights of a weighted mean; of a first or last value its event time, None: by arrival.
-        first: degrees of freedom of a standard deviation; rank of a largest value, from 0; probability of a quantile;
-            1 for a first or last value that may be a null.
-        second: ranks kept of largest values; relative error of a quantile.
+        function: The function.
+        field: The aggregated field; None counts tuples.
+        weight: The weights of a weighted mean; the event time that orders a first or last value, None: by arrival.
+        first: Degrees of freedom of a standard deviation, rank of a largest value from 0, probability of a quantile,
+            or 1 for a first or last value that may be a null.
+        second: The number of ranks kept for largest values, or the relative error of a quantile.
     """
 
     function: AggregateFunction
@@ -117,9 +117,9 @@ class Aggregation:
 
     Args:
         aggregates: (output field, aggregate), in declared order.
-        emit: when it gives.
-        own: a user's own aggregate in their place.
-        partial: whether it is the first of two steps: it gives what each run of tuples makes, and keeps nothing.
+        emit: When it emits.
+        own: A user's own aggregate, instead of `aggregates`.
+        partial: Whether it is the first of two steps: it emits a partial result for each run and keeps no state.
     """
 
     aggregates: tuple[tuple[str, AggregateSpec], ...]
@@ -129,22 +129,22 @@ class Aggregation:
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         return Lane.BUILT_IN if self.own is None else Lane.COMPILED
 
     @property
     def ends(self) -> bool:
-        """Whether it gives at the end."""
+        """Whether it emits when the input ends."""
         return self.emit is Emit.FINAL
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         return aggregated(self.aggregates, self.own) + (", of what comes at a time" if self.partial else "")
 
 
 def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:
-    """What is computed, in words."""
+    """Return the computed aggregates as text."""
     return ", ".join(f"{name}={spec}" for name, spec in aggregates) if own is None else own.reason
 
 
@@ -156,7 +156,7 @@ def count(field: str | None = None) -> AggregateSpec:
 def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum)
     """Sum a field: int64 of integers and bools, float64 of floats, durations of durations.
 
-    Of decimals, decimals of 38 digits with as many behind the point. Overflow fails the job.
+    Sums of decimals have 38 digits and the same scale. Overflow fails the job.
     """
     return AggregateSpec(AggregateFunction.SUM, field)
 
@@ -187,11 +187,11 @@ def first(field: str, *, nulls: bool = False) -> AggregateSpec:
 def last(field: str, *, nulls: bool = False) -> AggregateSpec:
     """Keep the latest value of the key, of the field's type.
 
-    In windows by event time it is that of the latest time; else, and of equal times, the one that came last.
+    In windows by event time it is the value of the latest time. Otherwise, and at equal times, the last arrival wins.
 
     Args:
-        field: of which; each is kept by itself, so a result may have values of several tuples.
-        nulls: False: ignore them (SQL's IGNORE NULLS). True: a null is a value, so that all fields are of one tuple.
+        field: The field. Each one is aggregated by itself, so a result may combine values of several tuples.
+        nulls: False ignores nulls (SQL's IGNORE NULLS). True: a null is a value, so that all fields are of one tuple.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("prices")
@@ -209,8 +209,8 @@ def weighted_mean(field: str, weight: str) -> AggregateSpec:
     """Compute sum(field * weight) / sum(weight), such as a volume-weighted average price: float64.
 
     Args:
-        field: whose mean.
-        weight: field of the weights. Tuples in which either is null are left out; weights that sum to 0 give NaN.
+        field: The averaged field.
+        weight: The field of the weights. Tuples with a null in either are left out; weights that sum to 0 emit NaN.
 
     >>> print(weighted_mean("price", "volume"))
     weighted_mean(price, volume)
@@ -222,8 +222,8 @@ def stddev(field: str, ddof: int = 1) -> AggregateSpec:
     """Compute the standard deviation of a numeric field: float64, null for `ddof` values or fewer.
 
     Args:
-        field: of which.
-        ddof: degrees of freedom taken away: 1 for a sample, as pandas and SQL do; 0 for a population.
+        field: The field.
+        ddof: Degrees of freedom to subtract: 1 for a sample, as in pandas and SQL; 0 for a population.
 
     Raises:
         GraphError: ddof is less than 0.
@@ -264,14 +264,14 @@ def top_k(field: str, k: int) -> TopK:
 def quantile(field: str, probability: float, error: float = 0.01) -> AggregateSpec:
     """Estimate a quantile of a numeric field by a DDSketch: float64.
 
-    The answer is within `error`, relatively, of the value of rank floor(probability * (n - 1)): 0.01 means that a true
-    100 ms gives 99 to 101. Quantiles of one field and error share a sketch, of 116 buckets for each factor of ten that
-    the values span (at 1 %).
+    The answer differs by at most `error`, relatively, from the value of rank floor(probability * (n - 1)). With 0.01, a
+    true 100 ms is reported as 99 to 101. Quantiles of one field and error share a sketch. At 1 %, it has 116 buckets
+    for each factor of ten that the values span.
 
     Args:
-        field: of which; NaNs are left out, infinities count as the largest numbers.
-        probability: 0 to 1; 0.5 is the median.
-        error: 0.00001 to 0.5, relative.
+        field: The field; NaNs are left out, infinities count as the largest numbers.
+        probability: From 0 to 1; 0.5 is the median.
+        error: From 0.00001 to 0.5, relative.
 
     Raises:
         GraphError: probability or error is out of range.
@@ -287,13 +287,13 @@ def quantile(field: str, probability: float, error: float = 0.01) -> AggregateSp
 
 
 def _is_within(value: object, least: float, most: float, kind: type = float) -> bool:
-    """Tell whether a user's number is one, and in range; a whole one is a float, too, but no bool is a number."""
+    """Return whether a user's value is a number in range. Whole numbers are floats, too; bools aren't numbers."""
     fits = isinstance(value, (int, kind)) and not isinstance(value, bool)
     return fits and least <= value <= most  # type: ignore[operator]
 
 
 def check_updates(ttl: object, emit: Emit) -> None:
-    """Raise GraphError if something that is given at the end has a time to live."""
+    """Raise GraphError if an aggregate that emits when the input ends has a time to live."""
     if ttl is not None and emit is Emit.FINAL:
         raise GraphError(
             f"ttl={shown(ttl)}: emit='final' gives every key when the input has ended, and some would be forgotten",
@@ -305,30 +305,30 @@ def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, Aggreg
     """List one aggregate for each output field, in declared order.
 
     Raises:
-        GraphError: not an aggregate, or two for one field.
+        GraphError: A value isn't an aggregate, or two have the same field.
     """
-    found: dict[str, AggregateSpec] = {}
+    specs: dict[str, AggregateSpec] = {}
     for output, spec in aggregates.items():
         if not isinstance(spec, AggregateSpec | TopK):
             raise GraphError(
                 f"{output}={shown(spec)} is no aggregate",
                 hint="Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field",
             )
-        for name, one in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
-            if name in found:
+        for name, aggregate in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
+            if name in specs:
                 raise GraphError(f"there are two aggregates '{name}'", hint="Give one of them another name")
-            found[name] = one
-    return found
+            specs[name] = aggregate
+    return specs
 
 
 def aggregated_schema(
     name: str, source: Schema, keys: tuple[str, ...], aggregates: Mapping[str, AggregateSpec]
 ) -> Schema:
-    """Lay out the schema that an aggregate gives: the key fields, then one field per aggregate, in declared order.
+    """Return the schema that an aggregate emits: the key fields, then the aggregates in declared order.
 
     Raises:
-        GraphError: no aggregate, or one named like a key.
-        SchemaError: unknown field, or a sum or mean of something that is no number.
+        GraphError: No aggregate, or one with the name of a key.
+        SchemaError: An unknown field, or a sum or mean of a field that isn't numeric.
     """
     if not aggregates:
         raise GraphError("nothing to aggregate", hint="Name at least one aggregate, such as count=rel.count()")
@@ -341,7 +341,7 @@ def aggregated_schema(
 
 
 def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
-    """Arrow format and nullability of an aggregate's result."""
+    """Return the Arrow format and the nullability of an aggregate's result."""
     if spec.field is None:
         if spec.function is not AggregateFunction.COUNT:
             raise GraphError(f"{spec} needs a field", hint=source.suggestion(""))

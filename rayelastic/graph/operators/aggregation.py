@@ -1,7 +1,7 @@
-"""`aggregate`: an operator that aggregates the tuples of each key, or of the whole stream. What runs is native.
+"""`aggregate`: an operator that aggregates the tuples of each key, or of the whole stream, natively.
 
-Or two of them: one that aggregates whatever comes in a run, has no state, and so may run anywhere, on any tuples of any
-key; and one behind it that brings together what these gave. A hot key is then no more work for one than for another.
+In two steps it is two operators. The first aggregates each run of tuples, has no state, and so may run anywhere on any
+tuples of any key. The second merges these partial results by key. A hot key then costs no single replica more work.
 Knows no threads, PEs or native code.
 """
 
@@ -29,7 +29,7 @@ from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["aggregate", "aggregate_in_two_steps", "can_have_two_steps", "has_two_steps_by_itself"]
 
-_SECOND = {  # what brings together what a function gave of parts
+_SECOND = {  # the function that merges a function's partial results
     AggregateFunction.COUNT: AggregateFunction.SUM,
     AggregateFunction.SUM: AggregateFunction.SUM,
     AggregateFunction.MIN: AggregateFunction.MIN,
@@ -76,7 +76,7 @@ def aggregate(
 def aggregate_in_two_steps(
     up: Upstream, name: str, aggregates: Mapping[str, AggregateSpec | TopK], emit: str | Emit, ttl: object
 ) -> tuple[OperatorSpec, OperatorSpec]:
-    """See ``Stream.aggregate`` with two_steps=True: `NAME.partial`, and the one that is called as it was declared."""
+    """Declare the two steps `NAME.partial` and `NAME`; see ``Stream.aggregate`` with two_steps=True."""
     with NewOperator(name, up.operators):
         if emit not in (Emit.FINAL, Emit.FINAL.value) or ttl is not None:
             raise GraphError(
@@ -108,31 +108,31 @@ def aggregate_in_two_steps(
 
 
 def can_have_two_steps(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]) -> bool:
-    """Tell whether an operator is an aggregate that could be declared in two steps, and isn't.
+    """Return whether an operator is an aggregate in one step that could be declared in two.
 
     Args:
-        spec: the operator.
-        operators: of its topology.
+        spec: The operator.
+        operators: All operators of its topology, by name.
     """
     body = spec.body
     if not isinstance(body, Aggregation) or body.own or body.partial or body.emit is not Emit.FINAL:
         return False
     above = [operators[name].body for name in spec.upstream]
-    if any(isinstance(one, Aggregation) and one.partial for one in above):
+    if any(isinstance(aggregate, Aggregation) and aggregate.partial for aggregate in above):
         return False
-    return all(one.function in _SECOND for _, one in body.aggregates)
+    return all(aggregate.function in _SECOND for _, aggregate in body.aggregates)
 
 
 def has_two_steps_by_itself(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]) -> bool:
-    """Tell whether an aggregate gets two steps though nobody asked for them: where they help, and nobody notices.
+    """Return whether an aggregate is split into two steps automatically.
 
-    They help behind a Python function right behind a source: without them the function may have to go by the keys, too.
-    Beside a call of Python the first step costs little. Nobody notices where results are the same in any
-    order of the tuples, to the last bit.
+    Two steps help downstream of a Python function that follows a source: otherwise the function may have to be
+    replicated by key, too. Next to a Python call, the first step costs little. An aggregate qualifies if
+    any order of the tuples has the same results, to the last bit.
 
     Args:
-        spec: the aggregate in one step.
-        operators: declared before it.
+        spec: The aggregate in one step.
+        operators: The operators declared before it.
     """
     if not spec.keys or f"{spec.name}.partial" in operators or not can_have_two_steps(spec, operators):
         return False
@@ -140,15 +140,15 @@ def has_two_steps_by_itself(spec: OperatorSpec, operators: Mapping[str, Operator
     if not isinstance(body, Aggregation) or gives is None:
         return False
     exact = all(
-        one.function in _IN_ANY_ORDER
-        and not (one.function is AggregateFunction.SUM and gives.field(output).type is DataType.FLOAT64)
-        for output, one in body.aggregates
+        aggregate.function in _IN_ANY_ORDER
+        and not (aggregate.function is AggregateFunction.SUM and gives.field(output).type is DataType.FLOAT64)
+        for output, aggregate in body.aggregates
     )
     return exact and _is_behind_python(spec, operators)
 
 
 def _is_behind_python(spec: OperatorSpec, operators: Mapping[str, OperatorSpec]) -> bool:
-    """Tell whether an operator takes what a Python function gives, and all between a source and it runs anywhere."""
+    """Return whether a Python function is upstream, with only operators that run anywhere between it and a source."""
     above = [operators[name] for name in spec.upstream]
     python = len(above) == 1 and runs_anywhere(above[0]) and above[0].lane.needs_python
     while len(above) == 1 and runs_anywhere(above[0]):

@@ -1,7 +1,7 @@
-"""Where windows of a length start: at multiples of it, from a given time on, or with the days of a zone.
+"""Where time windows start: at multiples of their length, from an offset on, or with the days of a time zone.
 
-When the days of a zone begin, whatever its clocks do, is found by the standard library; what is computed with them
-natively is in native_sched/include/rayelastic/record/days.hpp. Knows no threads, PEs, clocks or native code.
+The standard library finds when the days of a zone begin, across changes of its clocks. The native computation is in
+native_sched/include/rayelastic/record/days.hpp. Knows no threads, PEs, clocks or native code.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = ["Aligned", "Days", "Ticks", "runs_of", "ticks_of"]
 
 _FIRST_DAY = dt.date(1970, 1, 1)
 _MONDAY = dt.date(1970, 1, 5)
-DAY = 86_400  # seconds, as clocks have them on most days
+DAY = 86_400  # seconds of a day without a clock change
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EARLIEST = -62_091  # days since 1970: 1800-01-01, when no zone had changed its clocks
-_LATEST = 171_664  # 2440-01-01; from 2040 on everything comes again after 400 years
+_LATEST = 171_664  # 2440-01-01; from 2040 on, the calendar repeats every 400 years
 _CYCLE = 146_097  # days of 400 years
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
-    """Windows of a length, and where they start; see ``Stream.window``, whose arguments these are.
+    """The length and alignment of windows; see ``Stream.window``, whose arguments these are.
 
     >>> import rayelastic as rel
     >>> rel.Aligned(days=7, zone="Europe/Berlin")
@@ -47,7 +47,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """The same in ticks of a stream: size, slide, offset from 1970; and in whose days they are counted, '' for none."""
+    """The same in ticks of a stream: size, slide, offset from 1970, and the zone of the days; '' for none."""
 
     size: int
     slide: int
@@ -58,17 +58,17 @@ class Ticks:
 def ticks_of(
     up: Upstream, time: TimeInfo | None, wanted: Aligned, slide: object = None, what: str = "seconds"
 ) -> Ticks:
-    """Check windows of seconds or days.
+    """Convert windows of seconds or days into ticks.
 
     Args:
-        up: the stream.
-        time: its event time; None: they go by the clock.
-        wanted: the windows.
-        slide: seconds or days from the start of one to that of the next; None: their length.
-        what: their length is called, for messages.
+        up: The stream.
+        time: Its event time; None: processing time.
+        wanted: The windows.
+        slide: Seconds or days between the starts of two windows; None: their length.
+        what: The argument's name, for messages.
 
     Raises:
-        GraphError: there can't be such windows.
+        GraphError: The windows are invalid.
     """
     unit = time or CLOCK
     if (wanted.seconds is None) == (wanted.days is None):
@@ -110,7 +110,7 @@ def _offset(up: Upstream, time: TimeInfo | None, align_to: object) -> int:
 
 
 def _zone(up: Upstream, time: TimeInfo | None, zone: object) -> str:
-    """As said, or that of the event time."""
+    """Return the zone that the user set, or that of the event time."""
     if zone is None and time is not None and up.schema.field(time.field).type is DataType.TIMESTAMP:
         zone = next(iter(parsed_format(up.schema.field(time.field).format)[2][1:]), None)
     return "" if zone is None else checked_zone(zone)
@@ -120,10 +120,10 @@ def _zone(up: Upstream, time: TimeInfo | None, zone: object) -> str:
 
 
 def checked_zone(zone: object) -> str:
-    """Check the name of a zone: '' for UTC, whose days are all alike.
+    """Check the name of a zone; '' stands for UTC, whose days all have 24 hours.
 
     Raises:
-        GraphError: there is no such zone.
+        GraphError: The zone doesn't exist.
     """
     name = zone.key if isinstance(zone, ZoneInfo) else zone
     try:
@@ -137,7 +137,7 @@ def checked_zone(zone: object) -> str:
 
 @cache
 def runs_of(zone: str) -> tuple[tuple[int, int], ...]:
-    """Find the days from which on days are of 24 hours, until the next: (day since 1970, second when it begins).
+    """Find the days from which each day has 24 hours until the next: (day since 1970, second in which it begins).
 
     >>> [run for run in runs_of("Europe/Berlin") if run[0] > 20_400][:2]
     [(20542, 1774821600), (20752, 1792969200)]
@@ -156,7 +156,7 @@ def runs_of(zone: str) -> tuple[tuple[int, int], ...]:
 
 
 def _start(info: dt.tzinfo, day: int) -> int:
-    """The second in which a day begins: the first whose clock shows the day, or a later one."""
+    """Return the second in which a day begins: the first one whose local time is in that day, or a later day."""
     midnight = _EPOCH + dt.timedelta(day)
     local = day * DAY
     first, second = (_seconds(midnight.replace(tzinfo=info, fold=fold).utcoffset()) for fold in (0, 1))
@@ -164,14 +164,14 @@ def _start(info: dt.tzinfo, day: int) -> int:
     low = local - second
     if low >= start or _shown(info, start) == local:
         return start
-    while start - low > 1:  # clocks are put forward over midnight
+    while start - low > 1:  # the clocks are put forward over midnight
         middle = (low + start) // 2
         low, start = (low, middle) if _shown(info, middle) >= local else (middle, start)
     return start
 
 
 def _shown(info: dt.tzinfo, second: int) -> int:
-    """What a clock shows, in seconds since 1970 of that clock."""
+    """Return the local time in a second, in seconds since 1970 of that clock."""
     return second + _seconds((_EPOCH + dt.timedelta(0, second)).astimezone(info).utcoffset())
 
 
@@ -182,14 +182,14 @@ def _seconds(offset: dt.timedelta | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Times counted in days of a zone, each of as many ticks as 24 hours have.
+    """Converts times into days of a zone, each as many ticks long as 24 hours.
 
-    So what is done by such times is done by days, though a day has 23 or 25 hours: of a longer one all that is behind
-    24 hours is its last tick. Of days before 1800 and behind 2440 what is there, and repeats, then.
+    Windows over such times follow the zone's days, though some have 23 or 25 hours. In a longer day, all times after
+    24 hours map to its last tick. Days before 1800 and after 2440 use the offsets that hold there.
 
     Args:
-        zone: its name.
-        ticks_per_second: of the times.
+        zone: The zone's name.
+        ticks_per_second: Resolution of the times.
     """
 
     zone: str
@@ -197,11 +197,11 @@ class Days:
 
     @property
     def ticks(self) -> int:
-        """Of a day."""
+        """The ticks of a day."""
         return DAY * self.ticks_per_second
 
     def counted(self, at: int) -> int:
-        """Count a time in days."""
+        """Convert a time into days."""
         runs, second = runs_of(self.zone), at // self.ticks_per_second
         cycles = max(0, (second - _LATEST * DAY) // (_CYCLE * DAY) + 1)
         number = max(0, bisect_right(runs, second - cycles * _CYCLE * DAY, key=lambda run: run[1]) - 1)
@@ -213,7 +213,7 @@ class Days:
         return day * self.ticks + min(at - self._start(day), self.ticks - 1)
 
     def time(self, counted: int) -> int:
-        """Say when a day begins, given as `counted` has it."""
+        """Return the time at which a day begins; the inverse of `counted`."""
         return self._start(counted // self.ticks)
 
     def _start(self, day: int) -> int:

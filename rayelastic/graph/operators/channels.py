@@ -1,8 +1,8 @@
-"""Operators that run in several channels: a fixed number (`parallel`), or more and fewer while they run (`elastic`).
+"""Operators that run in several channels: a fixed number (`parallel`), or an elastic number (`elastic`).
 
-A stage deals a stream out to channels, each with the same operators, and brings together what they give. The operators
-are declared once; the stage has a copy of them for each channel, named `STAGE.0.NAME`, `STAGE.1.NAME`, ... The
-descriptions here are what the layers below get. Knows no threads, PEs or native code.
+A stage splits a stream into channels with the same operators, and merges their outputs. The operators are declared
+once. The stage has a copy of them for each channel, named `STAGE.0.NAME`, `STAGE.1.NAME`, ... The descriptions here
+are what the layers below receive. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ __all__ = [
     "parallel",
 ]
 
-ORDER = "order"  # what restores the order of stage 'work' is called 'work.order'
-MOST_CHANNELS = 1000  # of a stage: each has operators of its own
-MOST_THREADS = 256  # elastic channels, which have a thread each from the start
+ORDER = "order"  # the operator that restores the order of stage 'work' is named 'work.order'
+MOST_CHANNELS = 1000  # of a stage: each channel has its own operators
+MOST_THREADS = 256  # of elastic channels: each has a thread from the start
 
 
 class Governor(Enum):
-    """Who decides how many channels of a stage get tuples."""
+    """The policy that decides how many channels of a stage receive tuples."""
 
-    NOBODY = "nobody"  # all do
+    NOBODY = "nobody"  # all channels do
     PEAK_RATE = "peak rate"  # the elastic operator of IPDPS'09
     CONGESTION = "congestion"  # the ElasticLoadBalance operator
 
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Deals tuples out to the first channels, in turn, or by the hash of their keys.
+    """Distributes tuples over the active channels, round-robin or by the hash of their keys.
 
     Args:
-        most: how many channels there are; each is an output port.
-        start: how many get tuples at first.
-        governor: who changes that.
-        ordered: whether the order is restored behind them.
-        keys: fields whose hash decides; then all channels get tuples.
-        lane: how it runs.
+        most: The number of channels; each is an output port.
+        start: How many receive tuples at first.
+        governor: The policy that changes this number.
+        ordered: Whether the order is restored downstream.
+        keys: Fields whose hash decides; then all channels receive tuples.
+        lane: The execution mode.
     """
 
     most: int
@@ -69,7 +69,7 @@ class Channels:
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         if self.keys:
             return f"by the hash of {', '.join(self.keys)} to {counted(self.most, 'channel')}"
         if self.governor is Governor.NOBODY:
@@ -79,16 +79,16 @@ class Channels:
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """Brings channels together in the order in which they were dealt out."""
+    """Merges channels in the order in which their tuples were distributed."""
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "in the order before the channels"
-    ends: bool = True  # it may give more at the end
+    ends: bool = True  # it may emit when the input ends
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Operators in declared order, and the streams that leave them: a whole stage, or what stands in a channel."""
+    """Operators in declared order, and their output streams: a whole stage, or the body of a channel."""
 
     operators: tuple[OperatorSpec, ...]
     inputs: tuple[str, ...]
@@ -99,7 +99,7 @@ Body = Callable[[Upstream], Section]
 
 
 def parallel(up: Upstream, name: str, width: int, body: Body, by: str | Sequence[str] | None, order: bool) -> Section:
-    """See ``Stream.parallel``; the body gives what it would declare behind the stream of a channel."""
+    """See ``Stream.parallel``; the body returns what it declares downstream of a channel's stream."""
     with NewOperator(name, up.operators) as location:
         channels = _count(width, "width", MOST_CHANNELS)
         keys = _keys(up, by)
@@ -111,7 +111,7 @@ def parallel(up: Upstream, name: str, width: int, body: Body, by: str | Sequence
 
 
 def elastic(up: Upstream, name: str, body: Body, most: int, start: int, order: bool) -> Section:
-    """See ``Stream.elastic``; the body as of parallel."""
+    """See ``Stream.elastic``; the body is as for `parallel`."""
     with NewOperator(name, up.operators) as location:
         channels = _count(most, "most", MOST_THREADS)
         _check_flag(order)
@@ -127,24 +127,24 @@ def elastic_split(up: Upstream, name: str, ways: int, start: int) -> OperatorSpe
 
 
 def channel_heads(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Find for each operator with a governor those that take one of its streams: {name: operators by channel}."""
+    """Find the first operators of each channel of operators with a governor: {name: operators by channel}."""
     dealers = {
         name: spec
         for name, spec in operators.items()
         if isinstance(spec.body, Channels) and spec.body.governor is not Governor.NOBODY
     }
-    found: dict[str, dict[str, list[str]]] = {
+    heads: dict[str, dict[str, list[str]]] = {
         name: {stream: [] for stream in spec.streams} for name, spec in dealers.items()
     }
     for spec in operators.values():
         dealt = [stream for stream, _ in spec.edges if operator_of(stream) in dealers]
-        if len(dealt) == 1:  # what unites channels is no part of them
-            found[operator_of(dealt[0])][dealt[0]].append(spec.name)
-    return {name: tuple(map(tuple, takers.values())) for name, takers in found.items()}
+        if len(dealt) == 1:  # an operator that merges channels is in none of them
+            heads[operator_of(dealt[0])][dealt[0]].append(spec.name)
+    return {name: tuple(map(tuple, takers.values())) for name, takers in heads.items()}
 
 
 def is_in_turn(operators: Mapping[str, OperatorSpec], name: str) -> bool:
-    """Tell whether an operator stands in a channel of a stage that restores the order."""
+    """Return whether an operator is in a channel of a stage that restores the order."""
     spec = operators[name]
     while len(spec.upstream) == 1:
         spec = operators[spec.upstream[0]]
@@ -171,23 +171,23 @@ def _dealer(up: Upstream, name: str, body: Channels | Split, location: str) -> O
 
 
 def _stage(up: Upstream, dealer: OperatorSpec, body: Body, check: Callable[[OperatorSpec], None]) -> Section:
-    """Make the operators of a stage: those of the body once for each channel."""
+    """Make the operators of a stage: a copy of the body for each channel."""
     dealt = dealer.body
     assert isinstance(dealt, Channels | Split)
     ordered = isinstance(dealt, Channels) and dealt.ordered
     inside = body(up.behind(dealer, dealt.keys))
-    for one in inside.operators:
-        if one.kind in (OperatorKind.SOURCE, OperatorKind.SINK):
-            _refuse(one, f"a {one.kind.value} can't stand in a channel", "Put it in front of the stage, or behind it")
-        check(one)
+    for spec in inside.operators:
+        if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK):
+            _refuse(spec, f"a {spec.kind.value} can't stand in a channel", "Put it in front of the stage, or behind it")
+        check(spec)
     if ordered:
         _check_chain(dealer, inside)
-    names = {one.name for one in inside.operators}
+    names = {spec.name for spec in inside.operators}
     channels = [
         _Renamed(f"{dealer.name}.{n}.", names, dealer.streams[0], entry) for n, entry in enumerate(dealer.streams)
     ]
-    copies = [channel.operator(one) for channel in channels for one in inside.operators]
-    for taken in (f"{dealer.name}.{ORDER}", *(one.name for one in copies)):
+    copies = [channel.operator(spec) for channel in channels for spec in inside.operators]
+    for taken in (f"{dealer.name}.{ORDER}", *(spec.name for spec in copies)):
         check_new(taken, up.operators)
     ends = [channel.streams(inside.inputs) for channel in channels]
     if not ordered:
@@ -198,7 +198,7 @@ def _stage(up: Upstream, dealer: OperatorSpec, body: Body, check: Callable[[Oper
 
 
 def _in_turn(name: str, schema: Schema, ends: list[tuple[str, ...]], location: str) -> OperatorSpec:
-    """Make what restores the order of channels that end in these streams."""
+    """Make the operator that restores the order of channels that end in these streams."""
     names = [f"in{number}" for number in range(len(ends))] if len(ends) > 1 else [IN]
     inputs = tuple(InputPort(port, schema, end) for port, end in zip(names, ends, strict=True))
     outputs = (OutputPort(OUT, schema),)
@@ -207,7 +207,7 @@ def _in_turn(name: str, schema: Schema, ends: list[tuple[str, ...]], location: s
 
 @dataclass(frozen=True, slots=True)
 class _Renamed:
-    """How the operators of a draft are called in a channel."""
+    """The names that the operators of a draft have in a channel."""
 
     prefix: str
     names: set[str]
@@ -234,7 +234,7 @@ class _Renamed:
 
 
 def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
-    """Refuse what lets turns out of a channel in several ways, or not at all."""
+    """Reject a body from which tuples leave a channel on several paths, or on none."""
     operators = {spec.name: spec for spec in inside.operators}
     left = set(operators)
     inputs = inside.inputs

@@ -1,4 +1,4 @@
-"""Operators that choose, rename and add fields, and that let the first tuples pass: written as functions of a tuple.
+"""Operators that choose, rename and add fields, or limit a stream to its first tuples: written as functions of a tuple.
 
 Each becomes a lambda over its fields, which compiles as a user's would. Knows no threads, PEs or native code.
 """
@@ -56,7 +56,7 @@ def rename(up: Upstream, name: str, names: Any) -> OperatorSpec:
 
 
 def _projected(up: Upstream, name: str, fields: Mapping[str, Field]) -> OperatorSpec:
-    """Fields of the tuple, under new names."""
+    """Make an operator that emits fields of the tuple under new names."""
     output = _schema_of(fields)
     values = "".join(f"t.{field.name}, " for field in fields.values())
     return function_operator(up, OperatorKind.MAP, name, _written(f"lambda t: ({values})", {}), schema=output)
@@ -71,10 +71,10 @@ def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], 
         for column, function in columns.items():
             check_function(function, OperatorKind.MAP, None)
             request = FunctionRequest(f"{name}.{column}", OperatorKind.MAP, function, up.schema, location=location)
-            made = up.compiler.compile(request).output_schema
-            if len(made.fields) != 1:
-                raise GraphError(f"the function of column {column!r} gives {made}", hint="Return one value")
-            fields[column] = made.fields[0]
+            schema = up.compiler.compile(request).output_schema
+            if len(schema.fields) != 1:
+                raise GraphError(f"the function of column {column!r} gives {schema}", hint="Return one value")
+            fields[column] = schema.fields[0]
         output = _schema_of(fields)
     functions = {f"f{number}": function for number, function in enumerate(columns.values())}
     calls = {column: f"f{number}(t)" for number, column in enumerate(columns)}
@@ -87,9 +87,9 @@ def _schema_of(fields: Mapping[str, Field]) -> Schema:
 
 
 def _written(source: str, functions: dict[str, Any]) -> Callable[..., Any]:
-    """A lambda; the names in it are fields of a schema, which are identifiers."""
-    made: Callable[..., Any] = eval(source, {"__name__": __name__, **functions})  # noqa: S307  of names that a schema checked
-    return made
+    """Compile the text of a lambda; the names in it are fields of a schema, which are identifiers."""
+    function: Callable[..., Any] = eval(source, {"__name__": __name__, **functions})  # noqa: S307  of names that a schema checked
+    return function
 
 
 def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
@@ -106,10 +106,10 @@ def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
 
 
 def check_count(count: object) -> int:
-    """Return a number of tuples.
+    """Check a number of tuples.
 
     Raises:
-        GraphError: it is none.
+        GraphError: It isn't a positive whole number.
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise GraphError(f"take({shown(count)}) is no number of tuples", hint="Give a whole number, 0 or more")
@@ -118,10 +118,10 @@ def check_count(count: object) -> int:
 
 @operator(outputs="in")
 class First:
-    """Lets the first tuples pass.
+    """Emits the first tuples only.
 
     Args:
-        count: how many.
+        count: How many.
     """
 
     def __init__(self, count: int) -> None:
@@ -136,7 +136,7 @@ class First:
 
 
 class _Taken(NamedTuple):
-    """How many tuples of a key have passed."""
+    """The number of tuples of a key that were emitted."""
 
     n: int = 0
 

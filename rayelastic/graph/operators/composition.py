@@ -1,4 +1,4 @@
-"""Where streams meet the ports of an operator class: the composition-time part of its checks (J04), and what comes out.
+"""Connects streams to the ports of an operator class, checks that they fit (J04), and derives the output schemas.
 
 Knows no threads, PEs or native code.
 """
@@ -32,20 +32,20 @@ def class_operator(
     compiler: FunctionCompiler,
     on_error: object = OnError.FAIL,
 ) -> OperatorSpec:
-    """Make an operator of a class that @rel.operator made.
+    """Make an operator of a class that is decorated with @rel.operator.
 
     Args:
-        name: of the operator.
-        instance: of the class; it is copied for each job.
-        streams: {input port: what it takes}.
-        operators: declared before.
-        compiler: finds its lane.
-        on_error: what happens to a tuple on which `invoke` raises.
+        name: The operator's name.
+        instance: An object of the class; each job copies it.
+        streams: {input port: its stream}.
+        operators: The operators declared before.
+        compiler: Chooses the execution mode.
+        on_error: What happens to a tuple on which `invoke` raises.
 
     Raises:
-        GraphError: ports, streams, keys or output ports don't fit.
-        SchemaError: a stream lacks a field that the operator's design wants.
-        LaneError: the lane can't be had.
+        GraphError: Ports, streams, keys or output ports don't fit.
+        SchemaError: A stream lacks a field that the operator requires.
+        LaneError: The requested execution mode is unsupported.
     """
     with NewOperator(name, operators) as location:
         definition = definition_of(instance)
@@ -106,10 +106,10 @@ def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | Non
 
 def _check_fields(port: str, wanted: Schema, given: Schema) -> None:
     for field in wanted.fields:
-        found = given.field(field.name)
-        if found.type is not field.type or found.nullable > field.nullable:
+        field_given = given.field(field.name)
+        if field_given.type is not field.type or field_given.nullable > field.nullable:
             raise GraphError(
-                f"input port '{port}' wants {field}, but its stream has {found}",
+                f"input port '{port}' wants {field}, but its stream has {field_given}",
                 hint=f"Map the stream to {wanted}",
             )
 
@@ -128,7 +128,7 @@ def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple
 
 def _keys(port: str, definition: OperatorDefinition, up: Upstream) -> tuple[str, ...]:
     if definition.state_kind is not StateKind.PARTITIONED:
-        return ()  # what doesn't keep state of keys doesn't depend on them
+        return ()  # an operator without keyed state doesn't depend on keys
     if not up.keys:
         raise GraphError(
             f"it keeps state of keys, but the stream of input port '{port}' has none",
@@ -151,21 +151,21 @@ def _check_keys(ports: list[InputPort]) -> None:
 
 
 def _outputs(definition: OperatorDefinition, instance: Any, inputs: Mapping[str, Schema]) -> tuple[OutputPort, ...]:
-    told: Any = definition.outputs
-    if told is None:
-        told = instance.output_schemas(dict(inputs))
-        if not isinstance(told, Mapping) or not all(isinstance(port, str) and port.isidentifier() for port in told):
+    ports: Any = definition.outputs
+    if ports is None:
+        ports = instance.output_schemas(dict(inputs))
+        if not isinstance(ports, Mapping) or not all(isinstance(port, str) and port.isidentifier() for port in ports):
             raise GraphError(
-                f"output_schemas gave {shown(told)}",
+                f"output_schemas gave {shown(ports)}",
                 hint="Return {output port: schema}, the names being identifiers",
             )
     return tuple(
-        OutputPort(port, inputs[given] if isinstance(given, str) else Schema.of(given)) for port, given in told.items()
+        OutputPort(port, inputs[given] if isinstance(given, str) else Schema.of(given)) for port, given in ports.items()
     )
 
 
 def _copied(instance: Any) -> Any:
-    """Each operator has its own: what a job does to it doesn't come back."""
+    """Copy the instance, so that a job can't change the user's object."""
     try:
         return copy.deepcopy(instance)
     except Exception as error:  # whatever a user's object raises

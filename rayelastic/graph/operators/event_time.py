@@ -1,8 +1,8 @@
-"""`event_time`: the operator from which on a stream has an event time; it emits the watermarks.
+"""`event_time`: the operator that assigns event times to a stream and emits its watermarks.
 
-A stream may have ordered parts, called splits: files, partitions, inputs of a union. Each has a watermark of its own. A
-source says in band whose tuples follow, and so does a union in front of the operator where streams of different sources
-meet. Operators in between keep the order of tuples. Knows no threads, PEs or native code.
+A stream may have ordered parts, called splits: files, partitions, inputs of a union. Each has its own watermark. A
+source announces in band which split the next tuples belong to. So does a union upstream of the operator, where streams
+of different sources meet. Operators in between keep the order of tuples. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rayelastic.graph.spec.upstream import Upstream
 __all__ = ["EventTime", "Union", "event_time"]
 
 LONGEST_IDLE = 31_536_000  # seconds, a year
-AHEAD = "ahead"  # port of tuples that are too far ahead of the clock
+AHEAD = "ahead"  # the port of tuples that are too far ahead of the clock
 _ORDERED = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.SPLIT)
 
 
@@ -31,13 +31,13 @@ class EventTime:
     """What an event_time operator does.
 
     Args:
-        time: that it gives.
-        lateness: ticks.
-        idle_after: seconds without a tuple; 0: it is never idle.
-        by_clock: whether its time goes on with the clock then.
-        splits: whether its stream tells of splits, each of which has a watermark of its own.
-        ahead: seconds that tuples may be ahead of the clock; None: as many as they like.
-        lane: how it runs.
+        time: The event time that it assigns.
+        lateness: Ticks by which tuples may be out of order.
+        idle_after: Seconds without a tuple after which a source is idle; 0: never.
+        by_clock: Whether an idle source's time follows the clock.
+        splits: Whether its stream announces splits, each of which has its own watermark.
+        ahead: Seconds that tuples may be ahead of the clock; None: any number.
+        lane: The execution mode.
     """
 
     time: TimeInfo
@@ -50,7 +50,7 @@ class EventTime:
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         idle = f", idle after {self.idle_after:g} s" if self.idle_after else ""
         clock = ", then by the clock" if self.by_clock else ""
         splits = ", a watermark for each file, partition or input" if self.splits else ""
@@ -60,17 +60,17 @@ class EventTime:
 
     @property
     def output_time(self) -> TimeInfo:
-        """The event time of what it gives."""
+        """The event time of its output."""
         return self.time
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Unites streams in front of an event time, so that each has a watermark of its own.
+    """Merges streams upstream of an event time, so that each has its own watermark.
 
     Args:
-        tells: by input port, whether its stream says in order which split its tuples are of.
-        lane: how it runs.
+        tells: For each input port, whether its stream announces which split its tuples belong to.
+        lane: The execution mode.
     """
 
     tells: tuple[bool, ...]
@@ -127,25 +127,25 @@ def _idle_after(idle_after: object, by_clock: object) -> float:
 def _by_split(
     operators: Mapping[str, OperatorSpec], name: str, streams: tuple[str, ...]
 ) -> tuple[tuple[OperatorSpec, ...], tuple[str, ...], bool]:
-    """Find the splits of what an event_time operator takes.
+    """Find the splits of the streams that feed an event_time operator.
 
     Args:
-        operators: declared so far.
-        name: of the event_time operator.
-        streams: that it takes.
+        operators: The operators declared so far.
+        name: The name of the event_time operator.
+        streams: Its input streams.
 
     Returns:
-        Operators to be declared anew or again; the streams that the operator takes then; whether there are splits.
+        Operators to declare or replace, the operator's new input streams, and whether there are splits.
     """
     new: dict[str, OperatorSpec] = {}
 
     def told(streams: tuple[str, ...], reader: str) -> tuple[tuple[str, ...], bool]:
-        """The streams that an operator takes now, and whether they tell of splits."""
+        """Return the streams that an operator receives now, and whether they announce splits."""
         if len(streams) == 1:
             return streams, tells(streams[0])
         sources = [source for stream in streams for source in _sources(operators, operator_of(stream))]
         if len(set(sources)) < len(sources):
-            return streams, False  # branches of one source, such as channels: one of them may be silent for ever
+            return streams, False  # branches of one source, such as channels: one of them may be idle for ever
         union = _union(operators, f"{reader}.union", streams, tuple(tells(stream) for stream in streams))
         new[union.name] = union
         return union.streams[:1], True
@@ -164,7 +164,7 @@ def _by_split(
         return has_splits
 
     if any(operator_of(stream) not in operators for stream in streams):
-        return (), streams, False  # one comes back: nobody knows what it is
+        return (), streams, False  # a cycle: its splits aren't known
     taken, has_splits = told(streams, name)
     return tuple(new.values()), taken, has_splits
 
@@ -176,8 +176,8 @@ def _keeps_order(spec: OperatorSpec) -> bool:
 
 
 def _sources(operators: Mapping[str, OperatorSpec], name: str) -> set[str]:
-    """The sources upstream of an operator."""
-    found, looked, left = set(), set(), [name]
+    """Find the sources upstream of an operator."""
+    sources, looked, left = set(), set(), [name]
     while left:
         spec = operators[left.pop()]
         if spec.name in looked:
@@ -185,8 +185,8 @@ def _sources(operators: Mapping[str, OperatorSpec], name: str) -> set[str]:
         looked.add(spec.name)
         left += spec.upstream
         if spec.kind is OperatorKind.SOURCE:
-            found.add(spec.name)
-    return found
+            sources.add(spec.name)
+    return sources
 
 
 def _union(

@@ -1,4 +1,4 @@
-"""`map`, `filter` and `flat_map`: operators of a user's function, with or without state of its key.
+"""`map`, `filter` and `flat_map`: operators of a user-defined function, with or without keyed state.
 
 Knows no threads, PEs or native code.
 """
@@ -77,7 +77,7 @@ def function_operator(
 
 
 class _Seen(NamedTuple):
-    """Whether a key has come."""
+    """Whether a key has occurred."""
 
     seen: bool = False
 

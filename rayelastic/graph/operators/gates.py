@@ -1,7 +1,7 @@
-"""`switch` and `gate`: tuples wait in an operator until another stream lets them pass (P34).
+"""`switch` and `gate`: operators that buffer tuples until another stream releases them (P34).
 
-Made of operator classes with two input ports that take what comes. What waits is the operator's own state, in memory.
-Knows no threads, PEs or native code.
+They are operator classes with two input ports, consumed in order of arrival. The buffered tuples are operator state, in
+memory. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DATA, CONTROL = "data", "control"  # the input ports
 
 
 class Holding:
-    """What lets tuples wait: `snapshot` gives what it is set to, and the tuples.
+    """Base of operators that buffer tuples: `snapshot` returns their setting and the tuples.
 
     Attributes:
-        setting: how what it is set to is called.
+        setting: The setting's name.
     """
 
     setting: ClassVar[str]

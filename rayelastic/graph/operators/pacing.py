@@ -1,4 +1,4 @@
-"""`throttle` and `delay`: tuples pass by the clock; see native_sched/include/rayelastic/operators/delay.hpp.
+"""`throttle` and `delay`: operators that follow the clock; see native_sched/include/rayelastic/operators/delay.hpp.
 
 Knows no threads, PEs or native code.
 """
@@ -24,11 +24,11 @@ LONGEST_DELAY = 1e6  # seconds: eleven days
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Passes tuples on.
+    """Limits the rate of a stream.
 
     Args:
-        per_second: the most.
-        lane: how it runs.
+        per_second: The highest rate, in tuples.
+        lane: The execution mode.
     """
 
     per_second: float
@@ -36,19 +36,19 @@ class Throttle:
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         return f"at most {self.per_second:g} tuples a second"
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Passes tuples on later.
+    """Emits each tuple after a delay.
 
     Args:
-        seconds: how much later.
-        most: tuples that wait meanwhile.
-        lane: how it runs.
-        ends: it may give more at the end.
+        seconds: The delay.
+        most: The number of tuples that it buffers.
+        lane: The execution mode.
+        ends: It may emit when the input ends.
     """
 
     seconds: float
@@ -58,16 +58,16 @@ class Delay:
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         return f"{self.seconds:g} s later, at most {self.most} waiting"
 
 
 def throttle(up: Upstream, name: str, per_second: float) -> OperatorSpec:
     """See ``Stream.throttle``."""
     with NewOperator(name, up.operators) as location:
-        given: object = per_second
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
-            raise GraphError(f"per_second={shown(given)}", hint="Give tuples a second, such as 1000")
+        rate: object = per_second
+        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
+            raise GraphError(f"per_second={shown(rate)}", hint="Give tuples a second, such as 1000")
         body = Throttle(per_second)
         outputs = (OutputPort(OUT, up.schema),)
         return up.operator(name, OperatorKind.THROTTLE, StateKind.STATEFUL, body, location, outputs)
@@ -76,11 +76,11 @@ def throttle(up: Upstream, name: str, per_second: float) -> OperatorSpec:
 def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
     """See ``Stream.delay``."""
     with NewOperator(name, up.operators) as location:
-        given: object = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_DELAY:
+        delay: object = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
+        if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not 0 <= delay <= LONGEST_DELAY:
             raise GraphError(f"seconds={shown(seconds)}", hint=f"Give seconds up to {LONGEST_DELAY:g}, or a timedelta")
         _check_most(most)
-        body = Delay(given, most)
+        body = Delay(delay, most)
         outputs = (OutputPort(OUT, up.schema),)
         return up.operator(name, OperatorKind.DELAY, StateKind.STATEFUL, body, location, outputs)
 

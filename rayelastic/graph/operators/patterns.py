@@ -1,7 +1,7 @@
-"""`match`: sequences of tuples of a key, each of which has to come within a time of the one before.
+"""`match`: finds sequences of tuples of a key, in which each step follows the previous one within a time.
 
-What runs is native; see native_sched/include/rayelastic/operators/time/pattern.hpp. Which steps a tuple is good for is
-one function of it, put together of the user's predicates: a number with two bits for each step. Knows no threads, PEs.
+The matching is native; see native_sched/include/rayelastic/operators/time/pattern.hpp. The user's predicates become one
+function of a tuple, which returns two bits for each step. Knows no threads, PEs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["Matching", "Pattern", "Step", "match"]
 
-MISSING = "missing"  # the field with the name of the step that hasn't come
-_MOST = 31  # steps: two bits of a mark each
+MISSING = "missing"  # the field that names the first step that didn't match
+_MOST = 31  # steps: each takes two bits of the mask
 
 Predicate = Callable[[Any], Any]
 
@@ -47,11 +47,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Pattern:
-    """A sequence of tuples of a key, for ``KeyedStream.match``: what it begins with, and what has to come `.then`.
+    """A sequence of tuples of a key, for ``KeyedStream.match``: a first step, then those added by `.then`.
 
     Args:
-        name: of the first step; its tuple's fields are called by it.
-        holds: a function of a tuple that says whether the sequence begins with it.
+        name: The first step's name, which prefixes the fields of its tuple.
+        holds: A predicate of a tuple: whether the sequence begins with it.
 
     >>> import rayelastic as rel
     >>> small = rel.Pattern("small", lambda t: t.sum < 1)
@@ -65,14 +65,14 @@ class Pattern:
         object.__setattr__(self, "steps", (Step(name, holds),))
 
     def then(self, name: str, holds: Predicate, *, within: Seconds, without: Predicate | None = None) -> Pattern:
-        """Give the pattern with a further step.
+        """Return the pattern with a further step.
 
         Args:
-            name: of the step.
-            holds: of a tuple; the first one for which it is true is the step's. Those between are passed over.
-            within: seconds of event time, or a timedelta, behind the tuple of the step before, at most.
-            without: of a tuple; one for which it is true, before the step's, ends the sequence, and nothing is emitted;
-                so does one for which `holds` is true as well.
+            name: The step's name.
+            holds: A predicate of a tuple. The first tuple for which it is true matches; those between are skipped.
+            within: The longest time after the tuple of the step before, as seconds of event time or a timedelta.
+            without: A predicate of a tuple. If it is true before the step matches, the sequence ends and nothing is
+                emitted. A tuple for which `holds` is true as well also ends it.
         """
         longer = Pattern(self.steps[0].name, self.steps[0].holds)
         object.__setattr__(longer, "steps", (*self.steps, Step(name, holds, within, without)))
@@ -88,11 +88,12 @@ class Matching:
     """What a match does.
 
     Args:
-        marks: gives the mark of a tuple: bit 2i says that step i holds, bit 2i + 1 that it ends what waits for it.
-        steps: name, ticks behind the one before, and whether there is something that ends it; of each step.
-        fields: of each step's tuple that go out.
-        time: the event time.
-        outer: whether sequences to which a step hasn't come are given, too.
+        marks: Returns the mask of a tuple: bit 2i says that step i holds, bit 2i + 1 that the tuple ends sequences
+            that wait for it.
+        steps: Name, ticks after the step before, and whether a predicate ends it, of each step.
+        fields: The fields that each step's tuple emits.
+        time: The event time.
+        outer: Whether incomplete sequences are emitted, too.
     """
 
     marks: CompiledFunction
@@ -103,18 +104,18 @@ class Matching:
 
     @property
     def lane(self) -> Lane:
-        """How it runs: the sequences are native, this is of the predicates."""
+        """The execution mode of the predicates; the sequences are native."""
         return self.marks.lane
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         named = [f"{name} within {within} {self.time.unit}" for name, within, _ in self.steps[1:]]
         return f"{', then '.join([self.steps[0][0], *named])}; predicates: {self.marks.reason}"
 
     @property
     def output_time(self) -> TimeInfo | None:
-        """The event time of what it gives: that of the last step's tuple, where there always is one."""
+        """The event time of its output: that of the last step's tuple, unless incomplete sequences are emitted."""
         return None if self.outer else replace(self.time, field=_called(self.steps[-1][0], self.time.field))
 
 
@@ -132,8 +133,12 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
             raise GraphError("a pattern goes by event time", hint="Write .event_time(field) before .key_by")
         _check_steps(pattern.steps)
         steps = tuple(
-            (one.name, 0 if one.within is None else time.ticks(one.within, "within", least=0), one.without is not None)
-            for one in pattern.steps
+            (
+                step.name,
+                0 if step.within is None else time.ticks(step.within, "within", least=0),
+                step.without is not None,
+            )
+            for step in pattern.steps
         )
         request = FunctionRequest(
             name,
@@ -174,7 +179,7 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
             check_function(step.without, OperatorKind.FILTER, None)
             check_object(step.without)
     names = [step.name for step in steps]
-    twice = next((one for one in names if names.count(one) > 1), None)
+    twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise GraphError(f"two steps are called '{twice}'", hint="Give each a name of its own")
 
@@ -187,8 +192,8 @@ def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step,
         columns += [(_called(step.name, field.name), field.format, field.nullable or lacks) for field in of_step]
     if outer:
         columns.append((MISSING, "u", True))
-    names = [one for one, _, _ in columns]
-    twice = next((one for one in names if names.count(one) > 1), None)
+    names = [column for column, _, _ in columns]
+    twice = next((column for column in names if names.count(column) > 1), None)
     if twice is not None:
         raise GraphError(f"two fields of what it gives are called '{twice}'", hint="Name a step otherwise")
     return laid_out(name, columns)
@@ -199,7 +204,7 @@ def _called(step: str, field: str) -> str:
 
 
 def _marks(steps: tuple[Step, ...]) -> Callable[[Any], int]:
-    """Put the predicates together to one function, so that they are compiled to one."""
+    """Combine the predicates into one function, so that they compile to one."""
     marks = _first(steps[0].holds)
     for number, step in enumerate(steps[1:], start=1):
         if step.without is not None:

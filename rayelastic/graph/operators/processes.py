@@ -1,4 +1,4 @@
-"""`process`: a user's class that is called with the tuples of each key, and at times that it has asked for.
+"""`process`: a user's class that is called with the tuples of each key, and by the timers that it sets.
 
 Knows no threads, PEs, clocks or native code.
 """
@@ -32,7 +32,7 @@ from rayelastic.graph.spec.user_objects import LIFE, check_object, has_method
 
 __all__ = ["KeyedProcess", "instance_of", "process"]
 
-METHODS: Mapping[str, str] = {  # and what they are called with
+METHODS: Mapping[str, str] = {  # and their arguments
     "on_tuple": "t, state, out",
     "on_time": "time, state, out",
     "on_end": "state, out",
@@ -41,20 +41,20 @@ METHODS: Mapping[str, str] = {  # and what they are called with
 
 @dataclass(frozen=True, slots=True)
 class KeyedProcess:
-    """What is called with the tuples of each key.
+    """What a `process` operator runs.
 
     Args:
-        instance: of the user's class.
-        state: makes the state of a key.
-        input_schema: of the tuples that it gets.
-        keys: their key fields.
-        time: the event time by which it goes; None: it goes by the clock.
-        code: its methods, compiled; None: they run in Python.
-        why: they do.
-        what: it is, in words; by default what class the object is of.
-        output_time: the event time of what it gives; None: that of its input, where that is kept.
-        lateness: ticks behind the watermark up to which it is asked whether it takes a tuple, by `on_late`.
-        ttl: after how long without a tuple it forgets a key.
+        instance: An object of the user's class.
+        state: Makes the state of a key.
+        input_schema: The schema of its input.
+        keys: The key fields.
+        time: The event time of its timers; None: processing time.
+        code: Its compiled methods; None: they run in Python.
+        why: The reason for the execution mode.
+        what: What the operator is, as text; the name of its class by default.
+        output_time: The event time of its output; None: that of its input, if it keeps it.
+        lateness: Ticks behind the watermark up to which `on_late` may accept a tuple.
+        ttl: The time without a tuple after which it drops a key.
     """
 
     instance: Any
@@ -71,12 +71,12 @@ class KeyedProcess:
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         return Lane.PYTHON if self.code is None else Lane.COMPILED
 
     @property
     def reason(self) -> str:
-        """How it goes, in words."""
+        """Describe the operator for `explain()`."""
         of = "the clock" if self.time is None else f"the event time, {self.time.field}"
         what = self.what or f"an object of class {type(self.instance).__name__}"
         ttl = "" if self.ttl is None else f", keys forgotten after {self.ttl_ticks} {self.times.time.unit}"
@@ -84,19 +84,19 @@ class KeyedProcess:
 
     @property
     def state_schema(self) -> Schema | None:
-        """Of the state of a key where it has a fixed layout."""
+        """The schema of a key's state, if it has a fixed layout."""
         return None if self.code is None else self.code.state_schema
 
     @property
     def ttl_ticks(self) -> int:
-        """The time to live in ticks of its times, 0 for none; by the clock one more, as a tick begins there, too."""
+        """The time to live in ticks, 0 for none; one more in processing time, because a tick begins within a tick."""
         if self.ttl is None:
             return 0
         return self.ttl.ticks if self.time is not None else self.ttl.ticks * self.times.ticks_per_second // 10**9 + 1
 
     @property
     def times(self) -> TimeValues:
-        """How its times are written."""
+        """How its times are represented."""
         return TimeValues.of(self.time, self.input_schema)
 
 
@@ -155,7 +155,7 @@ def _compiled(up: Upstream, request: ProcessRequest) -> CompiledProcess | str:
 
 
 def instance_of(cls: object) -> object:
-    """The object that a user gave, or one of the class that they gave."""
+    """Return the user's object, or make one of the user's class."""
     if not isinstance(cls, type):
         return cls
     try:

@@ -1,6 +1,6 @@
-"""`stream.split`: each tuple to one of several streams, in turn, by the hash of its key, or by what a function says.
+"""`stream.split`: sends each tuple to one of several streams, round-robin, by key hash, or by a function.
 
-The description is what the layers below get. Knows no threads, PEs or native code.
+The description is what the layers below receive. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from rayelastic.graph.spec.user_objects import check_object
 __all__ = ["REST", "Split", "split", "split_operator"]
 
 REST = "rest"  # the output port of tuples for which no predicate holds
-_MOST = 1000  # outputs of a split: each has connections and a name of its own
+_MOST = 1000  # outputs of a split: each has its own connections and name
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Gives each tuple to one output port.
+    """Sends each tuple to one output port.
 
     Args:
-        ports: how many there are.
-        keys: fields whose hash decides; none: in turn, or by choice.
-        choice: a function from a tuple to the number of the port; None: in turn, or by hash.
+        ports: The number of output ports.
+        keys: Fields whose hash decides; none: round-robin, or by `choice`.
+        choice: A function from a tuple to a port number; None: round-robin, or by hash.
     """
 
     ports: int
@@ -47,12 +47,12 @@ class Split:
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         return Lane.BUILT_IN if self.choice is None else self.choice.lane
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         if self.choice is not None:
             return f"by a function: {self.choice.reason}"
         return f"by the hash of {', '.join(self.keys)}" if self.keys else "in turn"
@@ -112,7 +112,7 @@ def _checked(ways: object) -> int:
 
 
 def _chooser(predicates: Mapping[str, Callable[..., Any]]) -> Callable[[Any], int]:
-    """Build the function that gives the number of the first predicate that holds, or else of the rest."""
+    """Build the function that returns the number of the first predicate that holds, or else that of the rest."""
     names = list(predicates)
     for port in names:
         check_function(predicates[port], OperatorKind.FILTER, None)

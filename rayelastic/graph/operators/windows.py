@@ -1,6 +1,6 @@
 """Windows: which tuples of a stream, or of each key, are aggregated together.
 
-By count, by event time, and sessions. What runs is native:
+Windows by count, by event time, and sessions. They run natively:
 native_sched/include/rayelastic/operators/time/window.hpp.
 """
 
@@ -35,38 +35,38 @@ from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = ["BOUNDS", "CORRECTED", "Window", "WindowKind", "Windowing", "output_time", "session", "window", "windowed"]
 
-BOUNDS = ("start", "end")  # fields that windows by time give, behind the keys
-CORRECTED = "corrected"  # and those that may be given again
+BOUNDS = ("start", "end")  # fields that windows by time emit, after the keys
+CORRECTED = "corrected"  # and a field of those that may emit corrections
 LONGEST_COUNT = 2**40  # tuples of a window
 
 
 class WindowKind(Enum):
-    """How tuples come together."""
+    """How tuples are assigned to windows."""
 
     COUNT = "count"
     TIME = "time"
     SESSION = "session"
-    BATCH = "batch"  # by count, or when its time is over
-    ASSIGNED = "assigned"  # as a function says
+    BATCH = "batch"  # by count, or when a time has passed
+    ASSIGNED = "assigned"  # by a function
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which tuples come together.
+    """Which tuples are aggregated together.
 
     Args:
-        kind: by count, by event time, or sessions.
-        size: tuples, or ticks; of sessions the gap.
-        slide: the same; from the start of one window to that of the next.
-        time: the event time, of windows by time; None: by count alone, or by the clock.
-        rest: whether tuples that are in no full window are given when the input ends; of windows by count.
-        within: of batches, ticks after the first tuple.
-        gap: of sessions whose tuples say theirs: of a tuple, in seconds.
-        assign: of windows that a function tells: of a tuple, pairs of start and end.
-        lateness: ticks of event time for which a window that was given still takes tuples, and is given again.
-        offset: ticks from 1970 to where a window starts, less than a slide; of windows by time.
-        zone: in whose days size, slide and offset are counted; '': in none.
-        ttl: after how long without a tuple a key begins anew; of windows by count.
+        kind: By count, by event time, or sessions.
+        size: Tuples, or ticks; the gap of sessions.
+        slide: Tuples or ticks from the start of a window to that of the next.
+        time: The event time of windows by time; None: by count alone, or processing time.
+        rest: Whether the last, incomplete window is emitted when the input ends; of windows by count.
+        within: Ticks after the first tuple, of batches.
+        gap: A function from a tuple to its session gap in seconds.
+        assign: A function from a tuple to its windows, as pairs of start and end.
+        lateness: Ticks of event time for which an emitted window still accepts tuples and emits corrections.
+        offset: Ticks from 1970 to the start of a window, less than a slide; of windows by time.
+        zone: The zone in whose days size, slide and offset are counted; '': ticks.
+        ttl: The time without a tuple after which a key starts anew; of windows by count.
     """
 
     kind: WindowKind
@@ -90,7 +90,7 @@ class Window:
         return f"{self._what}{offset}{zone}{clock}{late}"
 
     def spans(self, at: int) -> Iterator[tuple[int, int]]:
-        """Find the windows of a time, the last one first; of windows by time."""
+        """Find the windows by time that contain a time, the last one first."""
         days = Days(self.zone, TICKS_PER_SECOND[(self.time or CLOCK).unit]) if self.zone else None
         counted = (at if days is None else days.counted(at)) - self.offset
         for start in range(counted - counted % self.slide, counted - self.size, -self.slide):
@@ -99,12 +99,12 @@ class Window:
 
     @property
     def by_clock(self) -> bool:
-        """Whether it goes by the clock."""
+        """Whether it follows processing time."""
         return self.time is None and self.kind is not WindowKind.COUNT
 
     @property
     def is_native(self) -> bool:
-        """Whether it can be aggregated natively."""
+        """Whether it is aggregated natively."""
         natively = (WindowKind.COUNT, WindowKind.TIME, WindowKind.SESSION)
         return self.kind in natively and self.gap is None and not self.by_clock
 
@@ -135,24 +135,24 @@ class Windowing:
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         return Lane.BUILT_IN if self.own is None else Lane.COMPILED
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         return f"{aggregated(self.aggregates, self.own)} of {self.window}"
 
     @property
     def output_time(self) -> TimeInfo | None:
-        """The event time of what it gives: the last tick of a window, so that it isn't late for another."""
+        """The event time of its output: the last tick of a window, so that it isn't late for another one."""
         return output_time(self.window)
 
 
 def output_time(window: Window) -> TimeInfo | None:
-    """The event time of what windows give: their last tick, so that nothing is late for other windows.
+    """Return the event time of emitted windows: their last tick, so that they aren't late for downstream windows.
 
-    None where there is no such time: corrected results come behind the watermark.
+    It is None for windows with corrections, which are emitted behind the watermark.
     """
     if window.time is None or window.lateness:
         return None
@@ -160,10 +160,10 @@ def output_time(window: Window) -> TimeInfo | None:
 
 
 def length_of(length: object, seconds: object) -> dt.timedelta:
-    """Return the length of a window that is given by position.
+    """Return a window's length that was passed by position.
 
     Raises:
-        GraphError: it is no timedelta, so that it may be tuples or seconds; or seconds= is given, too.
+        GraphError: It isn't a timedelta, so that it may mean tuples or seconds; or seconds= was passed, too.
     """
     if not isinstance(length, dt.timedelta) or seconds is not None:
         raise GraphError(
@@ -254,7 +254,7 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
     with NewOperator(name, up.operators) as location:
         if not window.is_native:
             raise GraphError(f"{window} aren't aggregated natively", hint="Use .fold, .reduce, .top or .process")
-        wanted = {output: _by_time(one, window) for output, one in expanded(aggregates).items()}
+        wanted = {output: _by_time(aggregate, window) for output, aggregate in expanded(aggregates).items()}
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(
             name,
@@ -269,7 +269,7 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
 
 
 def _by_time(one: AggregateSpec, window: Window) -> AggregateSpec:
-    """First and last of a window by event time go by it, too, whatever the order in which the tuples come."""
+    """Make first and last follow the event time of a window by event time, whatever the order of arrival."""
     goes = window.time is not None and one.function in (AggregateFunction.FIRST, AggregateFunction.LAST)
     return replace(one, weight=window.time.field) if goes and window.time is not None else one
 

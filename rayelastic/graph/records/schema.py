@@ -149,7 +149,7 @@ class Schema:
         return self.declared_type or generated_type(self.name, self.names)
 
     def same_fields(self, other: Schema) -> bool:
-        """Tell whether records of both are the same bytes, whatever the schemas are called."""
+        """Return whether records of both are the same bytes, whatever the schemas are called."""
         return self.fields == other.fields
 
     def renamed(self, name: str) -> Schema:

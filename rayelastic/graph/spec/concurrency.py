@@ -118,7 +118,7 @@ def concurrency_of(function: Callable[..., Any], choice: object) -> Concurrency 
 
 
 def is_async(function: object) -> bool:
-    """Tell whether a function, method, partial, or object that can be called is `async def`.
+    """Return whether a function, method, partial, or object that can be called is `async def`.
 
     >>> async def f(): ...
     >>> is_async(functools.partial(f)), is_async(print)

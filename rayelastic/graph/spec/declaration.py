@@ -125,7 +125,7 @@ def check_state(state: Any) -> None:
 
 
 def binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
-    """Tell whether a function can be called with as many arguments, as far as its signature is known."""
+    """Return whether a function can be called with as many arguments, as far as its signature is known."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # many built-in functions have none

@@ -203,7 +203,7 @@ class CompiledAggregate(Protocol):
 
     @property
     def reason(self) -> str:
-        """What runs, in words."""
+        """Describe the operator for `explain()`."""
         ...
 
     @property
@@ -270,7 +270,7 @@ class SourceDescription(Protocol):
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         ...
 
     @property
@@ -288,7 +288,7 @@ class SinkDescription(Protocol):
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         ...
 
     @property
@@ -373,7 +373,7 @@ class OperatorSpec:
 
     @property
     def lane(self) -> Lane:
-        """How it runs."""
+        """The execution mode."""
         return self.body.lane
 
     @property

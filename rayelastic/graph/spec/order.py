@@ -30,7 +30,7 @@ class Graph(Protocol):
 
 
 def runs_anywhere(spec: OperatorSpec) -> bool:
-    """Tell whether any replica may run an operator on any tuple: a function without state that gives one stream."""
+    """Return whether any replica may run an operator on any tuple: a function without state that gives one stream."""
     free = spec.state_kind is StateKind.STATELESS and not spec.remembers
     return spec.kind in _FUNCTIONS and free and len(spec.outputs) == 1
 

@@ -48,7 +48,7 @@ _WHERE = "map, flat_map, process, rel.call or a class of @rel.operator"
 
 
 def is_object(given: object) -> bool:
-    """Tell whether it is an object with attributes of its own, rather than a function, a method or a class.
+    """Return whether it is an object with attributes of its own, rather than a function, a method or a class.
 
     >>> is_object(len), is_object(lambda t: t), is_object([].append), is_object(Exception())
     (False, False, False, True)
@@ -57,7 +57,7 @@ def is_object(given: object) -> bool:
 
 
 def has_method(given: object, name: str) -> bool:
-    """Tell whether the class of an object defines a method; what makes up its attributes, as a mock, defines none."""
+    """Return whether the class of an object defines a method; what makes up its attributes, as a mock, defines none."""
     return is_object(given) and _defines(type(given), name)
 
 

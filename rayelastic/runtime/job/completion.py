@@ -138,7 +138,7 @@ class Completion:
 
 
 def shows_rows(spec: OperatorSpec) -> bool:
-    """Tell whether an operator shows rows outside of the job when a checkpoint is complete."""
+    """Return whether an operator shows rows outside of the job when a checkpoint is complete."""
     if spec.kind is not OperatorKind.SINK or isinstance(spec.body, CountSink | ListSink | ArrowSink):
         return False
     return not isinstance(spec.body, CallSink) or commits(spec.body.function)

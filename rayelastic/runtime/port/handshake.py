@@ -121,7 +121,7 @@ def channel_secret(secret: bytes, channel: str) -> bytes:
 
 
 def is_ingest(channel: str) -> bool:
-    """Tell whether a channel is for rows from outside the job."""
+    """Return whether a channel is for rows from outside the job."""
     return channel.startswith("ingest:")
 
 

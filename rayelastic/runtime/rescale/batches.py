@@ -93,7 +93,7 @@ def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> G
 
 
 def has_given_all(here: OpenChange, pe: str) -> bool:
-    """Tell whether an element that a change takes out has no keys any more, and won't get them back."""
+    """Return whether an element that a change takes out has no keys any more, and won't get them back."""
     if here.undoing is not None or pe not in here.change.stopped_pes:
         return False
     left = itertools.islice(batches_of(here), here.moved, None)

@@ -130,7 +130,7 @@ class RegionJournal:
 
 
 def is_region_journal(path: Path) -> bool:
-    """Tell whether a file has passes of the loop over regions, rather than those of a processing element."""
+    """Return whether a file has passes of the loop over regions, rather than those of a processing element."""
     try:
         with path.open(encoding="utf-8") as lines:
             return bool(json.loads(next(lines)) == {KIND: REGIONS})

@@ -1,1 +1,1 @@
-"""Windows, sessions and batches of which a user's function makes what is given: kept by key, given when complete."""
+"""Windows, sessions and batches that a user's function aggregates: kept by key, emitted when they are complete."""

@@ -66,14 +66,14 @@ def combine(
                 raise GraphError("each tuple changes an aggregate", hint="Use since='last', or 'first'")
             body = Aggregation((), when, code)
             return up.operator(name, OperatorKind.AGGREGATE, kind, body, location, outputs, keys=up.keys, ttl=lives)
-        made = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
+        combined = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
         if when is Emit.FINAL:
             what = f"an object of class {type(request.instance).__name__}"
-            ends = KeyedProcess(_AtEnd(made), made.new, up.schema, up.keys, None, why=code, what=what)
+            ends = KeyedProcess(_AtEnd(combined), combined.new, up.schema, up.keys, None, why=code, what=what)
             return up.operator(name, OperatorKind.PROCESS, kind, ends, location, outputs, keys=up.keys)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
-    each = _Each(made, fields)
-    return function_operator(up, OperatorKind.MAP, name, each, state=made.new, ttl=ttl, schema=gives, lane="python")
+    each = _Each(combined, fields)
+    return function_operator(up, OperatorKind.MAP, name, each, state=combined.new, ttl=ttl, schema=gives, lane="python")
 
 
 def window_combine(
@@ -109,12 +109,12 @@ def window_combine(
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """What a user's aggregate makes of tuples, in Python.
+    """Runs a user's aggregate in Python.
 
     Args:
-        instance: the user's.
-        shown: what a result says of its window.
-        columns: that a result has.
+        instance: The user's object.
+        shown: The fields about the window in a result.
+        columns: The number of columns of a result.
     """
 
     instance: Any
@@ -122,37 +122,37 @@ class Combined:
     columns: int
 
     def new(self) -> Any:
-        """The state of nothing: of a NamedTuple, an object with the same fields that can be assigned."""
+        """Return the initial state; for a NamedTuple, a mutable object with the same fields."""
         first = self.instance.init()
         return MutableState(**first._asdict()) if _is_record(first) else first
 
     def add(self, gathered: Any, t: Any) -> Any:
-        """Takes a tuple in."""
+        """Add a tuple to the state."""
         if self._called(self.instance.add, t, gathered) is not None:
             raise TypeError(f"{type(self.instance).__name__}.add gives something: it has to change the state instead")
         return gathered
 
     def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
-        """The result."""
+        """Return the result."""
         return self._called(self.instance.result, gathered)
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
-        """Key, bounds, and the result."""
+        """Return key, bounds, and the result."""
         return ((*key, *self.shown.of(bounds), *self.values(gathered)),)
 
     def values(self, gathered: Any) -> tuple[Any, ...]:
-        """The result, as the fields of a tuple."""
-        made = self._called(self.instance.result, gathered)
-        values = made if isinstance(made, tuple) else (made,)
+        """Return the result as the fields of a tuple."""
+        result = self._called(self.instance.result, gathered)
+        values = result if isinstance(result, tuple) else (result,)
         if len(values) != self.columns:
             raise TypeError(
-                f"{type(self.instance).__name__}.result gives {made!r}, and its schema has "
+                f"{type(self.instance).__name__}.result gives {result!r}, and its schema has "
                 f"{counted(self.columns, 'field')}: change one of both"
             )
         return values
 
     def _called(self, method: Callable[..., Any], *given: Any) -> Any:
-        """Calls a method; what it raises says which it was."""
+        """Call a method; errors name it."""
         try:
             return method(*given)
         except Exception as error:
@@ -162,25 +162,25 @@ class Combined:
 
 @dataclass(frozen=True, slots=True)
 class _AtEnd:
-    """Gives the result of each key when the input has ended."""
+    """Emits the result of each key when the input has ended."""
 
     made: Combined
 
     def on_tuple(self, t: Any, state: Any, out: Any) -> None:  # noqa: ARG002
-        """Takes a tuple in."""
+        """Add a tuple to the state."""
         self.made.add(state, t)
 
     def on_end(self, state: Any, out: Any) -> None:
-        """Gives the result."""
+        """Emit the result."""
         out.give((*out.key, *self.made.values(state)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Each:
-    """Gives the result after each tuple."""
+    """Emits the result after each tuple."""
 
     made: Combined
-    fields: tuple[int, ...]  # of the keys
+    fields: tuple[int, ...]  # positions of the keys
 
     def __call__(self, t: Any, s: Any) -> tuple[Any, ...]:
         self.made.add(s, t)
@@ -215,7 +215,7 @@ def _request(up: Upstream, name: str, own: object, schema: object, location: str
 
 
 def _first(instance: Any) -> Any:
-    """The state of nothing; refuses what can't be one."""
+    """Return the initial state; reject what can't be a state."""
     cls = type(instance).__name__
     hint = "Give what add can change, new each time: a NamedTuple, an object, a list or a dict"
     try:
@@ -230,7 +230,7 @@ def _first(instance: Any) -> Any:
 
 
 def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -> CompiledAggregate | str:
-    """The methods, compiled; or why they run in Python."""
+    """Return the compiled methods, or why they run in Python."""
     wanted = lane_of(lane)
     if wanted is Lane.PYTHON:
         return "asked for"

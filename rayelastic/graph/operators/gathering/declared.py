@@ -41,13 +41,13 @@ __all__ = [
     "window_top",
 ]
 
-FINAL, PLACE = "final", "place"  # fields of what is given
+FINAL, PLACE = "final", "place"  # fields of emitted results
 _MOST = 1_000_000  # tuples that `top` keeps of a window
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """When a window is given, as a user says it; see ``WindowedStream.process`` and ``fold``."""
+    """When a window is emitted, as the user declares it; see ``WindowedStream.process`` and ``fold``."""
 
     emit: str | Emit
     every: Seconds | None
@@ -81,11 +81,11 @@ def window_fold(
     with NewOperator(name, up.operators) as location:
         early = checked(up, window, when)
         check_together(fn, "fn(accumulated, t)")
-        made = Schema.of(type(start) if schema is None else schema)
-        columns = [(field.name, field.format, field.nullable) for field in made.fields]
+        accumulated = Schema.of(type(start) if schema is None else schema)
+        columns = [(field.name, field.format, field.nullable) for field in accumulated.fields]
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
-        return declared(up, window, name, location, Folded(fn, start, shown_too, made), early, gives)
+        return declared(up, window, name, location, Folded(fn, start, shown_too, accumulated), early, gives)
 
 
 def window_reduce(up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], when: When) -> OperatorSpec:
@@ -122,7 +122,7 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
 
 
 def checked(up: Upstream, window: Window, when: When) -> Early:
-    """When windows are given early; refuses what can't be gathered in Python."""
+    """Return when windows are emitted early; reject what can't be aggregated in Python."""
     if window.kind is WindowKind.COUNT:
         raise GraphError(
             "windows by count are only aggregated", hint="Use .aggregate, or .window(count=, within=) for batches"
@@ -155,7 +155,7 @@ def _asks(until: object) -> bool:
 
 
 def shown_of(window: Window, early: Early) -> Shown:
-    """What results say of their window."""
+    """Return which fields results have about their window."""
     flags = ((FINAL, early.may_not_be_final), (CORRECTED, window.lateness > 0))
     return Shown(tuple(flag for flag, said in flags if said))
 
@@ -172,18 +172,18 @@ def declared(
     bounded: bool = True,
     why: str = "",
 ) -> OperatorSpec:
-    """The operator that gathers the tuples of windows, and gives what is to be given.
+    """Make the operator that collects the tuples of windows and emits their results.
 
     Args:
-        up: what it takes.
-        window: which tuples come together.
-        name: of the operator.
+        up: Its input.
+        window: How tuples are assigned to windows.
+        name: The operator's name.
         location: 'file.py:12' of its declaration.
-        gathered: how tuples come together.
-        early: when a window is given before it is complete, too.
-        gives: the schema of results.
-        bounded: whether these have the bounds of the window.
-        why: it runs in Python.
+        gathered: How tuples are accumulated.
+        early: When a window is emitted before it is complete.
+        gives: The schema of results.
+        bounded: Whether results have the bounds of the window.
+        why: The reason why it runs in Python.
     """
     times = TimeValues.of(window.time, up.schema)
     instance: Any
@@ -213,7 +213,7 @@ def _gap(window: Window, times: TimeValues, t: Any) -> int:
 
 
 def _others(up: Upstream) -> tuple[int, ...]:
-    """The fields that are no keys."""
+    """Find the fields that aren't keys."""
     return tuple(at for at, field in enumerate(up.schema.names) if field not in up.keys)
 
 
@@ -225,7 +225,7 @@ def _kept(up: Upstream) -> list[tuple[str, str, bool]]:
 def window_schema(
     up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]
 ) -> Schema:
-    """Of results: the keys, the bounds of the window, what is said of it, then columns."""
+    """Lay out results: the keys, the bounds of the window, the fields about it, then the columns."""
     keys = [up.schema.field(key) for key in up.keys]
     form = "g" if window.time is None else up.schema.field(window.time.field).format
     before = [(key.name, key.format, key.nullable) for key in keys]

@@ -1,6 +1,6 @@
-"""`scan`, `fold` and `reduce` of the tuples of each key: made of a map with state, and of the last of each key.
+"""`scan`, `fold` and `reduce` of the tuples of each key: a map with state, and the last result of each key.
 
-What runs is Python. Knows no threads, PEs or native code.
+They run in Python. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Together = Callable[[Any, Any], Any]
 
 
 class _Start:
-    """Makes the state of a key: a list that holds what has come together."""
+    """Makes the state of a key: a list that holds the accumulated value."""
 
     def __init__(self, start: Any) -> None:
         self._start = start
@@ -39,7 +39,7 @@ class _Start:
 class _Scan:
     def __init__(self, fn: Together, fields: tuple[int, ...], made: Schema) -> None:
         self._fn = fn
-        self._fields = fields  # of the keys
+        self._fields = fields  # positions of the keys
         self._made = made
 
     def __call__(self, t: Any, s: list[Any]) -> tuple[Any, ...]:
@@ -51,12 +51,12 @@ class _Reduce:
     def __init__(self, fn: Together, schema: Schema, places: tuple[int, ...]) -> None:
         self._fn = fn
         self._schema = schema
-        self._places = places  # of the fields, keys first
+        self._places = places  # positions of the fields, keys first
 
     def __call__(self, t: Any, s: list[Any]) -> tuple[Any, ...]:
-        given = t if s[0] is None else self._fn(type(t)(*s[0]), t)
-        made = s[0] = tuple(self._schema.values(given))  # pickles, whatever class t is of
-        return tuple(made[place] for place in self._places)
+        merged = t if s[0] is None else self._fn(type(t)(*s[0]), t)
+        reduced = s[0] = tuple(self._schema.values(merged))  # pickles, whatever the class of t
+        return tuple(reduced[place] for place in self._places)
 
 
 def scan(
@@ -65,15 +65,15 @@ def scan(
     """See ``KeyedStream.scan``."""
     with NewOperator(name, up.operators):
         check_together(fn, "fn(accumulated, t)")
-        made = Schema.of(type(start) if schema is None else schema)
-        twice = next((field for field in up.keys if made.find(field) is not None), None)
+        accumulated = Schema.of(type(start) if schema is None else schema)
+        twice = next((field for field in up.keys if accumulated.find(field) is not None), None)
         if twice is not None:
             raise GraphError(
                 f"what comes together has a field '{twice}', and so has the key", hint="Give one another name"
             )
-        gives = _keyed(name, up, made)
+        gives = _keyed(name, up, accumulated)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
-    return _with_state(up, name, _Scan(fn, fields, made), start, gives, ttl)
+    return _with_state(up, name, _Scan(fn, fields, accumulated), start, gives, ttl)
 
 
 def fold(up: Upstream, name: str, fn: Together, start: Any, schema: object) -> tuple[OperatorSpec, OperatorSpec]:
@@ -98,8 +98,10 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
     others = [field.name for field in up.schema.fields if field.name not in up.keys]
     fields = [up.schema.field(field) for field in (*up.keys, *others)]
     gives = laid_out(name, [(field.name, field.format, field.nullable) for field in fields])
-    made = _with_state(up, inner, _Reduce(fn, up.schema, tuple(map(up.schema.fields.index, fields))), None, gives, ttl)
-    return (made,) if when is Emit.UPDATE else (made, _latest(name, up, made))
+    scanned = _with_state(
+        up, inner, _Reduce(fn, up.schema, tuple(map(up.schema.fields.index, fields))), None, gives, ttl
+    )
+    return (scanned,) if when is Emit.UPDATE else (scanned, _latest(name, up, scanned))
 
 
 def _with_state(
@@ -111,7 +113,7 @@ def _with_state(
 
 
 def check_together(fn: object, called: str) -> None:
-    """Raise GraphError unless it is a function of what came together and a tuple."""
+    """Raise GraphError unless it is a function of an accumulated value and a tuple."""
     if not callable(fn) or not binds(fn, (None, None)):
         raise GraphError(f"{shown(fn)} can't be called as {called}", hint="Give a function of two arguments")
     check_object(fn)

@@ -1,6 +1,6 @@
-"""What comes together in a window, and what is given of it: all tuples, a fold, a reduced tuple, the best ones.
+"""How a window accumulates its tuples and what it emits: all tuples, a fold, a reduced tuple, or the best ones.
 
-Runs in Python. Knows no time but the bounds that it is told.
+Runs in Python. Knows no time but the bounds that its caller passes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["Bounds", "Collected", "Each", "Folded", "Gathered", "Reduced", "Show
 
 
 class Bounds(NamedTuple):
-    """When a window begins and ends, written as the times of its stream; the end is no part of it.
+    """When a window begins and ends, represented as the times of its stream; the end is exclusive.
 
-    `final` says that it is complete; else this is what it has until now. `corrected`: a tuple came late, and this
-    replaces a result of the window that was emitted before; False for the first one, also where it is late.
+    `final` is False for an early result. `corrected` is True for a result that replaces an earlier one after a late
+    tuple; it is False for the first result, even if that is late.
     """
 
     start: Any
@@ -31,65 +31,65 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a result says of its window, beside when it begins and ends: `final`, `corrected`, both or none."""
+    """The fields that a result has about its window, besides its bounds: `final`, `corrected`, both or none."""
 
     flags: tuple[str, ...] = ()
 
     def of(self, bounds: Bounds) -> tuple[Any, ...]:
-        """The values of these fields."""
+        """Return the values of these fields."""
         return (bounds.start, bounds.end, *(getattr(bounds, flag) for flag in self.flags))
 
 
 class Gathered(Protocol):
-    """How tuples come together. What it makes pickles."""
+    """How a window accumulates tuples. The accumulated values pickle."""
 
     def new(self) -> Any:
-        """What there is before the first tuple."""
+        """Return the value before the first tuple."""
         ...
 
     def add(self, gathered: Any, t: Any) -> Any:
-        """What there is with another tuple; it may be the same object."""
+        """Return the value with another tuple; it may be the same object."""
         ...
 
     def asked(self, gathered: Any, t: Any) -> Any:
-        """What `until` is asked about, behind a tuple."""
+        """Return the argument of `until`, after a tuple."""
         ...
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
-        """What is given of it."""
+        """Return the tuples to emit."""
         ...
 
 
 class _Kept:
-    """All tuples, in the order of their times."""
+    """Keeps all tuples, in the order of their times."""
 
     __slots__ = ()
 
     def new(self) -> list[tuple[Any, ...]]:
-        """No tuple."""
+        """Return an empty list."""
         return []
 
     def add(self, gathered: list[tuple[Any, ...]], t: Any) -> list[tuple[Any, ...]]:
-        """One more; as a plain tuple, which pickles whatever class it is of."""
+        """Append the tuple as a plain one, which pickles whatever its class."""
         gathered.append(tuple(t))
         return gathered
 
     def asked(self, gathered: list[tuple[Any, ...]], t: Any) -> Any:  # noqa: ARG002
-        """The tuple."""
+        """Return the tuple."""
         return t
 
 
 @dataclass(frozen=True, slots=True)
 class Collected(_Kept):
-    """All tuples, in the order of their times; a function makes of them what it likes."""
+    """Keeps all tuples, in the order of their times, and calls a function with them."""
 
     fn: Callable[..., Any]
     schema: Schema  # of the tuples
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
-        """What the function gives."""
-        made = self.fn(key, bounds, [self.schema.tuple_type(*values) for values in gathered])
-        return () if made is None else made
+        """Return what the function returns."""
+        results = self.fn(key, bounds, [self.schema.tuple_type(*values) for values in gathered])
+        return () if results is None else results
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +99,22 @@ class Folded:
     fn: Callable[[Any, Any], Any]
     start: Any
     shown: Shown
-    made: Schema  # of what is accumulated
+    made: Schema  # of the accumulated value
 
     def new(self) -> Any:
-        """The start, copied."""
+        """Return a copy of the start value."""
         return copy.deepcopy(self.start)
 
     def add(self, gathered: Any, t: Any) -> Any:
-        """Folds a tuple in."""
+        """Fold a tuple in."""
         return self.fn(gathered, t)
 
     def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
-        """What was accumulated."""
+        """Return the accumulated value."""
         return gathered
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
-        """Key, bounds, and what was accumulated."""
+        """Return key, bounds, and the accumulated value."""
         return ((*key, *self.shown.of(bounds), *self.made.values(gathered)),)
 
 
@@ -124,41 +124,41 @@ class Reduced:
 
     fn: Callable[[Any, Any], Any]
     schema: Schema
-    fields: Sequence[int]  # those that are no keys
+    fields: Sequence[int]  # positions of those that aren't keys
     shown: Shown
 
     def new(self) -> None:
-        """Nothing."""
+        """Return None."""
 
     def add(self, gathered: tuple[Any, ...] | None, t: Any) -> tuple[Any, ...]:
-        """Reduces with a tuple."""
+        """Reduce with a tuple."""
         return tuple(t) if gathered is None else self.schema.values(self.fn(self.schema.tuple_type(*gathered), t))
 
     def asked(self, gathered: tuple[Any, ...], t: Any) -> Any:  # noqa: ARG002
-        """The reduced tuple."""
+        """Return the reduced tuple."""
         return self.schema.tuple_type(*gathered)
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: tuple[Any, ...]) -> Iterable[Any]:
-        """Key, bounds, and the other fields."""
+        """Return key, bounds, and the other fields."""
         return ((*key, *self.shown.of(bounds), *(gathered[field] for field in self.fields)),)
 
 
 @dataclass(frozen=True, slots=True)
 class Each(_Kept):
-    """All tuples, in the order of their times, with their place."""
+    """Keeps all tuples, in the order of their times, with their rank."""
 
     fields: Sequence[int]
     shown: Shown
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[tuple[Any, ...]]) -> Iterable[Any]:
-        """Key, bounds, place from 1 on, and the other fields."""
+        """Return key, bounds, rank from 1 on, and the other fields."""
         for place, values in enumerate(gathered, start=1):
             yield (*key, *self.shown.of(bounds), place, *(values[field] for field in self.fields))
 
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The tuples with the largest, or least, values of a field; of equal ones those that came first."""
+    """Keeps the tuples with the largest, or least, values of a field; of equal ones the first to arrive."""
 
     k: int
     by: int
@@ -167,14 +167,14 @@ class Top:
     shown: Shown
 
     def new(self) -> list[Any]:
-        """None yet: how many came, then a heap of (rank, tuple), the worst first."""
+        """Return the count of arrived tuples, 0, followed by an empty heap of (rank, tuple) with the worst first."""
         return [0]
 
     def add(self, gathered: list[Any], t: Any) -> list[Any]:
-        """Keeps it if it is among the best."""
+        """Keep the tuple if it is among the best."""
         gathered[0] += 1
         value = t[self.by]
-        if value is None or value != value:  # not a number
+        if value is None or value != value:  # NaN
             return gathered
         entry = (_Rank(value, gathered[0], self.least), tuple(t))
         heap = gathered[1:]
@@ -186,11 +186,11 @@ class Top:
         return gathered
 
     def asked(self, gathered: list[Any], t: Any) -> Any:  # noqa: ARG002
-        """The tuple."""
+        """Return the tuple."""
         return t
 
     def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: list[Any]) -> Iterable[Any]:
-        """Key, bounds, place from 1 on, and the other fields; the best first."""
+        """Return key, bounds, rank from 1 on, and the other fields; the best first."""
         shown = self.shown.of(bounds)
         best = sorted(gathered[1:], key=lambda entry: entry[0], reverse=True)
         for place, (_, values) in enumerate(best, start=1):
@@ -198,7 +198,7 @@ class Top:
 
 
 class _Rank:
-    """Later is larger: by value, then the one that came first."""
+    """Orders by value, then the first to arrive; later ranks are larger."""
 
     __slots__ = ("least", "number", "value")
 

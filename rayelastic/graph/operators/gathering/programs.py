@@ -1,6 +1,6 @@
-"""Windows, sessions and batches as classes with timers (processes.py): what a key has of each that is open.
+"""Windows, sessions and batches as classes with timers (processes.py); a key's state holds its open ones.
 
-Tuples come in the order of their times, so at most one session of a key is open, and a batch is the next tuples.
+Tuples arrive in the order of their times. So at most one session of a key is open, and a batch is the next tuples.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Span = tuple[int, int]  # start and end of a window, in ticks
 
 @dataclass(frozen=True, slots=True)
 class Early:
-    """When a window is given before it is complete, too.
+    """When a window is emitted before it is complete.
 
     Args:
-        update: after each tuple.
-        every: or so many ticks after its start, and again and again, if tuples have come since; 0: not.
-        until: or as soon as this holds; what comes then is gathered anew.
+        update: After each tuple.
+        every: Every so many ticks after its start, if tuples have arrived since; 0: not.
+        until: As soon as this holds; later tuples are accumulated anew.
     """
 
     update: bool = False
@@ -34,12 +34,12 @@ class Early:
 
     @property
     def may_not_be_final(self) -> bool:
-        """Whether a result may have another one of the same tuples behind it."""
+        """Whether a result may be followed by another one of the same tuples."""
         return self.update or self.every > 0
 
 
 class _Program:
-    """What all have: how tuples come together, and how times are written. Times are ticks until they are given."""
+    """The common part: how tuples are accumulated and times are represented. Times are ticks until they are emitted."""
 
     in_ticks = True
 
@@ -48,38 +48,38 @@ class _Program:
         self.times = times
         self.gathered = gathered
         self.early = early
-        self.step = max(1, times.ticks_per_second // 1_000_000)  # between two times that Python has
+        self.step = max(1, times.ticks_per_second // 1_000_000)  # the resolution of Python's times
 
     def give(self, start: int, end: int, has: Any, out: Any, *, final: bool, corrected: bool = False) -> None:
-        """Send what is given of a window."""
+        """Emit the results of a window."""
         bounds = Bounds(self.times.value(start), self.times.value(end), final, corrected)
         for item in self.gathered.given(out.key, bounds, has):
             out.give(item)
 
     def is_over(self, has: Any, t: Any) -> bool:
-        """Whether a window is given as it is, behind a tuple."""
+        """Return whether a window is emitted as it is, after a tuple."""
         return self.early.until is not None and bool(self.early.until(self.gathered.asked(has, t)))
 
     def look_again(self, start: int, at: int, end: int, out: Any) -> None:
-        """Have what will have come before the next time given early, if that is before the end."""
+        """Set a timer for the next early result, if that is before the window's end."""
         every = self.early.every
         if every and (until := start + ((at - start) // every + 1) * every) < end:
             out.wake(until - 1)
 
     def is_early(self, start: int, at: int) -> bool:
-        """Whether something is given early behind all tuples of a time."""
+        """Return whether an early result follows all tuples of a time."""
         every = self.early.every
         return every > 0 and start <= at and (at + 1 - start) % every == 0
 
 
 class TimeWindows(_Program):
-    """Windows by time: {(start, end): (what has come together, whether there is something new since it was given)}.
+    """Windows by time: {(start, end): (accumulated value, whether it changed since it was last emitted)}.
 
-    Those that were given are kept for as long as late tuples may come.
+    Emitted windows are kept for as long as late tuples may arrive.
     """
 
     def on_tuple(self, t: Any, state: dict[Span, Any], out: Any) -> None:
-        """Adds to each window that it is in."""
+        """Add the tuple to each of its windows."""
         at = out.ticks
         for span in self._spans(t, at):
             self._add(t, at, span, state, out)
@@ -87,7 +87,7 @@ class TimeWindows(_Program):
             out.forget()
 
     def on_late(self, t: Any, state: dict[Span, Any], out: Any, reached: int) -> bool:
-        """Adds to those of its windows that still take tuples, and gives what was given before anew; False: to none."""
+        """Add the tuple to its windows that still accept it, and emit corrections. Return False if none does."""
         at = out.ticks
         lateness = self.window.lateness
         spans = [span for span in self._spans(t, at) if span[1] + lateness > reached + 1]
@@ -106,7 +106,7 @@ class TimeWindows(_Program):
         return bool(spans)
 
     def on_time(self, at: int, state: dict[Span, Any], out: Any) -> None:
-        """A window is complete, or others have something new."""
+        """Emit a complete window, or early results of others."""
         lateness = self.window.lateness
         for span in sorted(state, key=lambda span: (span[1], span[0])):
             start, end = span
@@ -127,7 +127,7 @@ class TimeWindows(_Program):
             out.forget()
 
     def on_end(self, state: dict[Span, Any], out: Any) -> None:
-        """What is left, by the clock; by event time there isn't anything."""
+        """Emit what is left, in processing time; in event time nothing is."""
         for start, end in sorted(state, key=lambda span: (span[1], span[0])):
             if self.window.by_clock:
                 self.give(start, end, state[start, end][0], out, final=True)
@@ -163,10 +163,10 @@ class TimeWindows(_Program):
 
 
 class Sessions(_Program):
-    """Sessions: start, end and what has come together of the one that is open, and whether there is something new.
+    """Sessions: start, end and accumulated value of the open one, and whether it changed since it was last emitted.
 
     Args:
-        gap: of a tuple, in ticks.
+        gap: A function from a tuple to its gap in ticks.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Sessions(_Program):
         self.gap = gap
 
     def on_tuple(self, t: Any, state: dict[str, Any], out: Any) -> None:
-        """Goes on with the session, or begins one."""
+        """Extend the session, or begin one."""
         at = out.ticks
         if not state:
             state.update(start=at, end=at, has=self.gathered.new())
@@ -192,7 +192,7 @@ class Sessions(_Program):
             self.give(state["start"], state["end"], state["has"], out, final=False)
 
     def on_time(self, at: int, state: dict[str, Any], out: Any) -> None:
-        """It is over, unless it has become longer."""
+        """Emit the session, unless it was extended."""
         if not state:
             return
         start, end = state["start"], state["end"]
@@ -203,7 +203,7 @@ class Sessions(_Program):
             self.give(start, end, state["has"], out, final=False)
 
     def on_end(self, state: dict[str, Any], out: Any) -> None:
-        """What is left, by the clock."""
+        """Emit what is left, in processing time."""
         if state:
             self._over(state, out)
 
@@ -213,10 +213,10 @@ class Sessions(_Program):
 
 
 class Batches(_Program):
-    """So many tuples, or those of a time since the first: when that was, how many came, what has come together."""
+    """Batches by count, or by time since the first tuple; the state is that time, the count, the accumulated value."""
 
     def on_tuple(self, t: Any, state: dict[str, Any], out: Any) -> None:
-        """The batch is full, perhaps."""
+        """Emit the batch if it is full."""
         at = out.ticks
         if not state:
             state.update(start=at, count=0, has=self.gathered.new())
@@ -228,11 +228,11 @@ class Batches(_Program):
             self._over(state, out)
 
     def on_time(self, at: int, state: dict[str, Any], out: Any) -> None:  # noqa: ARG002
-        """Its time is over."""
+        """Emit the batch when its time is over."""
         self._over(state, out)
 
     def on_end(self, state: dict[str, Any], out: Any) -> None:
-        """What is left, by the clock."""
+        """Emit what is left, in processing time."""
         self._over(state, out)
 
     def _over(self, state: dict[str, Any], out: Any) -> None:

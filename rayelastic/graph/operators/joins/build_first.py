@@ -1,13 +1,13 @@
-"""Which sources wait until one side of a join has ended: that side is built first, and it alone has to be kept.
+"""Which sources wait until one side of a join has ended: that side is built first, and only it has to be kept.
 
-A join of all pairs emits the same tuples in any order of arrival, so waiting saves memory and decides nothing. A
-source waits before it begins: no tuple of it is under way, so checkpoints and changes of the plan don't wait with it.
+A join of all pairs emits the same tuples in any order of arrival, so waiting only saves memory. A source waits before
+it starts: no tuple of it is in flight, so checkpoints and changes of the plan don't wait with it.
 
-Nobody waits where that could be for ever: both sides come from one source; the side that is built has no end; it feeds
-an operator that waits for tuples of another stream; its source waits itself for the one that would wait. Sources that
-are fed from outside don't wait either: whoever feeds them may need the room to feed the other side. Then both sides
-are kept. What nobody can see here is a function that waits for the other side by itself, a pipe, or a service: so a
-source waits only as long as anything moves upstream of the side that is built.
+No source waits where that might never end. This is so if both sides come from one source or the built side is
+unbounded. It is also so if the built side feeds an operator that waits for another stream, or if its source waits for
+the other one. Sources that are fed from outside don't wait either: their client may need the room to feed the other
+side. Then both sides are kept. A function, pipe or service that waits for the other side by itself can't be seen here.
+So a source waits only while anything moves upstream of the built side.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Waiting", "sources_that_wait"]
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A source that begins when an input port of a join has ended.
+    """A source that starts when an input port of a join has ended.
 
     Args:
-        source: its name.
-        join: the operator.
-        port: the input port of the side that is built first.
+        source: The source's name.
+        join: The operator's name.
+        port: The input port of the side that is built first.
     """
 
     source: str
@@ -42,9 +42,9 @@ def sources_that_wait(operators: Mapping[str, OperatorSpec]) -> tuple[Waiting, .
     """Find the sources that wait.
 
     Args:
-        operators: all of a topology, by name.
+        operators: All operators of a topology, by name.
     """
-    origins: dict[str, frozenset[str]] = {}  # by operator: the sources that it gets tuples of
+    origins: dict[str, frozenset[str]] = {}  # by operator: the sources upstream
     for name in topological_order(operators):
         spec = operators[name]
         ports = [_origins(port, origins) for port in spec.inputs]
@@ -53,7 +53,7 @@ def sources_that_wait(operators: Mapping[str, OperatorSpec]) -> tuple[Waiting, .
     unfit = frozenset().union(*demanding) | {name for name, spec in operators.items() if _is_endless(spec)}
     fed = {name for name, spec in operators.items() if getattr(spec.body, "is_fed", False)}
     behind: dict[str, set[str]] = {}  # by source: those that it waits for
-    found: list[Waiting] = []
+    waiting: list[Waiting] = []
     for spec in operators.values():
         if not isinstance(spec.body, Join) or spec.body.kind is not JoinKind.PAIRS:
             continue
@@ -62,11 +62,11 @@ def sources_that_wait(operators: Mapping[str, OperatorSpec]) -> tuple[Waiting, .
             first = _origins(built, origins)
             waits = _origins(probing, origins) - first
             if waits and not first & unfit and not waits & fed and not _reached(first, behind) & waits:
-                found += [Waiting(source, spec.name, built.name) for source in sorted(waits)]
+                waiting += [Waiting(source, spec.name, built.name) for source in sorted(waits)]
                 for source in waits:
                     behind.setdefault(source, set()).update(first)
                 break
-    return tuple(found)
+    return tuple(waiting)
 
 
 def _origins(port: InputPort, origins: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -78,12 +78,12 @@ def _is_endless(spec: OperatorSpec) -> bool:
 
 
 def _reached(sources: Iterable[str], behind: Mapping[str, set[str]]) -> set[str]:
-    """The sources, all that they wait for, and so on."""
-    found: set[str] = set()
+    """Return the sources, all that they wait for, and so on."""
+    reached: set[str] = set()
     rest = list(sources)
     while rest:
         source = rest.pop()
-        if source not in found:
-            found.add(source)
+        if source not in reached:
+            reached.add(source)
             rest += behind.get(source, ())
-    return found
+    return reached

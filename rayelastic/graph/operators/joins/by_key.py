@@ -1,6 +1,6 @@
-"""Joins of two streams: by key, and of each tuple with all keys of the other stream.
+"""Joins of two streams: by key, or of each tuple with all keys of the other stream.
 
-What runs is native; see native_sched/include/rayelastic/operators/time/join.hpp.
+They run natively; see native_sched/include/rayelastic/operators/time/join.hpp.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from rayelastic.graph.spec.upstream import Upstream
 __all__ = ["RIGHT", "SUFFIX", "Join", "JoinKind", "Matching", "cross_join", "join"]
 
 RIGHT = "right"  # the port of the second stream
-SUFFIX = "_right"  # what is added to the names of its fields that the first stream has, too
+SUFFIX = "_right"  # added to the names of its fields that the first stream has, too
 ARRIVAL = "arrival"
 
 
 class JoinKind(Enum):
-    """Which right tuples a left one is joined with: of its key, or of each key."""
+    """Which right tuples match a left one: those of its key, or of any key."""
 
     LATEST = "latest"
     FIRST = "first"
@@ -41,7 +41,7 @@ class JoinKind(Enum):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it is known when a right tuple can't be matched any more."""
+        """Whether the join can know that a right tuple has no further matches."""
         return self in (JoinKind.INTERVAL, JoinKind.WINDOW)
 
 
@@ -49,7 +49,7 @@ _KEPT = {JoinKind.LATEST: "the latest", JoinKind.FIRST: "the first", JoinKind.AL
 
 
 class How(Enum):
-    """Which tuples without a match are given, too."""
+    """Which tuples without a match are emitted, too."""
 
     INNER = "inner"
     LEFT = "left"
@@ -58,12 +58,12 @@ class How(Enum):
 
     @property
     def of_left(self) -> bool:
-        """Those of the left."""
+        """Whether unmatched left tuples are emitted."""
         return self in (How.LEFT, How.FULL)
 
     @property
     def of_right(self) -> bool:
-        """Those of the right."""
+        """Whether unmatched right tuples are emitted."""
         return self in (How.RIGHT, How.FULL)
 
 
@@ -72,19 +72,19 @@ class Join:
     """What a join does.
 
     Args:
-        kind: which right tuples match.
-        right_keys: key fields of the right, in the order of those of the left; of a cross join, those by which the
-            latest are told apart.
-        right_fields: fields of the right that the output has, in order.
-        left_time: event time of the left; None: by arrival.
-        right_time: event time of the right.
-        before: ticks, of an interval; the window's length.
-        after: ticks, of an interval.
-        how: which tuples without a match are given, too.
-        symmetric: whether right tuples are joined with what is kept of the left, too; by arrival.
-        offset: ticks from 1970 to where a window starts.
-        zone: in whose days a window and its offset are counted; '': in none.
-        ttl: after how long without a tuple of a key, on either side, what is kept of it is dropped; None: never.
+        kind: Which right tuples match.
+        right_keys: Key fields of the right, in the order of those of the left. In a cross join, the fields that
+            identify the latest tuples.
+        right_fields: Fields of the right in the output, in order.
+        left_time: The event time of the left; None: by arrival.
+        right_time: The event time of the right.
+        before: Ticks before a left tuple, of an interval; the length of a window.
+        after: Ticks after a left tuple, of an interval.
+        how: Which tuples without a match are emitted, too.
+        symmetric: Whether right tuples are joined with kept left ones, too; of joins by arrival.
+        offset: Ticks from 1970 to the start of a window.
+        zone: The zone in whose days a window and its offset are counted; '': ticks.
+        ttl: The time without a tuple of a key, on either side, after which its state is dropped; None: never.
     """
 
     kind: JoinKind
@@ -103,7 +103,7 @@ class Join:
 
     @property
     def reason(self) -> str:
-        """What the join means, in words."""
+        """Describe the join for `explain()`."""
         order = "" if self.kind is JoinKind.PAIRS else "by arrival, " if self.left_time is None else "by event time, "
         by_clock = self.ttl is not None and self.ttl.time is None
         timing = ", which depends on timing" if order.startswith("by arrival") or by_clock else ""
@@ -119,7 +119,7 @@ class Join:
 
     @property
     def matches(self) -> str:
-        """Which tuples are joined, in words; what is kept follows from it."""
+        """Describe which tuples are joined; this decides what is kept."""
         if self.kind is JoinKind.PAIRS:
             return "of all pairs of a key, as in SQL"
         if self.symmetric:
@@ -151,17 +151,17 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which tuples of the right match, as `join` was asked; None: not said.
+    """Which tuples of the right match: the arguments of `join`; None: not set.
 
     Args:
-        keep: which of a key the right keeps.
-        within: seconds before, or before and after.
-        window: seconds of a tumbling window, or where such windows are.
-        how: which tuples without a match are emitted, too.
+        keep: Which tuples of a key the right side keeps.
+        within: Seconds before, or (before, after).
+        window: Seconds of a tumbling window, or an alignment.
+        how: Which tuples without a match are emitted, too.
         by: 'arrival'.
-        symmetric: whether both sides are kept; by arrival.
-        suffix: of fields of the right that the left has, too.
-        ttl: after how long without a tuple a key ends.
+        symmetric: Whether both sides are kept; of joins by arrival.
+        suffix: Added to fields of the right that the left has, too.
+        ttl: The time without a tuple after which a key is dropped.
     """
 
     keep: str | None = None
@@ -255,15 +255,15 @@ def _check_by(by: object, *, is_timed: bool) -> None:
 
 
 def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
-    """The join as in SQL, which has to be asked for by how= alone."""
+    """Return the kind of a join of all pairs, as in SQL, which how= alone selects."""
     if asked.how is None:
         raise GraphError(
             f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
             hint="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
             "for what has arrived before; or write .event_time(field) on both sides",
         )
-    for given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
-        if given:
+    for is_given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
+        if is_given:
             raise GraphError(
                 f"{what} with how='{asked.how}', which joins all pairs of a key where there are no event times",
                 hint=f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
@@ -280,7 +280,7 @@ def _untimed(left: Upstream, right: Upstream) -> str:
 def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: str, suffix: str) -> OperatorSpec:
     gives = _schema(name, left, right, body, suffix)
     late = (OutputPort(LATE, left.schema, optional=True),) if body.left_time is not None else ()
-    by_key = () if body.kind is JoinKind.CROSS else body.right_keys  # else every replica gets all of the right
+    by_key = () if body.kind is JoinKind.CROSS else body.right_keys  # a cross join sends the right to every replica
     return left.operator(
         name,
         OperatorKind.JOIN,
@@ -295,28 +295,28 @@ def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: 
 
 
 def _how(how: str, allowed: Sequence[How] | type[How]) -> How:
-    values = [one.value for one in allowed]
+    values = [choice.value for choice in allowed]
     if how not in values:
         raise GraphError(f"how={shown(how)}", hint=f"Choose {', '.join(values[:-1])} or {values[-1]}")
     return How(how)
 
 
 def _times(left: Upstream, right: Upstream) -> tuple[TimeInfo | None, TimeInfo | None]:
-    """The event times by which they are joined; none: by arrival."""
-    one, other = left.event_time, right.event_time
-    if one is None or other is None:
+    """Return the event times to join by; None: by arrival."""
+    time, other = left.event_time, right.event_time
+    if time is None or other is None:
         return None, None
-    if one.unit != other.unit:
+    if time.unit != other.unit:
         raise GraphError(
-            f"the event times are in {one.unit} and in {other.unit}", hint="Map one to the unit of the other"
+            f"the event times are in {time.unit} and in {other.unit}", hint="Map one to the unit of the other"
         )
-    here, there = left.schema.field(one.field), right.schema.field(other.field)
+    here, there = left.schema.field(time.field), right.schema.field(other.field)
     if here.type is there.type and not are_comparable(here, there):
         raise GraphError(
             f"the event time of the left is {type_text(here)}, that of the right {type_text(there)}",
             hint="Map one of them to the type of the other, so that both have a time zone or neither has one",
         )
-    return one, other
+    return time, other
 
 
 def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:

@@ -1,4 +1,4 @@
-"""`enrich`: adds to each tuple what a table has for its key; made of a map or flat_map over a table that is shipped.
+"""`enrich`: adds the fields of a table's row to each tuple of its key; a map or flat_map over a shipped table.
 
 Knows no threads, PEs or native code.
 """
@@ -24,11 +24,11 @@ from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["TABLE_SUFFIX", "enrich"]
 
-TABLE_SUFFIX = "_table"  # what is added to the names of its fields that the stream has, too
+TABLE_SUFFIX = "_table"  # added to the names of its fields that the stream has, too
 
 
 class _Lookup:
-    """Finds the row of a tuple's key. A key with a None has none, as in SQL."""
+    """Finds the row of a tuple's key. A key with a None has no row, as in SQL."""
 
     def __init__(self, table: Mapping[Any, Any], keys: tuple[int, ...], missing: tuple[None, ...] | None) -> None:
         self._table = {key: tuple(row) if isinstance(row, tuple) else (row,) for key, row in table.items()}
@@ -69,8 +69,8 @@ def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: 
         gives = _schema(name, up.schema, rows, suffix, outer=how == "left")
     keys = tuple(up.schema.names.index(key) for key in up.keys)
     if how == "left":
-        found = _Left(table, keys, (None,) * len(rows.fields))
-        return function_operator(up, OperatorKind.MAP, name, found, schema=gives, lane="python")
+        lookup = _Left(table, keys, (None,) * len(rows.fields))
+        return function_operator(up, OperatorKind.MAP, name, lookup, schema=gives, lane="python")
     return function_operator(up, OperatorKind.FLAT_MAP, name, _Inner(table, keys, None), schema=gives, lane="python")
 
 
@@ -99,7 +99,7 @@ def _check_rows(table: Mapping[Any, Any], keys: Sequence[Field], fields: int) ->
 
 
 def _can_equal(value: Any, field: Field) -> bool:
-    """Whether Python may find a value of the field equal to one that a table has."""
+    """Return whether Python may find a value of the field equal to a table's value."""
     kind = field.type
     if kind.is_numeric or kind is DataType.DECIMAL:
         return isinstance(value, numbers.Number) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Whether values of two fields can be equal: of the same type, with the same parameters where bytes depend on them.
+"""Whether values of two fields can be equal: with the same type, and the same parameters where bytes depend on them.
 
 Keys and event times are compared as bytes, which have no unit, scale or class.
 """
@@ -12,10 +12,10 @@ __all__ = ["are_comparable", "type_text"]
 
 
 def are_comparable(one: Field, other: Field) -> bool:
-    """Tell whether equal values of two fields have equal bytes, and other values others.
+    """Return whether equal values of two fields have equal bytes, and different values different ones.
 
-    The unit of times and durations, the scale of decimals, the class of enums, and whether a time has a zone count.
-    Which zone it is doesn't, nor the precision of decimals, nor how long texts may be: these are the same values.
+    The unit of times and durations, the scale of decimals, the class of enums, and whether a time has a zone matter.
+    Which zone it is doesn't, nor the precision of decimals, nor the length of texts: they don't change the bytes.
     """
     return _meaning(one) == _meaning(other)
 

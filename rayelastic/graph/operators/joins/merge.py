@@ -1,6 +1,6 @@
 """The merge of several streams by time.
 
-What runs is native; see native_sched/include/rayelastic/operators/time/join.hpp.
+It runs natively; see native_sched/include/rayelastic/operators/time/join.hpp.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Merge:
 
     @property
     def output_time(self) -> TimeInfo:
-        """The event time of what it gives."""
+        """The event time of its output."""
         return self.time
 
 

@@ -12,15 +12,15 @@ __all__ = ["added_name"]
 
 
 def added_name(name: str, columns: Collection[Column], suffix: object) -> str:
-    """Return what a field is called beside others: its name, with the suffix where they have it already.
+    """Return the name of a field next to others, with the suffix if they have it already.
 
     Args:
-        name: of the field.
-        columns: the others.
-        suffix: as the user gave it.
+        name: The field's name.
+        columns: The other fields.
+        suffix: The user's suffix.
 
     Raises:
-        GraphError: the suffix is no part of a name, or they have the name with the suffix, too.
+        GraphError: The suffix can't be part of a name, or the others have the suffixed name, too.
     """
     if not isinstance(suffix, str) or not f"x{suffix}".isidentifier() or not suffix:
         raise GraphError(f"suffix={shown(suffix)}", hint="Give letters, digits and underscores, such as '_right'")
