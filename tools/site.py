@@ -1,7 +1,7 @@
 """Builds the documentation's site, allowing no warning, and checks its links without a network: `python -m tools.site`.
 
 Public is what `rayelastic.__all__`, `rayelastic.spark`, `rayelastic.testing` and `rayelastic.errors` name: each has a
-docstring and an entry in the reference.
+docstring and an entry in the reference. The site's search finds ordinary tasks (`tools/site_search.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote, urlsplit
+
+from tools.site_search import astray
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "build" / "docs" / "html"
@@ -84,6 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         return status
     wrong = [f"leads nowhere: {link}" for link in broken_links(SITE)]
     wrong += [f"not in the reference: {name}" for name in not_in_reference(SITE)]
+    wrong += astray(SITE)
     pages = len(list(SITE.rglob("*.html")))
     print("\n".join([*wrong, f"{pages} pages, {len(wrong)} mistakes: {SITE / 'index.html'}"]))
     if given.open and not wrong:
