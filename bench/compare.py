@@ -91,7 +91,7 @@ def _speed(old: float | None, new: float | None, rising: bool) -> float:
 
 
 def rows(path: Path) -> tuple[dict[str, Any], list[Row]]:
-    """The machine and the rows of a table that was kept."""
+    """Return the machine and the rows of a table that was kept."""
     kept = json.loads(path.read_text())
     names = [field.name for field in fields(Row)]
     return kept["machine"], [Row(**{name: row[name] for name in names}) for row in kept["rows"]]

@@ -40,7 +40,7 @@ def first_example() -> str:
 
 
 def measure(name: str, required: Sequence[str], program: str) -> float:
-    """Installs into an empty environment, runs the program, prints what each took; gives the seconds of both."""
+    """Install into an empty environment, run the program, print and return the seconds of both."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         file, bare = Path(folder) / "first.py", {"PATH": f"{folder}/bin", "XDG_CACHE_HOME": f"{folder}/cache"}
@@ -57,7 +57,7 @@ def measure(name: str, required: Sequence[str], program: str) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Measures both in turn."""
+    """Measure both in turn."""
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
     kept = sorted((ROOT / "dist").glob(f"rayelastic-*-{tag}-*x86_64.whl"), key=lambda path: path.stat().st_mtime)
     wheels = arguments[:1] or [str(path) for path in kept[-1:]]

@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV."""
+    """Return the rows of a CSV."""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 

@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def sky(figure: Any, folder: str) -> str:
-    """The picture, and its brightness along the row of the brightest point."""
+    """Return the picture, and its brightness along the row of the brightest point."""
     rel.run(radio_imaging.build(folder))
     picture = radio_imaging.picture_of(folder)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.4))

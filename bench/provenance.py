@@ -40,7 +40,7 @@ def cpu_name() -> str:
 
 
 def commit() -> str:
-    """The commit, with `-changed` if the tree isn't what it says."""
+    """Return the commit, with `-changed` if the tree isn't what it says."""
     told = subprocess.run(
         ["git", "describe", "--always", "--dirty=-changed"], capture_output=True, text=True, cwd=ROOT, check=False
     )

@@ -48,7 +48,7 @@ def topology(operators: int, go_on: threading.Event, *, flows: bool) -> rel.Topo
 
 
 def view(url: str, started: float, seconds: float) -> None:
-    """Follows the stream of a page; prints how old numbers got at most, in seconds, as JSON."""
+    """Follow the stream of a page; prints how old numbers got at most, in seconds, as JSON."""
     root, token = url.split("?token=")
     request = urllib.request.Request(f"{root}api/jobs/large/stream", headers={"Authorization": f"Bearer {token}"})
     until, shown, ages = time.monotonic() + seconds, None, []

@@ -56,13 +56,13 @@ APPLICATIONS = {
 
 
 def listing() -> str:
-    """The applications, and how to start one."""
+    """Return the applications, and how to start one."""
     lines = [f"  {one.name:<16} {one.text}" for one in APPLICATIONS.values()]
     return "\n".join(["Applications; `rayelastic demo NAME` runs one:", *lines])
 
 
 def show(job: Job, console: Console) -> None:
-    """Shows a job until it ends: live in a terminal, else in plain lines.
+    """Show a job until it ends: live in a terminal, else in plain lines.
 
     Args:
         job: that runs.
@@ -96,7 +96,7 @@ def lines(job: Job) -> Iterator[str]:
 
 
 def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation | RegionAdaptation]:
-    """The adaptations that weren't told yet."""
+    """Yield the adaptations that weren't told yet."""
     for one in job.adaptations():
         if (one.pe, one.number) not in told:
             told.add((one.pe, one.number))
@@ -104,7 +104,7 @@ def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation | RegionA
 
 
 def line_of(seen: View, before: JobMetrics | None) -> str:
-    """A line: time, threads, queues, tuples a second from the sources, the dearest operators."""
+    """Return a line: time, threads, queues, tuples a second from the sources, the dearest operators."""
     threads = sum(pe.threads for pe in seen.metrics.pes)
     queues = sum(one.queue_capacity > 0 for pe in seen.metrics.pes for one in pe.operators)
     head = f"{seen.metrics.seconds:6.1f} s  {counted(threads, 'thread')}, {counted(queues, 'queue')}"

@@ -122,7 +122,7 @@ class FirstMinute:
 
 
 def first_minute() -> FirstMinute:
-    """Runs a small topology in two fresh processes that share an empty compiler cache, and says how long it took.
+    """Run a small topology in two fresh processes that share an empty compiler cache, and says how long it took.
 
     Raises:
         subprocess.CalledProcessError: it doesn't run here.
@@ -158,7 +158,7 @@ def _native() -> Finding:
 
 
 def _package(subject: str, name: str, hint: str) -> Finding:
-    """Whether a package is there, in a version that this one asks for."""
+    """Return whether a package is there, in a version that this one asks for."""
     if importlib.util.find_spec(name) is None:
         return Finding(subject, False, "not installed", hint)
     installed = version(name)
@@ -252,7 +252,7 @@ def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
 
 
 def _ports(environment: Mapping[str, str], address: str | None) -> Finding:
-    """Whether a PE could open its data port, and what holds the ports that a new Ray head would take."""
+    """Return whether a PE could open its data port, and what holds the ports that a new Ray head would take."""
     try:
         with socket.socket() as tried:
             tried.bind(("127.0.0.1", 0))

@@ -39,5 +39,5 @@ def plain(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """The same as text."""
+    """Return the same as text."""
     return json.dumps(plain(value), indent=2, ensure_ascii=False)

@@ -24,7 +24,7 @@ FILE_PERIOD = 5.0  # seconds
 
 
 def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
-    """The line for two successive readings: total and current rate of each operator."""
+    """Return the line for two successive readings: total and current rate of each operator."""
     parts = []
     names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
     operators = sorted((now.operator(name) for name in names), key=lambda one: -one.cpu_seconds)[:MOST]
@@ -47,7 +47,7 @@ def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
 
 
 def summary_line(now: JobMetrics) -> str:
-    """The line for the end: total, seconds and average, for each operator; of many the most expensive ones."""
+    """Return the line for the end: total, seconds and average, for each operator; of many the most expensive ones."""
     names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
     operators = [now.operator(name) for name in names]
     shown = operators if len(operators) <= MOST else sorted(operators, key=lambda one: -one.cpu_seconds)[:MOST]

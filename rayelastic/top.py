@@ -76,7 +76,7 @@ class View:
 
 
 def view(job: Job, before: JobMetrics | None) -> View:
-    """Reads a job.
+    """Read a job.
 
     Args:
         job: running or over.
@@ -129,7 +129,7 @@ def _grown(before: PESample | None, now: PESample, counter: str) -> float:
 
 
 def picture(seen: View, width: int, height: int) -> RenderableType:
-    """Draws a view.
+    """Draw a view.
 
     Args:
         seen: what to draw.
@@ -185,7 +185,7 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
 
 
 def _graph_lines(plan: ExecPlan, room: int, width: int) -> list[str]:
-    """The regions of a plan, one a line, where there is room; else one line of all operators; else nothing."""
+    """Return the regions of a plan, one a line, where there is room; else one line of all operators; else nothing."""
     if room < 1:
         return []
     chains = [" > ".join(planned.region.operators) for planned in plan.regions]
@@ -244,7 +244,7 @@ def _link_line(pe: str, name: str, counters: dict[str, Any]) -> Any:
 
 
 def _line(text: Any, width: int, lines: int = 1) -> Any:
-    """A text cut to so many lines."""
+    """Return a text cut to so many lines."""
     text.truncate(width * lines - 1, overflow="ellipsis")
     return text
 
@@ -254,7 +254,7 @@ def _height(line: Any, width: int) -> int:
 
 
 def top(job: Job, console: Console) -> None:
-    """Shows a job until it ends, or until Ctrl-C; the job goes on then.
+    """Show a job until it ends, or until Ctrl-C; the job goes on then.
 
     Args:
         job: the job.

@@ -128,7 +128,7 @@ def _option_type(parameter: inspect.Parameter) -> Callable[[str], Any]:
 
 
 def _documentation(name: str, *functions: Callable[..., Any] | None) -> str | None:
-    """The line of the docstring's `Args:` that explains a parameter."""
+    """Return the line of the docstring's `Args:` that explains a parameter."""
     for function in functions:
         for line in (inspect.getdoc(function) or "").splitlines() if function is not None else ():
             if line.strip().startswith(f"{name}: "):

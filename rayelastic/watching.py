@@ -39,7 +39,7 @@ class Reading:
 
 
 def job_html(reading: Reading, before: JobMetrics | None = None) -> str:
-    """Draws a job.
+    """Draw a job.
 
     Args:
         reading: what to draw.
@@ -82,7 +82,7 @@ def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
 
 
 def result_html(values: Mapping[str, Any], seconds: float) -> str:
-    """Shows what each sink left: the first rows of what has rows, a line for the rest."""
+    """Show what each sink left: the first rows of what has rows, a line for the rest."""
     parts = [f"<p>{seconds:.2f} s</p>"]
     for name, value in values.items():
         parts.append(f"<b>{escape(name)}</b> {_value_html(value)}")
@@ -127,7 +127,7 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the watch with a last picture; the job goes on."""
+        """End the watch with a last picture; the job goes on."""
         self._stopped.set()
         self._thread.join()
 
@@ -145,7 +145,7 @@ class Watch:
 
 
 def in_notebook(html: str) -> Callable[[str], None]:
-    """Shows HTML in the notebook's current cell, and gives what replaces it."""
+    """Show HTML in the notebook's current cell, and return what replaces it."""
     from IPython.display import HTML, display
 
     handle = display(HTML(html), display_id=True)

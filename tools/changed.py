@@ -18,14 +18,14 @@ MAIN = "main"
 
 
 def base(root: Path, named: str) -> str:
-    """The commit to compare with."""
+    """Return the commit to compare with."""
     if not named and git(root, "rev-parse", "--abbrev-ref", "HEAD") in (MAIN, "HEAD"):
         return "HEAD"
     return git(root, "merge-base", "HEAD", named or MAIN) or "HEAD"
 
 
 def changed(root: Path, since: str) -> list[Path]:
-    """The files that differ from a commit, and those that git doesn't know yet."""
+    """Return the files that differ from a commit, and those that git doesn't know yet."""
     listed = [git(root, "diff", "--name-only", since), git(root, "ls-files", "--others", "--exclude-standard")]
     return [Path(line) for text in listed for line in text.splitlines()]
 

@@ -52,7 +52,7 @@ class Covered:
         self._lines: dict[Path, Mapping[int, Sequence[str]]] = {}
 
     def is_known(self, path: Path) -> bool:
-        """Whether a file, path from the root, is as it was."""
+        """Return whether a file, path from the root, is as it was."""
         return self._digests.get(path.as_posix()) == digest(self._root / path)
 
     def tests(self, path: Path, line: int) -> list[str]:
@@ -73,7 +73,7 @@ class Covered:
 
 
 def spans(tree: ast.AST, line: int) -> Iterator[range]:
-    """The line itself, its statement up to the body of that, the functions around it, the inner ones first."""
+    """Yield the line itself, its statement up to the body of that, the functions around it, the inner ones first."""
     yield range(line, line + 1)
     around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and line in lines_of(node)]
     around.sort(key=lambda node: len(lines_of(node)))
@@ -146,7 +146,7 @@ class Compiled:
 
 
 def add_compiled(folder: Path) -> None:
-    """Adds what was compiled to the lines that were run."""
+    """Add what was compiled to the lines that were run."""
     data = coverage.CoverageData(basename=str(folder / DATA))
     data.read()
     for report in folder.glob(COMPILED):
@@ -166,7 +166,7 @@ def find_out(
     *,
     append: bool = False,
 ) -> int:
-    """Runs tests, and keeps which lines of packages they run; pytest's status.
+    """Run tests, and keep which lines of packages they run; pytest's status.
 
     Args:
         root: of the source tree.
@@ -234,7 +234,7 @@ def table(found: Mapping[str, tuple[int, int]]) -> str:
 
 
 def summed(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """The sums of the first and of the second numbers."""
+    """Return the sums of the first and of the second numbers."""
     first, second = zip(*pairs, strict=True)
     return sum(first), sum(second)
 

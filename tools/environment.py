@@ -48,7 +48,7 @@ def setup(arguments: list[str] | None = None) -> int:
 
 
 def take(*wanted: Step | None, told: bool = False) -> int:
-    """Takes those steps that are needed; with `told` also says when none was."""
+    """Take those steps that are needed; with `told` also says when none was."""
     started = time.monotonic()
     steps = [step for step in wanted if step is not None]
     for number, (title, act) in enumerate(steps, start=1):
@@ -231,7 +231,7 @@ class Counter:
 
 
 def pip(arguments: Sequence[str], counter: Counter) -> None:
-    """Runs pip in the environment, shows its progress, keeps its output in .venv/setup.log."""
+    """Run pip in the environment, shows its progress, keeps its output in .venv/setup.log."""
     command = [str(PYTHON), "-m", "pip", *arguments, *PIP_OPTIONS]
     environment = environment_variables()
     environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 2))
@@ -264,7 +264,7 @@ def pip(arguments: Sequence[str], counter: Counter) -> None:
 
 
 def environment_variables() -> dict[str, str]:
-    """The caller's, with the environment's programs first on PATH (Spark starts `python3` from there)."""
+    """Return the caller's, with the environment's programs first on PATH (Spark starts `python3` from there)."""
     variables = dict(os.environ)
     variables["PATH"] = f"{VENV / 'bin'}{os.pathsep}{variables.get('PATH', os.defpath)}"
     variables["VIRTUAL_ENV"] = str(VENV)
@@ -273,7 +273,7 @@ def environment_variables() -> dict[str, str]:
 
 
 def run(command: Sequence[str], quiet: bool = False) -> int:
-    """Runs a program of the environment from the repository's root; a quiet one is shown only if it fails."""
+    """Run a program of the environment from the repository's root; a quiet one is shown only if it fails."""
     variables = environment_variables()
     program = shutil.which(command[0], path=variables["PATH"]) or str(ROOT / command[0])
     full = [program, *command[1:]]

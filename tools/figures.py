@@ -131,7 +131,7 @@ def regions_of(topology: rel.Topology) -> Drawing:
 
 
 def word_count() -> rel.Topology:
-    """The topology of docs/concepts/topology.md."""
+    """Return the topology of docs/concepts/topology.md."""
     topology = rel.Topology("word_count")
     lines = topology.source(rel.rows([("to be or not to be",)], schema={"line": str}), name="lines")
     words = lines.flat_map(lambda t: [(word,) for word in t.line.split()], name="words", schema={"word": str})
@@ -140,7 +140,7 @@ def word_count() -> rel.Topology:
 
 
 def orders() -> rel.Topology:
-    """The topology of docs/concepts/regions.md."""
+    """Return the topology of docs/concepts/regions.md."""
     topology = rel.Topology("orders")
     lines = topology.source(rel.rows([("ann 7",)], schema={"line": str}), name="lines")
     order = {"user": str, "cents": int}

@@ -37,7 +37,7 @@ class Guarantee:
 
 
 def guarantees(folder: Path = Path("tests")) -> list[Guarantee]:
-    """All that the tests say they show, in the order of the table."""
+    """Return all that the tests say they show, in the order of the table."""
     paths = [path for path in folder.rglob("test_*.py") if "guarantee" in path.read_text()]
     return sorted(one for path in paths for one in _of(path))
 
@@ -60,7 +60,7 @@ def table() -> str:
 
 
 def page(text: str) -> str:
-    """The page with its table made anew."""
+    """Return the page with its table made anew."""
     before, _, rest = text.partition(BEGIN)
     return before + table() + rest.partition(END)[2]
 

@@ -40,7 +40,7 @@ def modules(root: Path, folders: Iterable[str]) -> dict[str, Path]:
 
 
 def dotted(path: Path) -> str:
-    """The module of a file.
+    """Return the module of a file.
 
     >>> dotted(Path("rayelastic/plan/__init__.py")), dotted(Path("rayelastic/plan/routing.py"))
     ('rayelastic.plan', 'rayelastic.plan.routing')
@@ -60,12 +60,12 @@ def imports(module: str, path: Path, known: Mapping[str, Path]) -> list[Import]:
 
 
 def all_imports(known: Mapping[str, Path]) -> list[Import]:
-    """The imports of all these modules."""
+    """Return the imports of all these modules."""
     return [one for module, path in known.items() for one in imports(module, path, known)]
 
 
 def components(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """The circles of a graph: its strongly connected components of more than one node, each sorted.
+    """Return the circles of a graph: its strongly connected components of more than one node, each sorted.
 
     >>> components({"a": ["b"], "b": ["c"], "c": ["b"]})
     [['b', 'c']]
@@ -136,7 +136,7 @@ class _Reader(ast.NodeVisitor):
 
 
 def packages_above(module: str) -> Iterator[str]:
-    """The packages that are imported before a module is.
+    """Yield the packages that are imported before a module is.
 
     >>> list(packages_above("rayelastic.plan.routing"))
     ['rayelastic', 'rayelastic.plan']

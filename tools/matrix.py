@@ -53,7 +53,7 @@ CELLS = {
 
 
 def installed(name: str, cell: Cell) -> str:
-    """Installs the releases of a cell, unless they are there, and gives what goes in front of Python's path."""
+    """Install the releases of a cell, unless they are there, and return what goes in front of Python's path."""
     if not cell.releases:
         return ""
     folder = FOLDER / name.replace(" ", "-")
@@ -69,7 +69,7 @@ def installed(name: str, cell: Cell) -> str:
 
 
 def outcome(name: str, cell: Cell) -> tuple[bool, str]:
-    """Runs the tests of a cell: whether all passed, and what pytest said last."""
+    """Run the tests of a cell: whether all passed, and what pytest said last."""
     try:
         front = installed(name, cell)
     except SetupError as error:
@@ -96,7 +96,7 @@ def outcome(name: str, cell: Cell) -> tuple[bool, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs some cells, or all of them."""
+    """Run some cells, or all of them."""
     parser = argparse.ArgumentParser(prog="./dev matrix", description="Tests with other releases of what we need.")
     parser.add_argument("cells", nargs="*", metavar="CELL", help=f"of {', '.join(map(repr, CELLS))}; default: all")
     chosen = parser.parse_args(arguments).cells or list(CELLS)

@@ -46,7 +46,7 @@ class Planted:
         self._module, self._path, self._code = module, path, code
 
     def load(self) -> None:
-        """Imports it here and now: pytest finds the files that it is given by itself, where they are."""
+        """Import it here and now: pytest finds the files that it is given by itself, where they are."""
         sys.meta_path.insert(0, self)
         importlib.import_module(self._module)
 
@@ -135,7 +135,7 @@ class Caches:
 
 
 def files(folder: Path) -> dict[str, bool]:
-    """Whether each in a folder, and in those in it, is a link; by its path from the folder, with the slash."""
+    """Return whether each in a folder, and in those in it, is a link; by its path from the folder, with the slash."""
     found, left = {}, [""]
     while left and folder.is_dir():
         inside = left.pop()
@@ -163,7 +163,7 @@ def within_budget(items: Sequence[Any], seconds: Sequence[float], budget: float)
 def run(
     files: Sequence[str], plugin: Chosen, folder: Path, limit: float, plant: Planted | None, *, caches: bool
 ) -> Outcome:
-    """Runs tests in a process of their own.
+    """Run tests in a process of their own.
 
     Args:
         files: of tests.
@@ -190,7 +190,7 @@ def run(
 
 
 def watched(process: int, is_late: Callable[[], bool]) -> int | None:
-    """Waits for a child that leads a group; its status, None if it was late and has been ended with its group."""
+    """Wait for a child that leads a group; its status, None if it was late and has been ended with its group."""
     try:
         while True:
             done, status = os.waitpid(process, os.WNOHANG)
@@ -231,7 +231,7 @@ def child(files: Sequence[str], plugin: Chosen, folder: Path, plant: Planted | N
 
 
 def into_log(log: Path) -> None:
-    """Makes this process a group of its own, whose output goes into a file."""
+    """Make this process a group of its own, whose output goes into a file."""
     os.setpgid(0, 0)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, 1)

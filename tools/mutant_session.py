@@ -82,7 +82,7 @@ class Collected:
         return None
 
     def close(self) -> None:
-        """Ends it, and the fork that it waits for."""
+        """End it, and the fork that it waits for."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process, signal.SIGTERM)
         self._end.close()
@@ -93,7 +93,7 @@ class Collected:
 
 
 def differing(before: CodeType, after: CodeType) -> list[tuple[CodeType, CodeType]] | None:
-    """The outermost functions that differ; None if anything else does, as it runs when a module is imported.
+    """Return the outermost functions that differ; None if anything else does, as it runs when a module is imported.
 
     >>> one, other = (compile(f"x = 1\\ndef f(): return {n}", "", "exec") for n in (1, 2))
     >>> [after.co_consts for before, after in differing(one, other)]
@@ -127,7 +127,7 @@ def rest(code: CodeType) -> tuple[object, ...]:
 
 
 def functions() -> Mapping[str, Sequence[FunctionType]]:
-    """All functions that there are, by their file."""
+    """Return all functions that there are, by their file."""
     found: defaultdict[str, list[FunctionType]] = defaultdict(list)
     for one in gc.get_objects():
         if type(one) is FunctionType:
@@ -153,7 +153,7 @@ class Plant(Protocol):
     """A mutant."""
 
     def load(self) -> None:
-        """Puts it in its place, in this process."""
+        """Put it in its place, in this process."""
         ...
 
 
@@ -229,7 +229,7 @@ class Serving:
         return Outcome.SURVIVED if everywhere else None
 
     def _is_sound(self, item: Any, chosen: Chosen) -> bool:
-        """Whether a test passes without a mutant, here and now."""
+        """Return whether a test passes without a mutant, here and now."""
         if item.nodeid not in self._sound:
             outcome, _ = run_forked([item], chosen, Swaps([]), self._caches)
             self._sound[item.nodeid] = outcome is Outcome.SURVIVED
@@ -255,7 +255,7 @@ class Serving:
 
 
 def run_forked(items: Sequence[Any], chosen: Chosen, plant: Plant, caches: Caches) -> tuple[Outcome, int]:
-    """Runs tests up to the first that fails, in a fork; what became of them, and the number of the last."""
+    """Run tests up to the first that fails, in a fork; what became of them, and the number of the last."""
     sys.stdout.flush()
     limits = [SPARE + PATIENCE * chosen.cost(item) for item in items]
     with mmap.mmap(-1, AT.size) as place:

@@ -67,7 +67,7 @@ class Change:
     after: str
 
     def apply(self) -> None:
-        """Puts the new node into the tree."""
+        """Put the new node into the tree."""
         held = getattr(self.holder, self.field)
         old = held if self.index is None else held[self.index]
         new = ast.fix_missing_locations(ast.copy_location(self.new, old))
@@ -78,7 +78,7 @@ class Change:
 
 
 def changes(tree: ast.AST) -> list[Change]:
-    """All changes of a module, in the order of its source; the same for the same source."""
+    """Return all changes of a module, in the order of its source; the same for the same source."""
     return [change for change in _Walk().inside(tree) if change.before != change.after]
 
 
@@ -93,7 +93,7 @@ class _Walk:
         self._names: list[str] = []
 
     def inside(self, node: ast.AST) -> Iterator[Change]:
-        """The changes of what a node holds."""
+        """Yield the changes of what a node holds."""
         for field, value in ast.iter_fields(node):
             if field in ("annotation", "returns", "decorator_list", "type_params", "bases"):
                 continue
@@ -117,7 +117,7 @@ class _Walk:
 
 
 def is_for_readers(node: ast.AST) -> bool:
-    """A docstring, or what the type checker alone reads."""
+    """Return a docstring, or what the type checker alone reads."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
     if isinstance(node, ast.If):
@@ -188,7 +188,7 @@ def of_call(node: ast.Call) -> Iterator[ast.AST]:
 
 
 def is_arithmetic(node: ast.BinOp) -> bool:
-    """Whether it calculates, rather than putting texts or lists together or being a type."""
+    """Return whether it calculates, rather than putting texts or lists together or being a type."""
     sides = [node.left, node.right]
     if type(node.op) not in ARITHMETIC or not all(isinstance(side, LIKE_NUMBERS) for side in sides):
         return False
@@ -196,14 +196,14 @@ def is_arithmetic(node: ast.BinOp) -> bool:
 
 
 def is_dropped(node: ast.stmt) -> bool:
-    """Whether a statement can go without a name going with it."""
+    """Return whether a statement can go without a name going with it."""
     if isinstance(node, ast.Assign):
         return all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets)
     return isinstance(node, ast.Expr | ast.AugAssign | ast.Continue | ast.Break | ast.Raise | ast.Delete)
 
 
 def planted(source: str, path: str, number: int) -> Any:
-    """The code of a module with one of its changes."""
+    """Return the code of a module with one of its changes."""
     tree = ast.parse(source, path)
     changes(tree)[number].apply()
     return compile(tree, path, "exec", dont_inherit=True)

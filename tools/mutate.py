@@ -97,7 +97,7 @@ class Mutant:
 
 
 def mutants(root: Path, layer: str) -> list[Mutant]:
-    """All mutants of a layer."""
+    """Return all mutants of a layer."""
     found: list[Mutant] = []
     for path in sorted((root / "rayelastic" / layer).rglob("*.py")):
         same: Counter[tuple[str, str, str]] = Counter()
@@ -116,7 +116,7 @@ def drawn(root: Path, layer: str, count: int, seed: int, equivalent: frozenset[I
 
 
 def equivalents(path: Path) -> frozenset[Identity]:
-    """The mutants that change nothing."""
+    """Return the mutants that change nothing."""
     return frozenset(listed(path, "equivalent"))
 
 
@@ -147,7 +147,7 @@ class Mutation:
         self._collected: Collected | None = None
 
     def collect(self, found: Sequence[Mutant]) -> None:
-        """Collects the tests of mutants of one layer, against which they then run in less time."""
+        """Collect the tests of mutants of one layer, against which they then run in less time."""
         self.close()
         files: dict[str, None] = {}
         for tests, whole in map(self.tests, found):
@@ -156,13 +156,13 @@ class Mutation:
             self._collected = Collected(list(files), self._folder, caches=all(map(may_use_caches, found)))
 
     def close(self) -> None:
-        """Ends what it has collected."""
+        """End what it has collected."""
         if self._collected is not None:
             self._collected.close()
             self._collected = None
 
     def outcome(self, mutant: Mutant) -> Outcome:
-        """Whether its tests notice a mutant; without any nobody does.
+        """Return whether its tests notice a mutant; without any nobody does.
 
         Raises:
             RuntimeError: the module has been imported here, so that nobody would import it with the mutant.
@@ -217,7 +217,7 @@ class Mutation:
         return self._covered is not None and self._covered.is_known(test)
 
     def _passes(self, test: Path) -> bool:
-        """Whether a file of tests passes without a mutant: it is run once to find out."""
+        """Return whether a file of tests passes without a mutant: it is run once to find out."""
         if test not in self._passing:
             plugin = Chosen([], [test.as_posix()], {}, sys.maxsize)
             outcome = run([test.as_posix()], plugin, self._folder, LONGEST, None, caches=True)
@@ -303,7 +303,7 @@ def summary(results: Sequence[tuple[str, Mutant, Outcome]], reasons: Mapping[Ide
 
 
 def warm_up(layers: Sequence[str]) -> None:
-    """Imports what all forked processes need; nothing of ours."""
+    """Import what all forked processes need; nothing of ours."""
     for name in [*WARM, *(name for layer in layers for name in WARM_IN.get(layer, ()))]:
         importlib.import_module(name)
 

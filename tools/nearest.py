@@ -51,7 +51,7 @@ class Nearest:
         self._distances = self._measured(self._edges())
 
     def of_module(self, module: str, near: int = DIRECT) -> list[Path]:
-        """The tests of a module, nearest first; component tests only where no unit test imports it.
+        """Return the tests of a module, nearest first; component tests only where no unit test imports it.
 
         Args:
             module: of our own.
@@ -146,7 +146,7 @@ def from_facade(path: Path, homes: Mapping[str, str]) -> set[str]:
 
 
 def is_named_after(test: str, module: str) -> bool:
-    """Whether a test file says by its name what it tests.
+    """Return whether a test file says by its name what it tests.
 
     >>> is_named_after("tests.unit.policy.test_guided", "rayelastic.policy.element.guided.controller")
     True

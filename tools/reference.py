@@ -29,7 +29,7 @@ WIDTH = "100"  # columns of a command's help
 
 
 def filled(text: str) -> str:
-    """The text of a page with each marked part made anew."""
+    """Return the text of a page with each marked part made anew."""
     marked = re.compile(r"(<!-- made: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
     return marked.sub(lambda found: f"{found[1]}{_made(found[2])}{found[3]}", text)
 

@@ -29,7 +29,7 @@ OPEN = "## [Unreleased]\n"
 
 
 def version_of(project: str) -> str:
-    """The version that the text of pyproject.toml has.
+    """Return the version that the text of pyproject.toml has.
 
     Raises:
         SetupError: it has none.
@@ -41,7 +41,7 @@ def version_of(project: str) -> str:
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """A text that names a version, with another one.
+    """Return a text that names a version, with another one.
 
     Raises:
         SetupError: it doesn't name it.
@@ -56,7 +56,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def with_section(changelog: str, version: str, day: str) -> str:
-    """The text of the changelog with what is unreleased as the section of a version.
+    """Return the text of the changelog with what is unreleased as the section of a version.
 
     Raises:
         SetupError: nothing is unreleased, or the version has a section.
@@ -84,7 +84,7 @@ def _git(*arguments: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Makes a release."""
+    """Make a release."""
     parser = argparse.ArgumentParser(prog="./dev release", description="Version, changelog, wheels, commit and tag.")
     parser.add_argument("version", help="three numbers, such as 0.2.0")
     parser.add_argument("--without-wheels", action="store_true", help="build none")

@@ -50,7 +50,7 @@ def undocumented() -> Iterator[str]:
 
 
 def broken_links(folder: Path) -> Iterator[str]:
-    """Links between pages of a built site that lead nowhere, as 'page: link'; those to other sites aren't followed."""
+    """Link between pages of a built site that lead nowhere, as 'page: link'; those to other sites aren't followed."""
     texts = {path: path.read_text() for path in folder.rglob("*.html")}
     anchors = {
         path: {html.unescape(found) for found in re.findall(r'\bid="([^"]+)"', text)} for path, text in texts.items()

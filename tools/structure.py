@@ -46,7 +46,7 @@ class Number:
 
 
 def measured(root: Path) -> list[Number]:
-    """The numbers of a source tree."""
+    """Return the numbers of a source tree."""
     known = modules(root, [PACKAGE])
     everything = all_imports(known)
     found = [one for one in everything if one.imported in known]
@@ -67,7 +67,7 @@ def measured(root: Path) -> list[Number]:
 
 
 def without_types(root: Path) -> Iterator[str]:
-    """The modules whose errors mypy leaves out; folders with `*` are so on purpose."""
+    """Yield the modules whose errors mypy leaves out; folders with `*` are so on purpose."""
     settings = tomllib.loads((root / "pyproject.toml").read_text()) if (root / "pyproject.toml").exists() else {}
     for override in settings.get("tool", {}).get("mypy", {}).get("overrides", ()):
         if override.get("ignore_errors"):
@@ -83,7 +83,7 @@ def counted(name: str, places: Iterable[str]) -> Number:
 
 
 def largest_folder(name: str, root: Path, files: Iterable[Path]) -> Number:
-    """The folder with most files of its own; `__init__.py`, which says what a folder is, is none of them."""
+    """Return the folder with most files of its own; `__init__.py`, which says what a folder is, is none of them."""
     counts: defaultdict[Path, int] = defaultdict(int)
     for path in files:
         counts[path.parent] += path.name != "__init__.py"
@@ -139,7 +139,7 @@ def folders(known: Iterable[str]) -> set[str]:
 
 
 def optional_modules(known: Iterable[str], found: Iterable[Import]) -> set[str]:
-    """The modules whose import needs an optional package, directly or through others."""
+    """Return the modules whose import needs an optional package, directly or through others."""
     needs: defaultdict[str, set[str]] = defaultdict(set)
     for one in found:
         if one.where is Where.TOP:
@@ -151,7 +151,7 @@ def optional_modules(known: Iterable[str], found: Iterable[Import]) -> set[str]:
 
 
 def late_imports(root: Path, known: Mapping[str, Path], found: Iterable[Import]) -> Iterator[str]:
-    """The places of the imports inside functions, one for each statement and module."""
+    """Yield the places of the imports inside functions, one for each statement and module."""
     late = {(known[one.importer], one.line, one.imported) for one in found if one.where is Where.FUNCTION}
     for path, line, imported in sorted(late):
         yield f"{path.relative_to(root)}:{line}: {imported}"

@@ -67,7 +67,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 
 
 def pythons(versions: Sequence[str]) -> dict[str, Path]:
-    """The interpreters of some versions, from PATH and pyenv."""
+    """Return the interpreters of some versions, from PATH and pyenv."""
     found = {}
     for version in versions:
         kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
@@ -78,7 +78,7 @@ def pythons(versions: Sequence[str]) -> dict[str, Path]:
 
 
 def builder(version: str, python: Path) -> Path:
-    """The folder of programs of an environment with the tools, made the first time."""
+    """Return the folder of programs of an environment with the tools, made the first time."""
     folder = FOLDER / f"tools-{version}"
     stamp = folder / "lock"
     if not stamp.exists() or stamp.read_text() != WHEELS_LOCK.read_text():
@@ -91,7 +91,7 @@ def builder(version: str, python: Path) -> Path:
 
 
 def cross_tools(programs: Path, machine: str) -> dict[str, str]:
-    """Writes programs that are zig's compiler for a machine, and gives the variables by which CMake finds them."""
+    """Write programs that are zig's compiler for a machine, and return the variables by which CMake finds them."""
     folder = FOLDER / f"zig-{machine}-{programs.parent.name}"
     folder.mkdir(parents=True, exist_ok=True)
     target = f"-target {machine}-linux-gnu.{GLIBC}"
@@ -115,7 +115,7 @@ def cross_tools(programs: Path, machine: str) -> dict[str, str]:
 
 
 def build(version: str, programs: Path, compiler: Path, machine: str, output: Path) -> Path:
-    """Builds one wheel, has it audited, and gives its path.
+    """Build one wheel, audit it, and return its path.
 
     Args:
         version: of Python.
@@ -166,7 +166,7 @@ def first_example() -> str:
 
 
 def try_out(version: str, python: Path, wheel: Path) -> None:
-    """Installs a wheel in an empty environment in which no compiler is found, and runs the README's first example."""
+    """Install a wheel in an empty environment in which no compiler is found, and run the README's first example."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         _run([str(python), "-m", "venv", folder])
         bare = {"PATH": f"{folder}/bin", "CC": "/bin/false", "CXX": "/bin/false", **ISOLATED}
@@ -187,7 +187,7 @@ def test_tools() -> list[str]:
 
 
 def run_tests(version: str, python: Path, wheel: Path, chosen: Sequence[str]) -> None:
-    """Runs tests from an environment in which the wheel is installed, in a folder that has all but its sources."""
+    """Run tests from an environment in which the wheel is installed, in a folder that has all but its sources."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         environment, tree = Path(folder) / "environment", Path(folder) / "tree"
         _run([str(python), "-m", "venv", str(environment)])
@@ -214,7 +214,7 @@ def run_tests(version: str, python: Path, wheel: Path, chosen: Sequence[str]) ->
 
 
 def native_tests(programs: Path, machine: str) -> None:
-    """Builds the core's tests as the wheels are built and runs them; those for another machine in qemu's user mode.
+    """Build the core's tests as the wheels are built and runs them; those for another machine in qemu's user mode.
 
     Raises:
         SetupError: one failed, or what it takes isn't there.
@@ -242,7 +242,7 @@ def native_tests(programs: Path, machine: str) -> None:
 
 
 def build_sdist(programs: Path, output: Path) -> None:
-    """Builds the sdist.
+    """Build the sdist.
 
     Raises:
         SetupError: something would be in it that isn't in the repository.
@@ -258,7 +258,7 @@ def build_sdist(programs: Path, output: Path) -> None:
 
 
 def strangers(names: Sequence[str], tracked: Sequence[str]) -> list[str]:
-    """The files of an sdist that git doesn't know; what the build adds to say what it is doesn't count.
+    """Return the files of an sdist that git doesn't know; what the build adds to say what it is doesn't count.
 
     Args:
         names: of its files, below the folder that an sdist has.
@@ -285,7 +285,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str] | None = None, cwd
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Builds what is asked for."""
+    """Build what is asked for."""
     parser = argparse.ArgumentParser(prog="./dev wheels", description="Builds wheels for glibc 2.28, and an sdist.")
     parser.add_argument("--python", nargs="+", choices=VERSIONS, default=list(VERSIONS), help="versions; default: all")
     parser.add_argument("--machine", nargs="+", choices=MACHINES, default=list(MACHINES), help="default: all")

@@ -111,7 +111,7 @@ def _messages(call: ast.Call) -> Iterator[Prose]:
 
 
 def sentences(prose: str) -> Iterator[list[str]]:
-    """The words of each sentence or documented argument; code between backquotes is one word."""
+    """Yield the words of each sentence or documented argument; code between backquotes is one word."""
     plain = re.sub(r"`[^`]+`", "code", re.sub(r"\]\([^)]*\)", "]", prose))
     for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z\[*(`]|code)|\n\s*(?=[-*] )|\n {4}(?=\w+: )", plain):
         words = re.findall(r"[A-Za-z][\w'’-]*", sentence)
@@ -152,7 +152,7 @@ def _claims(path: str, text: str) -> Iterator[Finding]:
 
 
 def kind_of(path: str) -> str:
-    """The kind of text, by the name of its file; empty if nobody reads it as such."""
+    """Return the kind of text, by the name of its file; empty if nobody reads it as such."""
     if path == "README.md" or path.startswith("docs/"):
         return "guide" if path.endswith(".md") and not path.startswith("docs/decisions/") else ""
     return "code" if path.startswith(("rayelastic/", "topologies/", "examples/")) and path.endswith(".py") else ""

@@ -29,7 +29,7 @@ class Change(NamedTuple):
 
 
 def made_up(count: int, seed: int = 0) -> Iterator[str]:
-    """Changes as lines of JSON: some a second, a few with times out of order, words of several scripts."""
+    """Change as lines of JSON: some a second, a few with times out of order, words of several scripts."""
     chance = random.Random(seed)
     words = [*ENGLISH.split(), "naïve", "日本", "Straße", "co-op", "2024"]
     weights = [1.0 / rank for rank in range(1, len(words) + 1)]
@@ -43,7 +43,7 @@ def made_up(count: int, seed: int = 0) -> Iterator[str]:
 
 
 def changes(url: str) -> Iterator[Change]:
-    """The changes that a stream gives, until it ends.
+    """Yield the changes that a stream gives, until it ends.
 
     Args:
         url: of the stream.
@@ -63,7 +63,7 @@ def changes(url: str) -> Iterator[Change]:
 
 
 def local_changes(count: int, seed: int) -> Iterator[Change]:
-    """The changes of a server of our own, that lives as long as they are read."""
+    """Yield the changes of a server of our own, that lives as long as they are read."""
     with ChangeServer(made_up(count, seed)) as server:
         yield from changes(server.url)
 

@@ -17,7 +17,7 @@ __all__ = ["build", "report"]
 def build(
     width: int = 50, flops: int = 100, skewed: bool = False, payload: int = 128, tuples: int = 1_000_000
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         width: workers.

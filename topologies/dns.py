@@ -65,7 +65,7 @@ def ip_start(data: bytes, link: int) -> int:
 
 
 def datagrams(link: int) -> Callable[[Any], Iterator[Datagram]]:
-    """The function from a packet to its IP datagram, if it is one."""
+    """Yield the function from a packet to its IP datagram, if it is one."""
 
     def datagram(t: Any) -> Iterator[Datagram]:
         data = t.data
@@ -104,7 +104,7 @@ def datagrams(link: int) -> Callable[[Any], Iterator[Datagram]]:
 
 
 def question(t: Datagram) -> Iterator[Question]:
-    """The first question of a DNS message over UDP; nothing for what is none."""
+    """Yield the first question of a DNS message over UDP; nothing for what is none."""
     data = t.payload
     if (t.source_port == DNS_PORT or t.target_port == DNS_PORT) and len(data) > 16 and (data[4] or data[5]):
         at = 12

@@ -40,7 +40,7 @@ class Seen(NamedTuple):
 
 
 def multiplying(count: int) -> Callable[[Any, Any], Item]:
-    """The function that multiplies so often, and counts the tuples of its key."""
+    """Return the function that multiplies so often, and counts the tuples of its key."""
 
     def multiplied(t: Any, s: Any) -> Item:
         s.tuples += 1
@@ -53,7 +53,7 @@ def multiplying(count: int) -> Callable[[Any, Any], Item]:
 
 
 def selective(share: float, number: int) -> Callable[[Any], Iterator[Item]]:
-    """The function that gives so many tuples for one: below 1 it keeps some, spread evenly by their numbers.
+    """Yield the function that gives so many tuples for one: below 1 it keeps some, spread evenly by their numbers.
 
     The paper draws at random; this gives the same tuples in every run.
 
@@ -79,7 +79,7 @@ def build(
     tuples: int = 1_000_000,
     factor: float = 1.0,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         flow: 'flow', 'tree', 'reverse_tree', 'chain_2', 'chain_4', 'selectivity' or 'comparison'.

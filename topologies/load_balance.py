@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 
 def work(t: Task) -> Task:
-    """Multiplies as often as the tuple says."""
+    """Multiply as often as the tuple says."""
     value = t.value
     for _ in range(t.flops):
         value = value * FACTOR
@@ -47,7 +47,7 @@ def build(
     burst: int = 1000,
     pause: float = 1.0,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         load: 'simple', 'bursty', 'bursty_cost' or 'bursty_rate'.
@@ -73,7 +73,7 @@ def build(
 
 
 def _dear(load: str, tuples: int, burst: int) -> Any:
-    """The function that says of a number whether its tuple is dear."""
+    """Return the function that says of a number whether its tuple is dear."""
     if load == "simple":
         return lambda number: number >= 0
     if load == "bursty":

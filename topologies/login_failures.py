@@ -59,7 +59,7 @@ class Attempt(NamedTuple):
 
 
 def is_log_line(t: Line) -> bool:
-    """Whether a line begins like `Dec  9 06:55:46 host `."""
+    """Return whether a line begins like `Dec  9 06:55:46 host `."""
     line = t.line
     if len(line) < 18 or line[:3] not in MONTHS:
         return False
@@ -70,7 +70,7 @@ def is_log_line(t: Line) -> bool:
 
 
 def parser(year: int) -> Callable[[Any], LogLine]:
-    """The function that takes a line of syslog apart; syslog doesn't tell the year."""
+    """Return the function that takes a line of syslog apart; syslog doesn't tell the year."""
     start = dt.date(1970, 1, 1)
     days = {name: (dt.date(year, number, 1) - start).days - 1 for name, number in MONTHS.items()}
 
@@ -85,7 +85,7 @@ def parser(year: int) -> Callable[[Any], LogLine]:
 
 
 def is_failure(t: LogLine) -> bool:
-    """The filter of PLDI'17 Fig. 1."""
+    """Return the filter of PLDI'17 Fig. 1."""
     return "sshd" in t.service and "authentication failure" in t.message
 
 
@@ -98,7 +98,7 @@ def value(message: str, name: str) -> str:
 
 
 def failure(t: LogLine) -> Failure:
-    """Takes the message of a failed authentication apart."""
+    """Take the message of a failed authentication apart."""
     message = t.message
     failures = 1
     if message.startswith("PAM "):
@@ -117,7 +117,7 @@ def failure(t: LogLine) -> Failure:
 
 
 def within(seconds: int) -> Callable[[Any], bool]:
-    """The cut off: whether a window of failures is that short."""
+    """Return the cut off: whether a window of failures is that short."""
 
     def cut_off(t: Any) -> bool:
         took: int = t.last - t.first
@@ -180,7 +180,7 @@ def build(
     lines: int = 100_000,
     repeat: int = 1,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         input: a log, a folder or a glob of logs; made up if not given.
@@ -220,7 +220,7 @@ def _made_up(lines: int, repeat: int) -> Any:
 
 
 def report(result: rel.JobResult, output: str = OUTPUT, top: int = 10) -> str:
-    """The hosts with most attempts, and how many lines weren't of the form.
+    """Return the hosts with most attempts, and how many lines weren't of the form.
 
     Args:
         result: what the job left.

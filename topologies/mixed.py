@@ -22,7 +22,7 @@ def build(
     payload: int = 128,
     tuples: int = 1_000_000,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         paths: pipelines side by side.

@@ -26,7 +26,7 @@ class Work(NamedTuple):
 
 
 def multiply(flops: int) -> Callable[[Any], Work]:
-    """The function that multiplies so often."""
+    """Return the function that multiplies so often."""
 
     def multiplied(t: Any) -> Work:
         value = t.value
@@ -38,7 +38,7 @@ def multiply(flops: int) -> Callable[[Any], Work]:
 
 
 def numbered(topology: rel.Topology, tuples: int, payload: int) -> rel.Stream:
-    """A source of tuples with numbers from 0, value 1, and a payload of so many bytes, 1 or more."""
+    """Return a source of tuples with numbers from 0, value 1, and a payload of so many bytes, 1 or more."""
     numbers = topology.source(rel.sequence(tuples, payload_bytes=max(1, payload)), name="source")
     return numbers.map(lambda t: Work(t.value, 1.0, t.payload), name="start")
 
@@ -54,14 +54,14 @@ def costs_of(count: int, flops: int, skewed: bool, seed: int = 0) -> list[int]:
 
 
 def joined(streams: Sequence[rel.Stream]) -> rel.Stream:
-    """All of them as one."""
+    """Return all of them as one."""
     return streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
 
 
 def declare(
     name: str, feeding: Sequence[Sequence[int]], costs: Sequence[int], tuples: int, payload: int
 ) -> rel.Topology:
-    """The topology of a shape: tuples are dealt out in turn where several operators take an operator's output.
+    """Return the topology of a shape: tuples are dealt out in turn where several operators take an operator's output.
 
     Args:
         name: of the topology.

@@ -50,7 +50,7 @@ def build(
     packets: int = 20_000,
     repeat: int = 1,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         input: a capture in pcap format; traffic that is made up if not given.
@@ -115,7 +115,7 @@ BURST = {"source": str, "first": int, "seconds": int, "most": int, "level": int}
 
 
 def text_of(name: bytes) -> str:
-    """A domain for people: bytes that aren't ASCII are escaped."""
+    """Return a domain for people: bytes that aren't ASCII are escaped."""
     return name.decode("ascii", "backslashreplace")
 
 
@@ -132,7 +132,7 @@ def _shown_sender(t: Any) -> tuple[Any, ...]:
 
 
 def dealt(capture: Capture, sources: int, repeat: int) -> list[Any]:
-    """The packets of each source as an Arrow table, by the hash of who sent them; repeated, each time later."""
+    """Return the packets of each source as an Arrow table, by the hash of who sent them; repeated, each time later."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

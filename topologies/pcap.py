@@ -53,7 +53,7 @@ class Capture:
 
 
 def read(path: str, operator: str = "packets") -> Capture:
-    """Reads a capture; one that was cut off in its last packet ends before it, with a warning that says so.
+    """Read a capture; one that was cut off in its last packet ends before it, with a warning that says so.
 
     Args:
         path: of the file.
@@ -116,7 +116,7 @@ def _packets(data: bytes, order: str, ticks: int, path: str) -> Iterator[Packet]
 
 
 def write(path: Path, packets: Iterable[Packet], link: int = LINK_ETHERNET) -> None:
-    """Writes a capture, little-endian with microseconds."""
+    """Write a capture, little-endian with microseconds."""
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, LONGEST_PACKET, link))
         for packet in packets:

@@ -17,7 +17,7 @@ __all__ = ["build", "report"]
 def build(
     operators: int = 100, flops: int = 100, skewed: bool = False, payload: int = 128, tuples: int = 1_000_000
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         operators: between source and sink.

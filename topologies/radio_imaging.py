@@ -96,7 +96,7 @@ def sample(t: Any) -> Sample:
 
 
 def scaled(cells: int, frequencies: int) -> Callable[[Any], Iterator[Scaled]]:
-    """The function from a sample to its coordinates at each frequency, in cells; w rounded to a plane."""
+    """Yield the function from a sample to its coordinates at each frequency, in cells; w rounded to a plane."""
     reach = cells - 2.0 * MARGIN
 
     def scale(t: Any) -> Iterator[Scaled]:
@@ -120,7 +120,7 @@ def visibility(t: Scaled) -> Visible:
 
 
 def index(cells: int) -> Callable[[Any], Indexed]:
-    """The function that finds the cell of a sample, and its sector: a quarter of the grid."""
+    """Return the function that finds the cell of a sample, and its sector: a quarter of the grid."""
     half = cells // 2
 
     def indexed(t: Any) -> Indexed:
@@ -132,7 +132,7 @@ def index(cells: int) -> Callable[[Any], Indexed]:
 
 
 def convolve(cells: int) -> Callable[[Any], Iterator[Cell]]:
-    """The function that convolves a sample into the cells around it.
+    """Yield the function that convolves a sample into the cells around it.
 
     The kernel is the Fourier transform of a Gaussian taper times the phase that w adds: again a Gaussian, of complex
     width a = TAPER + i w.
@@ -168,11 +168,11 @@ class Image:
         self.samples = samples
 
     def initialize(self) -> None:
-        """Makes an empty grid."""
+        """Make an empty grid."""
         self.grid = np.zeros(self.cells * self.cells, dtype=complex)
 
     def invoke(self, run: np.ndarray[Any, Any]) -> None:
-        """Takes a run of cells, each of which comes once."""
+        """Take a run of cells, each of which comes once."""
         self.grid[run["cell"]] = run["real"] + 1j * run["imag"]
 
     def shutdown(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Image:
 
 
 def transformed(grid: Any, samples: int) -> Any:
-    """The picture of a grid: inverse Fourier transform, and the taper taken out."""
+    """Return the picture of a grid: inverse Fourier transform, and the taper taken out."""
     cells = len(grid)
     picture = np.fft.fftshift(np.fft.ifft2(np.fft.ifftshift(grid))).real * cells * cells / samples
     places = (np.arange(cells) - cells // 2) / cells
@@ -193,7 +193,7 @@ def transformed(grid: Any, samples: int) -> Any:
 def build(
     output: str = OUTPUT, samples: int = 20_000, frequencies: int = 4, cells: int = 128, workers: int = WORKERS
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         output: the folder that the picture is written to, as Parquet.
@@ -226,7 +226,7 @@ _SUMS: dict[str, Any] = {"real": rel.sum("real"), "imag": rel.sum("imag")}
 
 
 def picture_of(output: str) -> Any:
-    """The picture as a square array, row by row."""
+    """Return the picture as a square array, row by row."""
     import pyarrow.dataset as dataset
 
     table = dataset.dataset(output, format="parquet").to_table()
@@ -237,7 +237,7 @@ def picture_of(output: str) -> Any:
 
 
 def report(result: rel.JobResult, output: str = OUTPUT) -> str:
-    """The brightest points, and the picture as PNG where matplotlib is installed.
+    """Return the brightest points, and the picture as PNG where matplotlib is installed.
 
     Args:
         result: what the job left.

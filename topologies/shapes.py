@@ -40,7 +40,7 @@ def data_parallel(width: int) -> Shape:
 
 
 def bushy(depth: int = BUSHY_DEPTH) -> Shape:
-    """A tree that doubles at each level and joins again (Fig. 8(d)).
+    """Return a tree that doubles at each level and joins again (Fig. 8(d)).
 
     At depth 5 there are 82 operators, as in Fig. 12: source and sink, 31 in the spreading tree, 15 in the joining one,
     and 34 in pipelines between them, of which the paper's text says nothing.

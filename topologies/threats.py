@@ -132,7 +132,7 @@ def name_score(t: Name) -> Name:
 
 
 def generated_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Stream:
-    """A channel of DGA detection: each domain once."""
+    """Return a channel of DGA detection: each domain once."""
     least = limits.generated
     once = stream.key_by("domain").deduplicate(name=f"once{suffix}")
     entropy = once.map(lambda t: t._replace(entropy=dns.entropy(t.label)), name=f"label_entropy{suffix}")
@@ -156,7 +156,7 @@ def carried(t: dns.Question) -> Iterator[Carried]:
 
 
 def rare(t: Carried) -> Carried:
-    """Whether browsers hardly ever ask for such records."""
+    """Return whether browsers hardly ever ask for such records."""
     return t._replace(rare=1.0 if t.kind in RARE or t.kind > UNREGISTERED else 0.0)
 
 
@@ -169,7 +169,7 @@ def tunnel_score(t: Any) -> Suspect:
 
 
 def tunnels_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Stream:
-    """A channel of tunnelling detection: suspect clients and domains, window by window."""
+    """Return a channel of tunnelling detection: suspect clients and domains, window by window."""
     queries, least = limits.queries, limits.tunnel
     entropy = stream.map(lambda t: t._replace(entropy=dns.entropy(t.text)), name=f"text_entropy{suffix}")
     odd = entropy.map(lambda t: t._replace(odd=1.0 - dns.share(t.text, dns.PLAIN)), name=f"odd{suffix}")
@@ -191,7 +191,7 @@ def tunnels_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Strea
 
 
 def usual(weight: float) -> Callable[[Any, Any], Second]:
-    """The function that sets a sender's volume beside what was usual before, which then takes it in."""
+    """Return the function that sets a sender's volume beside what was usual before, which then takes it in."""
 
     def beside(t: Any, s: Any) -> Second:
         before = s.volume if s.seconds > 0 else float(t.volume)
@@ -211,7 +211,7 @@ def level(t: Second) -> Second:
 
 
 def bursts_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Stream:
-    """A channel of volumetric analysis: seconds in which a sender sent much more than usual."""
+    """Return a channel of volumetric analysis: seconds in which a sender sent much more than usual."""
     times, least = limits.burst, limits.volume
     sent = stream.map(lambda t: Sent(t.time, t.source, t.target, t.size), name=f"sent{suffix}")
     seconds = sent.key_by("source").window(seconds=1)

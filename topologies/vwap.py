@@ -71,7 +71,7 @@ def trade(t: Event) -> Iterator[Paid]:
 
 
 def average(t: Any) -> Average:
-    """The average price of what was traded, by volume."""
+    """Return the average price of what was traded, by volume."""
     return Average(t.symbol, t.at, t.paid / t.volume)
 
 
@@ -82,7 +82,7 @@ def bargain_index(t: Any) -> Bargain:
 
 
 def events(path: str) -> Any:
-    """The events of a file of trades and quotes as an Arrow table; lines that start with # are comments in it.
+    """Return the events of a file of trades and quotes as an Arrow table; lines that start with # are comments in it.
 
     Raises:
         SourceError: no such file, or not of this form.
@@ -142,7 +142,7 @@ def synthetic(count: int, seed: int = 0, symbols: int = 200) -> Any:
 
 
 def repeated(table: Any, days: int) -> Any:
-    """The same day again and again, each time a day later."""
+    """Return the same day again and again, each time a day later."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -158,7 +158,7 @@ def build(
     count: int = 30_000,
     days: int = 1,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         input: the file of trades and quotes, CSV, compressed or not; made up if not given.
@@ -182,7 +182,7 @@ def build(
 
 
 def bargains(events: Any, trades: int = 15, averaged: Callable[[Any], Average] = average) -> Any:
-    """Declares what comes between source and sink.
+    """Declare what comes between source and sink.
 
     Args:
         events: a stream of Event, in the order of their times.
@@ -195,7 +195,7 @@ def bargains(events: Any, trades: int = 15, averaged: Callable[[Any], Average] =
 def bargains_of(
     stream: rel.Stream, trades: int, suffix: str, averaged: Callable[[Any], Average] = average
 ) -> rel.Stream:
-    """The bargains of a stream of events."""
+    """Return the bargains of a stream of events."""
     traded = stream.flat_map(trade, name=f"trades{suffix}")
     quoted = stream.filter(lambda t: t.kind == "Quote" and t.ask > 0 and t.ask_size > 0, name=f"quotes{suffix}")
     sums = {"at": rel.last("at"), "paid": rel.sum("paid"), "volume": rel.sum("volume")}
@@ -206,7 +206,7 @@ def bargains_of(
 
 
 def report(result: rel.JobResult, output: str = OUTPUT, top: int = 5) -> str:
-    """The best bargains.
+    """Return the best bargains.
 
     Args:
         result: what the job left.

@@ -39,7 +39,7 @@ class Publisher:
             raise
 
     def publish(self, text: str) -> None:
-        """Sends it; returns when all viewers have it, or are gone."""
+        """Send it; return when all viewers have it, or are gone."""
         self._call(self._send(text), 2 * SEND_TIMEOUT)
 
     def close(self) -> None:

@@ -59,20 +59,20 @@ class Publish:
         self.top = top
 
     def initialize(self) -> None:
-        """Opens the port."""
+        """Open the port."""
         self.publisher = Publisher(self.port, NOTHING)
         self.start: int | None = None
         self.counts: list[tuple[int, str]] = []
 
     def invoke(self, t: Any) -> Iterator[Histogram]:
-        """Takes the count of a word; when the next window begins, sends the one before."""
+        """Take the count of a word; when the next window begins, sends the one before."""
         if self.start is not None and t.start != self.start:
             yield self._sent()
         self.start = t.start
         self.counts.append((-t.n, t.word))
 
     def shutdown(self) -> Iterator[Histogram]:
-        """Sends the last window, and closes the port."""
+        """Send the last window, and close the port."""
         if self.start is not None:
             yield self._sent()
         self.publisher.close()
@@ -96,7 +96,7 @@ def build(
     count: int = 5000,
     seed: int = 0,
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         url: of the stream; made up by a server on this machine if not given.

@@ -50,7 +50,7 @@ def default_input() -> list[str]:
 def build(
     input: str | None = None, output: str | None = "results/word_count", spark: bool = False, executors: int = 1
 ) -> rel.Topology:
-    """Declares the topology.
+    """Declare the topology.
 
     Args:
         input: a text file, a folder or a glob of UTF-8 text; the sources of Python's standard library if not given.
@@ -79,7 +79,7 @@ def report(
     top: int = 20,
     input: str | None = None,
 ) -> str:
-    """The most frequent words and where the result lies.
+    """Return the most frequent words and where the result lies.
 
     Args:
         result: what the job left.

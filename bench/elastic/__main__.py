@@ -72,7 +72,7 @@ class Outcome:
 
 
 def outcome(number: int, graph: Drawn, options: argparse.Namespace) -> Outcome:
-    """Runs one graph."""
+    """Run one graph."""
     draw = random.Random(options.seed * 7 + number)
     with Live(graph.build(), options.period) as live:
         live.adapts(options.cold)
@@ -101,7 +101,7 @@ def outcome(number: int, graph: Drawn, options: argparse.Namespace) -> Outcome:
 
 
 def summary(found: Sequence[Outcome]) -> str:
-    """The figures of all graphs in words.
+    """Return the figures of all graphs in words.
 
     >>> one = Outcome(0, "pipeline plain", 0.97, 0.6, "1 threads, 1 queues", "1 threads, 2 queues", 4.0, 0, 40)
     >>> print(summary([one]))
@@ -121,7 +121,7 @@ def summary(found: Sequence[Outcome]) -> str:
 
 
 def meets(found: Sequence[Outcome]) -> bool:
-    """Whether the aims are met."""
+    """Return whether the aims are met."""
     shares = [one.share for one in found]
     near = sum(share >= NEAR for share in shares) / len(shares)
     quiet = sum(one.changes == 0 for one in found) / len(found)
@@ -129,7 +129,7 @@ def meets(found: Sequence[Outcome]) -> bool:
 
 
 def results_name(seed: int, first: int, graphs: int) -> str:
-    """The file of these graphs: a few of a seed don't take the place of all.
+    """Return the file of these graphs: a few of a seed don't take the place of all.
 
     >>> results_name(3, first=0, graphs=20), results_name(3, first=14, graphs=1)
     ('elastic-3.json', 'some-elastic-3-14-1.json')

@@ -67,7 +67,7 @@ def drawn(number: int, seed: int) -> Drawn:
 
 
 def multiplying(count: int, loaded: bool) -> Callable[[Any], Any]:
-    """A function of so many dependent multiplications."""
+    """Return a function of so many dependent multiplications."""
 
     def plain(t: Any) -> Any:
         value = float(t.value)

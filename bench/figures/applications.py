@@ -46,7 +46,7 @@ class Steady:
 
 
 def steady(topology: rel.Topology, config: rel.JobConfig, settling: float, window: float) -> Steady:
-    """Runs a job, looks at it after a while, and cancels it."""
+    """Run a job, measure it after a while, and cancel it."""
     job = rel.start(topology, config)
     try:
         job.pause(settling)
@@ -90,7 +90,7 @@ def settings() -> dict[str, rel.JobConfig]:
 
 
 def cases(folder: str, small: bool) -> dict[str, Callable[[], rel.Topology]]:
-    """The applications, each with input for long enough."""
+    """Return the applications, each with input for long enough."""
     turns = 20 if small else 200
     return {
         "VWAP, 52 operators": lambda: vwap.build(None, folder, channels=vwap.PAPERS_CHANNELS, days=10 * turns),

@@ -39,5 +39,5 @@ def static_curve(machine: Machine, flops: int) -> dict[int, float]:
 def elastic(
     machine: Machine, flops: int, periods: int = 120, script: LoadScript = STEADY, controller: Controller | None = None
 ) -> Journal:
-    """A run of the paper's algorithm, or of another."""
+    """Return a run of the paper's algorithm, or of another."""
     return play(controller or PeakRateElasticity(), plant(machine, flops, script=script), periods)

@@ -43,7 +43,7 @@ def figure(small: bool) -> Figure:
 
 
 def noisy_runs(name: str, first: int, small: bool) -> Figure:
-    """The figure of so many runs with seeds from `first` on, which the graphs of random costs depend on too."""
+    """Return the figure of so many runs with seeds from `first` on, which the graphs of random costs depend on too."""
     cases = _cases((LAPTOP, SERVER16) if small else (LAPTOP, SERVER16, XEON), first)
     rows = [_row(case, first + seed) for seed, case in _spread(cases, SMALL_RUNS if small else RUNS)]
     quiet = sum(int(row["quiet"]) for row in rows) / len(rows)

@@ -47,7 +47,7 @@ def plant(
     period: float = PERIOD,
     **settings: bool | int,
 ) -> Plant:
-    """A plant with the figures' usual noise and period; `cores` bounds the threads."""
+    """Return a plant with the figures' usual noise and period; `cores` bounds the threads."""
     chosen = PlantSettings(period=period, noise=noise, seed=seed, maximum_threads=cores, **settings)  # type: ignore[arg-type]
     return Plant(graph, machine, constants, script, chosen)
 
@@ -67,7 +67,7 @@ def paper() -> Controller:
 
 
 def ours(graph: PlantGraph) -> Controller:
-    """The default of this package."""
+    """Return the default of this package."""
     names = [operator.name for operator in graph.operators]
     upstream = {names[at]: [names[s.tail] for s in streams] for at, streams in enumerate(graph.incoming)}
     return MultiLevelElasticity(upstream=upstream)
@@ -85,5 +85,5 @@ def settled(controller: Controller, on: Plant, periods: int) -> tuple[float, Jou
 
 
 def only(values: Sequence[float]) -> str:
-    """A range in words."""
+    """Return a range in words."""
     return f"{min(values):.3g} to {max(values):.3g}"

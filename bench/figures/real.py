@@ -44,7 +44,7 @@ class Loaded(NamedTuple):
 
 
 def _multiplying(count: int, payload: int) -> OperatorCode:
-    """An operator of so many dependent multiplications."""
+    """Return an operator of so many dependent multiplications."""
 
     def plain(t: Any) -> Any:
         value = float(t.value)
@@ -158,7 +158,7 @@ def alternated(
 
 
 def elastic_loop(real: RealGraph, run: RealRun, controller: Controller, period: float) -> AdaptationLoop:
-    """The loop as a job has it, on a run; not started."""
+    """Return the loop as a job has it, on a run; not started."""
     operators = real.graph.operators
     upstream = {
         operators[at].name: tuple(operators[s.tail].name for s in by) for at, by in enumerate(real.graph.incoming)

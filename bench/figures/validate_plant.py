@@ -59,7 +59,7 @@ class Case:
 
 
 def tree(payload: int) -> PlantGraph:
-    """A source whose tuples go to four chains of four operators, and from all of them to one sink."""
+    """Return a source whose tuples go to four chains of four operators, and from all of them to one sink."""
     operators = [PlantOperator("source", payload=payload, source=True)]
     streams = []
     ends = []
@@ -76,7 +76,7 @@ def tree(payload: int) -> PlantGraph:
 
 
 def grid(small: bool, took: dict[tuple[int, int], float], source: dict[int, float]) -> list[Case]:
-    """All cases.
+    """Return all cases.
 
     Args:
         small: a few of them.
@@ -107,7 +107,7 @@ def grid(small: bool, took: dict[tuple[int, int], float], source: dict[int, floa
 
 
 def with_records(graph: PlantGraph, record: int) -> PlantGraph:
-    """The graph with records of so many bytes."""
+    """Return the graph with records of so many bytes."""
     return PlantGraph(tuple(replace(operator, record=record) for operator in graph.operators), graph.streams)
 
 

@@ -93,7 +93,7 @@ def main() -> int:
 def finish(
     rows: list[Row], failed: list[str], machine: dict[str, Any], complete: bool, options: argparse.Namespace
 ) -> int:
-    """Keeps the table, says what it comes to, and gives the exit status: a missed target isn't a failure, a gap is."""
+    """Store the table, print a summary, and return the exit status: a missed target isn't a failure, a gap is."""
     print(", ".join(f"{name} {machine[name]}" for name in ("compiler", "load average afterwards") if name in machine))
     found = {row.key: TARGETS[row.key].met_by(row) for row in rows if row.key in TARGETS}
     missed = [key for key, met in found.items() if met is False]
@@ -131,7 +131,7 @@ def heading() -> str:
 
 
 def lines_of(row: Row) -> Iterator[str]:
-    """The row in the table, and its note below."""
+    """Yield the row in the table, and its note below."""
     target = TARGETS.get(row.key)
     bound = str(target) if target else ""
     met = {True: "yes", False: "NO", None: "?"}[target.met_by(row)] if target else ""

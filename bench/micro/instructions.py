@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def locked_addresses() -> dict[int, str]:
-    """The address of each locked instruction, with the function that it is of, inlined or not."""
+    """Return the address of each locked instruction, with the function that it is of, inlined or not."""
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", PROGRAM], capture_output=True, text=True, check=True)
     found = [match[1] for line in text.stdout.splitlines() if (match := LOCKED.match(line))]
     asked = ["addr2line", "-C", "-f", "-i", "-a", "-e", str(PROGRAM)]
@@ -83,7 +83,7 @@ def locked_addresses() -> dict[int, str]:
 
 
 def counted(arguments: list[str], locked: dict[int, str]) -> Counts:
-    """Runs the program under callgrind."""
+    """Run the program under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "counts"
         tool = ["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes", "--fair-sched=yes"]
@@ -93,7 +93,7 @@ def counted(arguments: list[str], locked: dict[int, str]) -> Counts:
 
 
 def read(written: Path, locked: dict[int, str]) -> Counts:
-    """Adds up a callgrind profile: `0xADDRESS LINE COUNT`, below `fn=`; a line after `calls=` is the callee's."""
+    """Add up a callgrind profile: `0xADDRESS LINE COUNT`, below `fn=`; a line after `calls=` is the callee's."""
     counts = Counts()
     function, called, callee = "", 0, ""
     with written.open(encoding="utf-8", errors="replace") as lines:

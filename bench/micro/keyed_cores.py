@@ -108,7 +108,7 @@ def rate(
 
 
 def write_words(path: Path, megabytes: int) -> None:
-    """Writes sentences of words by Zipf's law, the same ones again and again."""
+    """Write sentences of words by Zipf's law, the same ones again and again."""
     block = path.with_suffix(".block")
     write_input(block, BLOCK)
     lines = block.read_text().splitlines(keepends=True)

@@ -72,13 +72,13 @@ def is_break_in(t: Line) -> bool:
 
 
 def by_pattern(t: Line) -> bool:
-    """The same kind of question by a regular expression."""
+    """Return the same kind of question by a regular expression."""
     m = FAILED.search(t.line)
     return m is not None and m.group(1) != "root"
 
 
 def fields_of(t: Line) -> bool:
-    """A parse into fields: host, process number, and the address."""
+    """Return a parse into fields: host, process number, and the address."""
     parts = t.line.split(" ", 5)
     if len(parts) < 6 or parts[3] != "LabSZ":
         return False
@@ -186,7 +186,7 @@ def measure(
 
 
 def text_of(view: bytes) -> str:
-    """The text of a string view."""
+    """Return the text of a string view."""
     (size,) = struct.unpack_from("<I", view)
     if size <= 12:
         return view[4 : 4 + size].decode()

@@ -102,7 +102,7 @@ def built_driver(folder: Path) -> ctypes.CDLL:
 
 
 def compiled(function: Callable[..., Any], kind: OperatorKind, schema: Schema) -> OperatorCode:
-    """The function in the compiled lane."""
+    """Return the function in the compiled lane."""
     return Compiler().compile(FunctionRequest(function.__name__, kind, function, schema, lane=Lane.COMPILED))
 
 
@@ -155,7 +155,7 @@ def engine_chain(count: int, maps: int) -> Callable[[], float]:
 
 
 def python_chain(maps: int) -> float:
-    """The same in CPython."""
+    """Return the same in CPython."""
     few = [Point(i, float(i)) for i in range(FEW)]
 
     def run() -> None:

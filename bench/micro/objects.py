@@ -49,7 +49,7 @@ def ours(held: object, count: int) -> float:
 
 
 def limit(held: object, count: int) -> float:
-    """The same of the pickles alone."""
+    """Return the same of the pickles alone."""
     began = time.perf_counter()
     for _ in range(count):
         given = pickle.dumps(held, pickle.HIGHEST_PROTOCOL)

@@ -29,7 +29,7 @@ class Row:
 
     @classmethod
     def read(cls, line: str) -> Row | None:
-        """The row of a line of output; nothing for any other line."""
+        """Return the row of a line of output; nothing for any other line."""
         try:
             values: dict[str, Any] = json.loads(line)
             return cls(**values)
@@ -69,7 +69,7 @@ class Row:
 
 
 def settings(defaults: Mapping[str, float]) -> dict[str, float]:
-    """The program's arguments `name=number` over the defaults; the same spelling as the native programs'."""
+    """Return the program's arguments `name=number` over the defaults; the same spelling as the native programs'."""
     found = dict(defaults)
     for argument in sys.argv[1:]:
         name, _, number = argument.partition("=")

@@ -73,7 +73,7 @@ class Rate:
         return max(1, round(self.rows * ROUND_SECONDS))
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The events; one partition, for event time has to come in order."""
+        """Return the events; one partition, for event time has to come in order."""
         rate = spark.readStream.format("rate").option("rowsPerSecond", self.rows).option("numPartitions", 1).load()
         return rate.selectExpr(
             f"concat('S', value % {self.symbols}) AS symbol",
@@ -86,7 +86,7 @@ class Rate:
         )
 
     def expected(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the rows that are quotes with an average, ascending, and the averages.
+        """Return the numbers of the rows that are quotes with an average, ascending, and the averages.
 
         Args:
             count: rows that went in.
@@ -150,7 +150,7 @@ def run(spark: SparkSession, rate: Rate, folder: Path) -> tuple[int, float, Any]
 
 
 def report(rate: Rate, count: int, seconds: float, table: Any) -> int:
-    """Prints what was lost, doubled, wrong and late; gives the exit status."""
+    """Print what was lost, doubled, wrong and late; return the exit status."""
     ask, average = table["ask"].to_numpy(), table["average"].to_numpy()
     number = np.rint((ask - 100) * STEP).astype(np.int64)
     expected, averages = rate.expected(count)

@@ -26,7 +26,7 @@ class Target:
     least: float | None = None
 
     def met_by(self, row: Row) -> bool | None:
-        """Whether the row keeps to it; nothing if that can't be said: no value, or a disturbed limit.
+        """Return whether the row keeps to it; nothing if that can't be said: no value, or a disturbed limit.
 
         A value of nothing at all isn't one, nor is one by such a limit: no tuple came through in time.
         """

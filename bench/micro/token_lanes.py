@@ -65,7 +65,7 @@ def seconds(
 
 
 def python(function: Callable[..., Any], view: str, into: _native.Schema = NUMBER) -> _native.Operator:
-    """A map of `Number` in a view."""
+    """Return a map of `Number` in a view."""
     return _native.Operator.python(view, function, NUMBER, into, Number, view=view, flags=Flags.ONE_TO_ONE)
 
 

@@ -37,7 +37,7 @@ class Measured:
     code_lines: int = 0
 
     def median(self, what: str) -> float:
-        """The median of a measured value over the rounds."""
+        """Return the median of a measured value over the rounds."""
         return statistics.median(float(run[what]) for run in self.runs)
 
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def compare(work: Work, options: argparse.Namespace) -> int:
-    """Measures one work, and reports; 1 if results differ or a system is absent."""
+    """Measure one work, and reports; 1 if results differ or a system is absent."""
     items = options.items or work.items
     wanted = options.systems or [name for name in SYSTEMS if work.program(name).exists()]
     measured = [prepare(work, SYSTEMS[name]) for name in wanted]
@@ -99,7 +99,7 @@ def compare(work: Work, options: argparse.Namespace) -> int:
 
 
 def prepare(work: Work, system: System) -> Measured:
-    """Finds the program and the environment of a system."""
+    """Find the program and the environment of a system."""
     one = Measured(system)
     program = work.program(system.name)
     if not program.exists():
@@ -138,7 +138,7 @@ def run_once(work: Work, one: Measured, *inputs: Path) -> dict[str, float | int 
 
 
 def check_equal(measured: list[Measured]) -> bool:
-    """Whether all systems found the same result in every round."""
+    """Return whether all systems found the same result in every round."""
     digests = {one.system.name: {run["digest"] for run in one.runs} for one in measured if one.runs}
     agree = len(set().union(*digests.values())) <= 1
     if not agree:
@@ -147,7 +147,7 @@ def check_equal(measured: list[Measured]) -> bool:
 
 
 def report(work: Work, items: int, measured: list[Measured]) -> None:
-    """Prints the table."""
+    """Print the table."""
     tuples = work.tuples * items / work.items
     medians = {one.system.name: one.median("seconds") for one in measured if one.runs and not one.absent}
     print(f"{work.name}: {work.description}; {items:,} {work.item}s, {tuples:,.0f} {work.tuple_name}")
@@ -186,7 +186,7 @@ def report(work: Work, items: int, measured: list[Measured]) -> None:
 
 
 def save(work: Work, items: int, measured: list[Measured]) -> None:
-    """Writes every measurement as CSV and JSON."""
+    """Write every measurement as CSV and JSON."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     made: dict[str, float | int | str] = {**stamp()}
     rows = [

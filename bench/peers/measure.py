@@ -65,7 +65,7 @@ def cpu_seconds() -> float:
 
 
 def peak_bytes(process: int) -> int:
-    """The most memory that a process ever had resident."""
+    """Return the most memory that a process ever had resident."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:

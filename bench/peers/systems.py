@@ -29,7 +29,7 @@ class System:
     requirements: tuple[str, ...] = ()
 
     def python(self) -> Path:
-        """The interpreter, its environment made on first use.
+        """Return the interpreter, its environment made on first use.
 
         Raises:
             NotInstallableError: pip has no such release for this Python or platform.
@@ -52,7 +52,7 @@ class System:
         return python
 
     def variables(self) -> dict[str, str]:
-        """The environment variables of its processes."""
+        """Return the environment variables of its processes."""
         chosen = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
         return chosen if self.requirements else chosen | {"PYTHONPATH": str(ROOT)}
 

@@ -37,7 +37,7 @@ class Work:
     write_input: Callable[[Path, int], None]
 
     def input(self, folder: Path, items: int) -> Path:
-        """The input file with that many items, written unless it is there already."""
+        """Return the input file with that many items, written unless it is there already."""
         path = folder / f"{self.name}-{items}{self.suffix}"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -47,12 +47,12 @@ class Work:
         return path
 
     def program(self, system: str) -> Path:
-        """The program that does this work on a system; it may not exist."""
+        """Return the program that does this work on a system; it may not exist."""
         return WORKS / self.name / f"{system}.py"
 
 
 def lines(line: Callable[[random.Random, int], str]) -> Callable[[Path, int], None]:
-    """Writes an input of text: `line(dice, number)` gives each of its lines.
+    """Write an input of text: `line(dice, number)` gives each of its lines.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -70,7 +70,7 @@ def lines(line: Callable[[random.Random, int], str]) -> Callable[[Path, int], No
 
 
 def ported(name: str, description: str, items: int, item: str, line: Callable[[random.Random, int], str]) -> Work:
-    """A work that is an example of Bytewax: one line of text an item, each of which is work done.
+    """Return a work that is an example of Bytewax: one line of text an item, each of which is work done.
 
     Args:
         name: of its folder, without `ported_`.
@@ -83,7 +83,7 @@ def ported(name: str, description: str, items: int, item: str, line: Callable[[r
 
 
 def works() -> dict[str, Work]:
-    """All works, by name."""
+    """Return all works, by name."""
     names = sorted(path.parent.name for path in WORKS.glob("*/__init__.py"))
     found = (importlib.import_module(f"bench.peers.works.{name}").WORK for name in names)
     return {work.name: work for work in found}

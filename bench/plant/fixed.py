@@ -61,7 +61,7 @@ class FixedConstant:
 
 
 def fixed_constants(package: ModuleType = rayelastic.policy) -> list[FixedConstant]:
-    """The constants of a package's modules, in their order.
+    """Return the constants of a package's modules, in their order.
 
     >>> next(one for one in fixed_constants() if one.label == "estimate.HELD").value
     0.25
@@ -76,7 +76,7 @@ def fixed_constants(package: ModuleType = rayelastic.policy) -> list[FixedConsta
 
 @contextlib.contextmanager
 def having(constant: FixedConstant, value: float) -> Iterator[None]:
-    """The policies with another value of a constant, until the block ends.
+    """Return the policies with another value of a constant, until the block ends.
 
     >>> from rayelastic.policy.element.guided import estimate
     >>> held = next(one for one in fixed_constants() if one.label == "estimate.HELD")
@@ -98,6 +98,6 @@ def having(constant: FixedConstant, value: float) -> Iterator[None]:
 
 
 def imports(module: ModuleType, constant: FixedConstant) -> bool:
-    """Whether a module has a constant from where it stands."""
+    """Return whether a module has a constant from where it stands."""
     found = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.ImportFrom)]
     return any(node.module == constant.module and constant.name in {one.name for one in node.names} for node in found)

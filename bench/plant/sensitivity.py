@@ -135,7 +135,7 @@ def constants(thresholds: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 
 
 def changed(thresholds: Any, name: str, value: float) -> Any:
-    """The same with another value of one of its constants.
+    """Return the same with another value of one of its constants.
 
     >>> changed(GuidedThresholds(), "load.busy_all", 0.5).load.busy_all
     0.5
@@ -145,7 +145,7 @@ def changed(thresholds: Any, name: str, value: float) -> Any:
 
 
 def tried(name: str, value: float) -> list[float]:
-    """The other values that are tried: half and twice; of a share, half way to nothing and half way to all.
+    """Return the other values that are tried: half and twice; of a share, half way to nothing and half way to all.
 
     >>> tried("patience", 4), tried("patience", 1), tried("aim", 0.5), tried("doubts", 3.0), tried("saving.better", 0.0)
     ([2, 8], [2], [0.25, 0.75], [1.5, 6.0], [-0.02, 0.02])
@@ -191,7 +191,7 @@ def _said(kind: type, name: str) -> str:
 
 
 def element(graphs: int, cores: Sequence[int], seed: int) -> Callable[[Any], list[Played]]:
-    """Plays random graphs by events, from cold."""
+    """Play random graphs by events, from cold."""
 
     def play_all(thresholds: Any) -> list[Played]:
         found = [quality(n, seed, c, NOISE, thresholds=thresholds) for c in cores for n in range(graphs)]
@@ -201,7 +201,7 @@ def element(graphs: int, cores: Sequence[int], seed: int) -> Callable[[Any], lis
 
 
 def loads(graphs: int, cores: Sequence[int], seed: int) -> Callable[[Any], list[Played]]:
-    """Plays random graphs by a formula, while their load changes."""
+    """Play random graphs by a formula, while their load changes."""
 
     def play_all(thresholds: Any) -> list[Played]:
         return [_loads(number, seed, count, thresholds) for count in cores for number in range(graphs)]
@@ -235,7 +235,7 @@ def _loads(number: int, seed: int, cores: int, thresholds: GuidedThresholds) -> 
 
 
 def regions(jobs: int, seed: int) -> Callable[[Any], list[Played]]:
-    """Plays random jobs on four nodes under a load that grows and shrinks."""
+    """Play random jobs on four nodes under a load that grows and shrinks."""
 
     def play_all(thresholds: Any) -> list[Played]:
         return [_job(seed * 1000 + number, thresholds) for number in range(jobs)]
@@ -262,12 +262,12 @@ def _job(number: int, thresholds: OrganicThresholds) -> Played:
 
 
 def with_changed(name: str, runs: Callable[[Any], list[Played]], usual: Any, value: float) -> list[Played]:
-    """Plays with another value of a threshold."""
+    """Play with another value of a threshold."""
     return runs(changed(usual, name, value))
 
 
 def with_fixed(constant: FixedConstant, runs: Callable[[Any], list[Played]], usual: Any, value: float) -> list[Played]:
-    """Plays with another value of a constant of a module."""
+    """Play with another value of a constant of a module."""
     with having(constant, value):
         return runs(usual)
 
@@ -299,7 +299,7 @@ def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> st
 
 
 def fixed_table(kind: str, known: Mapping[str, Sequence[Felt]]) -> str:
-    """The same of the constants of modules."""
+    """Return the same of the constants of modules."""
     lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
     played = [(one, found) for one in fixed_constants() if (found := known.get(f"{kind} {one.label}"))]
     rows = [f"| `{one.label}` | {one.value:g} | {row(found)} | {one.meaning} |" for one, found in played]
@@ -307,7 +307,7 @@ def fixed_table(kind: str, known: Mapping[str, Sequence[Felt]]) -> str:
 
 
 def row(found: Sequence[Felt]) -> str:
-    """The verdict on a constant, and the mean and the worst difference of each other value."""
+    """Return the verdict on a constant, and the mean and the worst difference of each other value."""
     others = "; ".join(
         f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
     )

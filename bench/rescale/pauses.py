@@ -139,7 +139,7 @@ def topology(keys: int, rate: float, enough: Path) -> rel.Topology:
 
 
 def play(keys: int, rate: float, steps: tuple[int, ...], *, on_ray: bool) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Run a job through changes; returns (key, sent, arrived) of the timed tuples, and when each change was (ns)."""
+    """Run a job through changes; return (key, sent, arrived) of the timed tuples, and when each change was (ns)."""
     with tempfile.TemporaryDirectory() as folder:
         enough = Path(folder) / "enough"
         begin = rel.submit if on_ray else rel.start
@@ -193,7 +193,7 @@ def pauses(megabytes: int, rate: float, *, on_ray: bool) -> list[Change]:
 
 
 def dips(megabytes: int, rounds: int, *, on_ray: bool) -> list[Dip]:
-    """The same, again and again, while the source makes what it can."""
+    """Return the same, again and again, while the source makes what it can."""
     steps = (2, 1)
     rows, changes = play(megabytes * 1_000_000 // STATE_BYTES, 0.0, steps * rounds, on_ray=on_ray)
     arrived = np.sort(rows[:, 2])

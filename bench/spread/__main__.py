@@ -47,7 +47,7 @@ def netns() -> Any:
 
 
 def measured(names: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs each work in a process of its own, on the first node."""
+    """Run each work in a process of its own, on the first node."""
     (ROOT / "build").mkdir(exist_ok=True)
     found = []
     with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="spread-") as folder:

@@ -73,7 +73,7 @@ def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
 
 
 def steadily(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
-    """The changes that a job makes under a load that stays as it is."""
+    """Return the changes that a job makes under a load that stays as it is."""
     job = rel.submit(work.build(signals))
     try:
         job.pause(seconds)
@@ -92,7 +92,7 @@ def steadily(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
 
 
 def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str, float]:
-    """The rate of each plan that one would try: {plan: tuples/s}."""
+    """Return the rate of each plan that one would try: {plan: tuples/s}."""
     found: dict[str, float] = {}
     settings: list[rel.JobConfig] = [rel.JobConfig(regions="manual")]
     if work.apart:

@@ -103,7 +103,7 @@ def alternating(period: float) -> Callable[[float], float]:
 
 
 def best_by_hand(simulation: ClusterSimulation) -> float:
-    """The most that plans carry which give all regions that can have replicas the same number of them."""
+    """Return the most that plans carry which give all regions that can have replicas the same number of them."""
     plant, best = simulation.plant, 0.0
     for replicas in BY_HAND:
         plan = plant.job.plan()
@@ -116,7 +116,7 @@ def best_by_hand(simulation: ClusterSimulation) -> float:
 
 
 def flapping() -> list[dict[str, float]]:
-    """Changes an hour, and how much is carried, of a load that alternates."""
+    """Change an hour, and how much is carried, of a load that alternates."""
     found = []
     for period in (10.0, 60.0, 120.0, 300.0):
         job = ClusterJob.chain("alternating", 1e-7, [10 * MICRO])

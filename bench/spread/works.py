@@ -73,7 +73,7 @@ class Signals:
         return (self.folder / "enough").exists()
 
     def is_over(self, made: int) -> bool:
-        """Whether it is enough, and was so far."""
+        """Return whether it is enough, and was so far."""
         return self.enough and made >= int((self.folder / "enough").read_text(encoding="utf-8") or 0)
 
     def turns(self) -> Iterator[int]:

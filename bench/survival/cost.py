@@ -41,7 +41,7 @@ class Round:
 
 
 def measured(megabytes: int, every: float, seconds: float, turn: int, *, python: bool = False) -> Round:
-    """Fills the state, then counts for a while.
+    """Fill the state, then count for a while.
 
     Args:
         megabytes: of state.
@@ -82,7 +82,7 @@ def measured(megabytes: int, every: float, seconds: float, turn: int, *, python:
 
 
 def longest_standstill(job: rel.Job, until: int) -> float:
-    """The longest time, s, in which the operator with the state took no rows, until it has taken so many."""
+    """Return the longest time, s, in which the operator with the state took no rows, until it has taken so many."""
     changed, longest, before = time.monotonic(), 0.0, 0
     while before < until:
         job.pause(LOOK)

@@ -20,7 +20,7 @@ PES = {"numbers": 0, "key": 0, "touch": 1, "some": 1, "out": 2}
 
 
 def first_output(megabytes: int, losses: int) -> list[float]:
-    """Kills the element with the state so many times; seconds from each kill until rows came out again.
+    """Kill the element with the state so many times; seconds from each kill until rows came out again.
 
     Args:
         megabytes: of state.
@@ -67,7 +67,7 @@ def _times(noted: Path) -> list[float]:
 
 
 def _again(times: list[float], killed: float) -> float:
-    """The end of the longest silence since: what was on its way comes out before it."""
+    """Return the end of the longest silence since: what was on its way comes out before it."""
     since = [killed, *(one for one in times if one > killed)]
     silence = max(range(1, len(since)), key=lambda n: since[n] - since[n - 1])
     return since[silence] - killed

@@ -28,7 +28,7 @@ FIRST, LONGEST = 1_000_000, 1 << 28  # tuples of a run that says how many fill t
 
 
 def compiled(windflow: Path, fastflow: Path, folder: Path) -> Path:
-    """The program that runs the region in WindFlow."""
+    """Return the program that runs the region in WindFlow."""
     program = folder / "region"
     includes = [f"-I{windflow / 'wf'}", f"-I{fastflow}"]
     subprocess.run(["g++", *FLAGS, *includes, str(SOURCE), "-o", str(program)], check=True)
@@ -48,7 +48,7 @@ def ours(multiplications: int, after: float, seconds: float) -> float:
 
 
 def compare(program: Path, multiplications: int, options: argparse.Namespace) -> None:
-    """Prints one line."""
+    """Print one line."""
     first = of_windflow(program, FORMS[0], multiplications, FIRST)
     tuples = min(LONGEST, int(first * options.seconds))
     found: dict[str, list[float]] = {form: [] for form in ("ours", *FORMS)}

@@ -72,7 +72,7 @@ class Compiler:
         self._cache = user_cache() if cache is None else cache
 
     def compile(self, request: FunctionRequest) -> OperatorCode:
-        """Compiles the function, or finds the lane that it can have.
+        """Compile the function, or finds the lane that it can have.
 
         Raises:
             LaneError: the lane that was asked for can't be had.
@@ -82,7 +82,7 @@ class Compiler:
             return self._compiled_somehow(request)
 
     def compile_operator(self, request: OperatorRequest) -> OperatorCode | PortsCode:
-        """Finds the lane of an operator class.
+        """Find the lane of an operator class.
 
         Raises:
             LaneError: the lane that was asked for can't be had.
@@ -92,7 +92,7 @@ class Compiler:
             return compile_operator(request, self.compile)
 
     def compile_process(self, request: ProcessRequest) -> ProcessCode | str:
-        """Compiles a class with timers; why it can't be, one sentence without a full stop.
+        """Compile a class with timers; why it can't be, one sentence without a full stop.
 
         Raises:
             SchemaError: a method uses a field that isn't there.
@@ -101,7 +101,7 @@ class Compiler:
             return compile_process(request, self.compile)
 
     def compile_aggregate(self, request: AggregateRequest) -> AggregateCode | str:
-        """Compiles a user's aggregate; why it can't be, one sentence without a full stop.
+        """Compile a user's aggregate; why it can't be, one sentence without a full stop.
 
         Raises:
             SchemaError: a method uses a field that isn't there.
@@ -110,7 +110,7 @@ class Compiler:
             return compile_aggregate(request, self.compile)
 
     def remembered(self, body: OperatorBody) -> tuple[str, ...]:
-        """Names what the functions and objects in a body are known to change outside their state."""
+        """Name what the functions and objects in a body are known to change outside their state."""
         return remembered_by(body)
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
@@ -182,7 +182,7 @@ def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | Aggreg
 
 @functools.cache
 def user_cache() -> CodeCache:
-    """The cache in the user's cache folder."""
+    """Return the cache in the user's cache folder."""
     return CodeCache(cache_directory())
 
 
@@ -307,7 +307,7 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
 def _compiled_once(
     request: FunctionRequest, state_schema: Schema | None, cache: CodeCache, refusal: bytes
 ) -> tuple[CacheEntry, Schema]:
-    """Compiles now, unless an earlier process found that it can't be; `refusal` is what that goes by, or empty."""
+    """Compile now, unless an earlier process found that it can't be; `refusal` is what that goes by, or empty."""
     if refusal and (known := cache.get(key_of(refusal))) is not None:
         raise NotCompiledError(known.output)
     try:
@@ -385,7 +385,7 @@ def _with_line(mistake: SchemaError, error: Exception, function: Callable[..., A
 
 
 def is_cached(request: FunctionRequest) -> bool:
-    """Whether the machine code of a function that can be compiled is in the user's cache."""
+    """Return whether the machine code of a function that can be compiled is in the user's cache."""
     try:
         state_schema, _ = _statelayout(request)
     except NotCompiledError:

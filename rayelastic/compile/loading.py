@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def load(code: OperatorCode) -> LoadedFunction:
-    """Links the machine code into this process, or builds the per-run callable.
+    """Link the machine code into this process, or builds the per-run callable.
 
     Code that was compiled for another processor is compiled again (or taken from this node's cache).
 
@@ -65,7 +65,7 @@ class LoadedMethods:
 
 
 def load_process(code: ProcessCode) -> LoadedMethods:
-    """Links the methods into this process; errors as of `load`."""
+    """Link the methods into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
         _tell_of_another_processor(code.request.operator)
         again = Compiler().compile_process(code.request)
@@ -75,7 +75,7 @@ def load_process(code: ProcessCode) -> LoadedMethods:
 
 
 def load_aggregate(code: AggregateCode) -> LoadedMethods:
-    """Links the methods of a user's aggregate into this process; errors as of `load`."""
+    """Link the methods of a user's aggregate into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
         _tell_of_another_processor(code.request.operator)
         again = Compiler().compile_aggregate(code.request)

@@ -51,7 +51,7 @@ def _lies_there(file: str) -> bool:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module by that name is the standard library's or NumPy's, and no other that has its name."""
+    """Return whether a module by that name is the standard library's or NumPy's, and no other that has its name."""
     if module.partition(".")[0] not in _INSTALLED:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -59,7 +59,7 @@ def is_installed(module: str) -> bool:
 
 
 def is_member(function: types.FunctionType) -> bool:
-    """Whether a function is the standard library's or NumPy's own, and stands there under its name."""
+    """Return whether a function is the standard library's or NumPy's own, and stands there under its name."""
     if not _is_written_there(function):
         return False
     found: Any = sys.modules[function.__globals__["__name__"]]
@@ -99,7 +99,7 @@ def replaced_member(modules: tuple[str, ...] = _RELIED_ON) -> str:
 
 
 def _is_replaced(root: str, name: str, value: Any) -> bool:
-    """Whether what stands for a member can't be the module's own."""
+    """Return whether what stands for a member can't be the module's own."""
     if isinstance(value, types.BuiltinFunctionType):
         if root in ("builtins", "math"):
             return value.__name__ != name or not isinstance(value.__self__, types.ModuleType)

@@ -135,7 +135,7 @@ def _vectorised(request: OperatorRequest, library: str) -> PortsCode:
 
 
 def _library(request: OperatorRequest) -> str:
-    """The library that all tuple parameters of invoke are annotated with."""
+    """Return the library that all tuple parameters of invoke are annotated with."""
     function = request.instance.invoke
     names = list(inspect.signature(function).parameters)
     conjunctive = request.inputs[0].demand is not None

@@ -133,7 +133,7 @@ _TYPES = tuple((re.compile(said), meant) for said, meant in _PYTHON_TYPES.items(
 
 
 def _in_python_types(text: str) -> str:
-    """A sentence with Python's names of types in place of Numba's.
+    """Return a sentence with Python's names of types in place of Numba's.
 
     >>> _in_python_types("setitem(DictType[unicode_type,int64]<iv=None>, unicode_type, none) isn't compiled")
     "dict[str, int64][str] = None isn't compiled"
@@ -194,7 +194,7 @@ def source_line(text: str, function: Callable[..., Any]) -> str:
 
 
 def _shown(code: CodeType, number: int) -> str:
-    """A line of source; of a lambda, which may share it with others, only what is its own."""
+    """Return a line of source; of a lambda, which may share it with others, only what is its own."""
     line = linecache.getline(code.co_filename, number)
     if code.co_name != "<lambda>":
         return line.strip()

@@ -27,7 +27,7 @@ class Control(Protocol):
     """A coordinator, in this process or in an actor."""
 
     def within(self, timeout: float) -> CoordinatorApi:
-        """Returns the coordinator itself, as far as the caller can tell.
+        """Return the coordinator itself, as far as the caller can tell.
 
         Args:
             timeout: seconds that each call of a method waits for its answer, which TimeoutError ends.
@@ -35,7 +35,7 @@ class Control(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends the coordinator and everything that it started."""
+        """End the coordinator and everything that it started."""
         ...
 
 
@@ -47,11 +47,11 @@ class LocalControl:
         atexit.register(self.close)  # threads in native code mustn't outlive the interpreter
 
     def within(self, timeout: float) -> CoordinatorApi:  # noqa: ARG002  (nothing can be lost here)
-        """Returns the coordinator."""
+        """Return the coordinator."""
         return self._coordinator
 
     def close(self) -> None:
-        """Ends the coordinator and everything that it started."""
+        """End the coordinator and everything that it started."""
         atexit.unregister(self.close)
         self._coordinator.close()
 
@@ -86,7 +86,7 @@ def saved(control: Control, job: str, snapshot: Snapshot, save: Callable[[], obj
 
 
 def _answers(control: Control) -> bool:
-    """Waits for the next coordinator; whether it answers."""
+    """Wait for the next coordinator; whether it answers."""
     for _ in range(NEXT_COORDINATOR):
         try:
             control.within(CONTROL_TIMEOUT).status()

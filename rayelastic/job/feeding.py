@@ -46,7 +46,7 @@ class Feeds:
         self._feeds: list[tuple[_JobFeed, threading.Thread]] = []
 
     def begin(self, operator: str, source: ExternalSource) -> None:
-        """Begins to push the rows of a source; returns at once."""
+        """Begin to push the rows of a source; return at once."""
         feed = _JobFeed(self._control, operator, source)
         thread = threading.Thread(target=feed.run, name=f"feed-{operator}", daemon=True)
         self._feeds.append((feed, thread))
@@ -80,7 +80,7 @@ class _JobFeed:
         return self._operator
 
     def run(self) -> None:
-        """Pushes all rows, as often as the job wants them, and tells the coordinator how that ended."""
+        """Push all rows, as often as the job requests them, and report the outcome to the coordinator."""
         address: IngestAddress | None = None
         while True:
             try:
@@ -115,7 +115,7 @@ class _JobFeed:
         )
 
     def secure(self, address: IngestAddress, epoch: Epoch, rows: Mapping[int, int]) -> bool:
-        """Waits until a checkpoint has a micro-batch; see Feed.secure."""
+        """Wait until a checkpoint has a micro-batch; see Feed.secure."""
         counts = dict(rows)
         while True:
             secured = self._ask(lambda coordinator: coordinator.secure_source(self._operator, address, epoch, counts))
@@ -135,7 +135,7 @@ class _JobFeed:
         return False
 
     def _is_wanted_again(self) -> bool:
-        """Waits until the job is over, or wants rows again: it goes on from a checkpoint that hasn't all of them."""
+        """Wait until the job is over, or wants rows again: it goes on from a checkpoint that hasn't all of them."""
         while not self._cancelled.is_set():
             if self._ask(lambda coordinator: coordinator.wait(WATCH)).state.is_final:
                 return False
@@ -146,7 +146,7 @@ class _JobFeed:
         return False
 
     def _ask(self, question: Callable[[CoordinatorApi], T]) -> T:
-        """Asks the coordinator; one that is being replaced, again: each question may be asked twice."""
+        """Ask the coordinator; one that is being replaced, again: each question may be asked twice."""
         until = time.monotonic() + COORDINATOR_PATIENCE
         while True:
             try:

@@ -83,7 +83,7 @@ class Job(Changing):
         return self._metrics
 
     def plan(self) -> ExecPlan:
-        """The plan in force: regions, and which operators run in which processing element."""
+        """Return the plan in force: regions, and which operators run in which processing element."""
         if self._plan is None or self._final is None:
             self._plan = self._control.within(CONTROL_TIMEOUT).plan()
         return self._plan
@@ -93,7 +93,7 @@ class Job(Changing):
         return self._control.within(CONTROL_TIMEOUT).describe()
 
     def state(self, operator: str) -> OperatorState:
-        """The keyed state of an operator while the job runs: `job.state("totals").get("key")`.
+        """Return the keyed state of an operator while the job runs: `job.state("totals").get("key")`.
 
         Args:
             operator: its name; one that keeps state of keys, aggregates or timers.
@@ -128,7 +128,7 @@ class Job(Changing):
             self._control.within(CONTROL_TIMEOUT).wait(FOLLOW_PERIOD)
 
     def _adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
-        """Asks the coordinator; of a job whose end was waited for, returns what it had then."""
+        """Ask the coordinator; of a job whose end was waited for, returns what it had then."""
         if self._adapted is not None:
             return tuple(one for one in self._adapted if one.number >= since.get(one.pe, 0))
         try:
@@ -142,7 +142,7 @@ class Job(Changing):
             ) from error
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
-        """Names the operator that holds the job back, why, and which rule keeps it from being helped.
+        """Name the operator that holds the job back, why, and which rule keeps it from being helped.
 
         Args:
             seconds: how long to look.
@@ -155,7 +155,7 @@ class Job(Changing):
         return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))
 
     def watch(self, period: float = 1.0) -> Watch:
-        """Shows the job in a notebook, updated in place until it ends; returns at once.
+        """Show the job in a notebook, updated in place until it ends; return at once.
 
         Args:
             period: seconds between two pictures.
@@ -172,7 +172,7 @@ class Job(Changing):
         return job_html(self._read())
 
     def pause(self, seconds: float) -> None:
-        """Returns after so many seconds, or when the job ends, whichever is first."""
+        """Return after so many seconds, or when the job ends, whichever is first."""
         if self._final is None:
             self._control.within(seconds + CONTROL_TIMEOUT).wait(seconds)
 
@@ -187,7 +187,7 @@ class Job(Changing):
         return self._page.url if self._page is not None else None
 
     def cancel(self, drain: bool = True) -> None:
-        """Stops the job.
+        """Stop the job.
 
         Args:
             drain: stop the sources and let what they sent reach the sinks; otherwise stop at once.
@@ -197,7 +197,7 @@ class Job(Changing):
             self._feeds.cancel()
 
     def snapshot(self, snapshot: Snapshot | str | Path) -> Snapshot:
-        """Saves the job as it is at one moment of its streams, for other jobs to go on from; this one goes on itself.
+        """Save the job as it is at one moment of its streams, for other jobs to go on from; this one goes on itself.
 
         Sources stand still until what they sent has been processed and saved; a checkpoint is taken while all flows,
         a savepoint isn't yet. A job that goes on from it (`restore=`) has the rows that sinks hold in memory, and takes
@@ -240,7 +240,7 @@ class Job(Changing):
         return where
 
     def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
-        """Stops the job where it is, and saves what a later one needs to go on from there.
+        """Stop the job where it is, and save what a later one needs to go on from there.
 
         Sources stop between two tuples, and what they sent is processed. Then the state of every operator and the
         position of every source are saved, and the sinks complete what they have. The streams aren't at their end:
@@ -279,7 +279,7 @@ class Job(Changing):
         return self.wait()
 
     def begin_stop(self, snapshot: Snapshot | str | Path) -> Snapshot:
-        """Stops the job as `stop` does, and leaves what its sinks have to whoever waits for the job.
+        """Stop the job as `stop` does, and leave what its sinks have to whoever waits for the job.
 
         Returns:
             The snapshot, which is complete.
@@ -318,7 +318,7 @@ class Job(Changing):
         signal.signal(signal.SIGTERM, stop)
 
     def wait(self, timeout: float | None = None) -> JobResult:
-        """Waits for the end of the job and gives what its sinks left.
+        """Wait for the end of the job and gives what its sinks left.
 
         Args:
             timeout: seconds; `None` waits for ever.
@@ -341,7 +341,7 @@ class Job(Changing):
         return self._result
 
     def close(self) -> None:
-        """Ends the job if it still runs and frees what it holds; safe to repeat."""
+        """End the job if it still runs and frees what it holds; safe to repeat."""
         self._feeds.close()
         self._closed = True
         if self._page is not None:

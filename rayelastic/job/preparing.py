@@ -36,7 +36,7 @@ def prepare(
     restore: Snapshot | Checkpoint | str | Path | None = None,
     regions: Regions = Regions.FIXED,
 ) -> JobSpec:
-    """Validates and plans a topology without starting anything.
+    """Validate and plans a topology without starting anything.
 
     Args:
         topology: what to run.
@@ -95,7 +95,7 @@ def _found(
 
 
 def _for_pe(operator: OperatorSpec) -> OperatorSpec:
-    """The operator without what only the driver can hold."""
+    """Return the operator without what only the driver can hold."""
     if isinstance(operator.body, ExternalSource | DriverSink):
         return replace(operator, body=operator.body.for_pe())
     return operator

@@ -79,7 +79,7 @@ class JobResult(Mapping[str, Any]):
 
 
 def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
-    """Makes what a user gets of what a sink left.
+    """Make what a user gets of what a sink left.
 
     Args:
         left: what came from its processing element.

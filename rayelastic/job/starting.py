@@ -38,7 +38,7 @@ def start(
     metrics_port: int | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
-    """Starts a topology in this process and gives the running job; `run` is this and `wait`."""
+    """Start a topology in this process and gives the running job; `run` is this and `wait`."""
     spec = prepare(topology, config, restore=restore)
     _check_page(spec.config)
     job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
@@ -60,7 +60,7 @@ def run(
     metrics_port: int | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> JobResult:
-    """Runs a topology in this process, without Ray, until its sources end.
+    """Run a topology in this process, without Ray, until its sources end.
 
     Ctrl-C stops it and frees everything. A function that doesn't return is interrupted where it is in Python code; a
     call that waits for ever keeps its thread, is named in a warning, and ends with the process.
@@ -104,7 +104,7 @@ def submit(
     address: str | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
-    """Starts a topology on Ray and returns at once.
+    """Start a topology on Ray and returns at once.
 
     One actor hosts each processing element; a detached coordinator actor watches them. Where a load is too much for one
     there come to be more, on any node, and fewer again (`JobConfig(regions=, max_processes=)`).
@@ -139,7 +139,7 @@ def submit(
 
 
 def attach(name: str, *, address: str | None = None) -> Job:
-    """Finds a job that runs on Ray by its name.
+    """Find a job that runs on Ray by its name.
 
     Raises:
         RayUnreachableError: there is no Ray at the address.

@@ -57,7 +57,7 @@ class OperatorState:
         return next((value for _, value in pairs_of(chunks, shape)), default)
 
     def key_of(self, texts: Sequence[str]) -> tuple[Any, ...]:
-        """The key whose fields are written so, as on a command line; 'null' is None where a field may be that.
+        """Return the key whose fields are written so, as on a command line; 'null' is None where a field may be that.
 
         A text may stand in double quotes, as in JSON: '"null"' is the text.
 
@@ -77,7 +77,7 @@ class OperatorState:
         return (key for key, _ in self.items(limit))
 
     def table(self, limit: int = MOST) -> pa.Table:
-        """The same as an Arrow table; see `rel.read_snapshot`."""
+        """Return the same as an Arrow table; see `rel.read_snapshot`."""
         shape, chunks = self._read(None, limit)
         return table_of(chunks, shape, trusted=True).slice(0, limit)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> Any:
-    """Waits for the answer of a call.
+    """Wait for the answer of a call.
 
     Args:
         reference: what the call gave.
@@ -47,7 +47,7 @@ def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> An
 
 
 def _reason(error: Exception) -> str:
-    """The sentence of Ray's long text that says why."""
+    """Return the sentence of Ray's long text that says why."""
     text = " ".join(str(error).split())
     for pattern in (r"(The actor died because of an error raised in its creation task.*)",
                     r"Worker exit detail: (.*?)(?: (?:Some common causes|There are some potential root causes).*)?$",

@@ -32,7 +32,7 @@ def free_cpus() -> str:
 
 
 def has_java() -> bool:
-    """Whether Ray's worker processes find `java` on PATH, as the raylet did that started them."""
+    """Return whether Ray's worker processes find `java` on PATH, as the raylet did that started them."""
     import ray
 
     def find() -> bool:
@@ -49,14 +49,14 @@ def logs_folder() -> Path:
 
 
 def dashboard() -> tuple[str, dict[str, str]] | None:
-    """The address of Ray's dashboard, and the headers that it wants; None: it doesn't run."""
+    """Return the address of Ray's dashboard, and the headers that it wants; None: it doesn't run."""
     if not (address := adapter.dashboard_address()):
         return None
     return address if "://" in address else f"http://{address}", adapter.token_headers()
 
 
 def wait_until_ended(actor: str) -> None:
-    """Waits until a named actor that was told to end has ended, and its name is free; it is killed if it doesn't."""
+    """Wait until a named actor that was told to end has ended, and its name is free; it is killed if it doesn't."""
     import ray
 
     with contextlib.suppress(ValueError, ray.exceptions.RayError):  # it has ended

@@ -22,7 +22,7 @@ NAMESPACE = "rayelastic"  # of the named actors of all jobs
 
 
 def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int | None = None) -> str:
-    """Makes sure that this process is connected to Ray.
+    """Make sure that this process is connected to Ray.
 
     Args:
         address: 'host:port' of a cluster, 'auto' for the one on this machine, 'local' for a new one. `None`: what
@@ -46,14 +46,14 @@ def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int 
 
 
 def is_connected() -> bool:
-    """Whether this process is connected to Ray."""
+    """Return whether this process is connected to Ray."""
     import ray
 
     return bool(ray.is_initialized())
 
 
 def warn_of_open_cluster() -> str:
-    """Warns where a cluster of several nodes lets in whoever reaches it; returns what was said, if anything was."""
+    """Warn where a cluster of several nodes lets in whoever reaches it; return what was said, if anything was."""
     import ray
 
     nodes = sum(bool(node["Alive"]) for node in ray.nodes())
@@ -68,7 +68,7 @@ def warn_of_open_cluster() -> str:
 
 
 def range_of(package: str) -> str:
-    """The releases of a package that this one asks for, such as '>=2.58,<2.61'; empty if it asks for none."""
+    """Return the releases of a package that this one asks for, such as '>=2.58,<2.61'; empty if it asks for none."""
     with contextlib.suppress(PackageNotFoundError):
         for requirement in requires("rayelastic") or ():
             head = requirement.partition(";")[0].strip()
@@ -78,7 +78,7 @@ def range_of(package: str) -> str:
 
 
 def is_within(installed: str, wanted: str) -> bool:
-    """Whether a release is of a range; each is of the empty one.
+    """Return whether a release is of a range; each is of the empty one.
 
     >>> is_within("2.60.0", ">=2.58,<2.61"), is_within("2.57.1", ">=2.58,<2.61"), is_within("1.0", "")
     (True, False, True)

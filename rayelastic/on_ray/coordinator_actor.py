@@ -72,7 +72,7 @@ class CoordinatorActor:
         self._keeper.start()
 
     def call(self, call: Call) -> Any:
-        """Calls a public method of the coordinator."""
+        """Call a public method of the coordinator."""
         if self._refusal is not None:
             if call.method == "close":
                 return None
@@ -91,7 +91,7 @@ class CoordinatorActor:
 
 
 def driver_has_gone() -> Callable[[], bool]:
-    """Returns what tells whether the driver that has made this actor has ended, as far as Ray knows."""
+    """Return what tells whether the driver that has made this actor has ended, as far as Ray knows."""
     import ray
 
     driver = ray.get_runtime_context().get_job_id()

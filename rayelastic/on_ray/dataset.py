@@ -65,7 +65,7 @@ class DatasetSource(SourceOf[T]):
         """Does nothing: the schema was checked when the source was declared."""
 
     def push(self, feed: Feed) -> dict[int, int]:
-        """Pushes every block, and returns when all were acknowledged.
+        """Push every block, and return when all were acknowledged.
 
         Args:
             feed: the source that takes the rows.
@@ -103,7 +103,7 @@ class DatasetSource(SourceOf[T]):
         return rows
 
     def cancel(self) -> None:
-        """Makes a running `push` end."""
+        """Make a running `push` end."""
         self.cancelled.set()
 
     def for_pe(self) -> IngestSource:
@@ -129,7 +129,7 @@ def dataset(dataset: Dataset, schema: Declared | None = None, *, time_ordered: b
 
 
 def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = False) -> DatasetSource[Any]:
-    """Feeds a stream with the rows of a Ray Dataset.
+    """Feed a stream with the rows of a Ray Dataset.
 
     Args:
         dataset: any Dataset with named columns.

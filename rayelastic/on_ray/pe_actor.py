@@ -54,7 +54,7 @@ class PEActor:
             self.host(spec)
 
     def host(self, spec: Any) -> None:
-        """Makes the processing element."""
+        """Make the processing element."""
         import ray
 
         if self._path == PE_CLASS:
@@ -64,7 +64,7 @@ class PEActor:
         self._spec = spec
 
     def clear(self) -> None:
-        """Ends the processing element: the process waits for another one.
+        """End the processing element: the process waits for another one.
 
         Raises:
             RuntimeError: a function of it doesn't return; the process is no good any more.
@@ -84,7 +84,7 @@ class PEActor:
         return pe, epoch, socket.gethostname()
 
     def call(self, call: Call) -> Any:
-        """Calls a public method of the processing element; PELostError: there is none, or none any more."""
+        """Call a public method of the processing element; PELostError: there is none, or none any more."""
         if self._lease is not None:
             self._lease.renew()
         element = self._element

@@ -42,7 +42,7 @@ def find_cluster() -> str:
 
 
 def probe(address: str) -> RayProbe:
-    """Asks the cluster at an address.
+    """Ask the cluster at an address.
 
     Args:
         address: 'host:port' of its head.

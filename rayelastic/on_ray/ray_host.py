@@ -71,7 +71,7 @@ class RayHandle:
         return self._pe
 
     def within(self, timeout: float) -> ElementApi:
-        """Returns the processing element, whose methods wait for its answer; the death of its process ends the wait.
+        """Return the processing element, whose methods wait for its answer; the death of its process ends the wait.
 
         They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
         not; UnavailableError if Ray hasn't found a place for it yet), and what the method raised.
@@ -96,7 +96,7 @@ class RayHandle:
         return not adapter.actor_is_dead(self.actor)
 
     def kill(self, *, at_once: bool = False) -> None:
-        """Ends the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""
+        """End the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""
         import ray
 
         if not at_once:
@@ -138,19 +138,19 @@ class RayHost:
         return RayHandle(spec.pe, self._actor(spec))
 
     def start_early(self, count: int) -> list[ActorHandle[PEActor]]:
-        """Starts the processes of a job's first elements beside that of its coordinator, which adopts them.
+        """Start the processes of a job's first elements beside that of its coordinator, which adopts them.
 
         They end by themselves if it doesn't.
         """
         return [self._actor(None, early=True) for _ in range(count)]
 
     def adopt(self, early: Sequence[ActorHandle[PEActor]]) -> None:
-        """Takes over what was started early: the next elements live there, wherever that is."""
+        """Take over what was started early: the next elements live there, wherever that is."""
         for actor in early:
             self._spares.adopt(actor, ANYWHERE)
 
     def recycle(self, handle: PEHandle) -> None:
-        """Ends a processing element; if it ends by itself, and soon, its process is a spare from then on."""
+        """End a processing element; if it ends by itself, and soon, its process is a spare from then on."""
         assert isinstance(handle, RayHandle)
         try:
             answer(handle.actor.clear.remote(), f"processing element {handle.pe!r}", "clear", CLOSE_TIMEOUT)
@@ -160,12 +160,12 @@ class RayHost:
             self._spares.adopt(handle.actor)
 
     def make_ready(self, count: int, node: str = "") -> None:
-        """Keeps so many processes ready for elements to come, on a node or on any."""
+        """Keep so many processes ready for elements to come, on a node or on any."""
         here = self.nodes()
         self._spares.keep(count, here[0].name if not node and len(here) == 1 else node)
 
     def close(self) -> None:
-        """Ends the processes that were kept ready, and gives back what was asked for."""
+        """End the spare processes, and release the requested resources."""
         self._spares.close()
         with contextlib.suppress(Exception):  # Ray's own: a wish whose job is closed counts no more in any case
             self.request(0)
@@ -194,7 +194,7 @@ class RayHost:
         return made
 
     def find_pes(self) -> list[RayHandle]:
-        """Finds the actors of the job's processing elements, and its spares; of two with one id the newer."""
+        """Find the actors of the job's processing elements, and its spares; of two with one id the newer."""
         import ray
 
         prefix = _prefix(self._settings.job_id)
@@ -216,7 +216,7 @@ class RayHost:
         return [handle for _, handle in newest.values()]
 
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the machines of the cluster that may be used, with the CPUs that other jobs leave of them."""
+        """Return the machines of the cluster that may be used, with the CPUs that other jobs leave of them."""
         import ray
 
         alive = (node for node in ray.nodes() if node["Alive"])
@@ -233,7 +233,7 @@ class RayHost:
         self._spares.leave(nodes)
 
     def request(self, cpus: int) -> None:
-        """Asks Ray's autoscaler, where there is one, for so many CPUs more, beside what other jobs ask for."""
+        """Ask Ray's autoscaler, where there is one, for so many CPUs more, beside what other jobs ask for."""
         if self._settings.job_id:
             CpuWish(self._settings.job_id).tell(cpus)
 

@@ -40,7 +40,7 @@ class Spares:
         self._renewing: threading.Thread | None = None
 
     def keep(self, count: int, node: str = "") -> None:
-        """Starts as many as are missing, of those for a node if it is named."""
+        """Start as many as are missing, of those for a node if it is named."""
         with self._lock:
             if self._closed.is_set():
                 return
@@ -53,12 +53,12 @@ class Spares:
                 self._renewing.start()
 
     def adopt(self, spare: ActorHandle[PEActor], meant: str = "") -> None:
-        """Takes one over that somebody else has started, for a node, or for ANYWHERE."""
+        """Take one over that somebody else has started, for a node, or for ANYWHERE."""
         with self._lock:
             self._waiting.append((meant, spare))
 
     def take(self, node: str) -> ActorHandle[PEActor] | None:
-        """Returns one that is ready, on a node if it is named, or was started for it; None: there is none."""
+        """Return one that is ready, on a node if it is named, or was started for it; None: there is none."""
         with self._lock:
             for one in sorted(self._waiting, key=lambda one: one[0] != node):
                 meant, spare = one
@@ -80,7 +80,7 @@ class Spares:
         return None
 
     def leave(self, nodes: frozenset[str]) -> None:
-        """Ends those on some nodes, and those that don't answer: they may be there."""
+        """End those on some nodes, and those that don't answer: they may be there."""
         import ray
 
         with self._lock:
@@ -92,7 +92,7 @@ class Spares:
                 ray.kill(one[1], no_restart=True)
 
     def close(self) -> None:
-        """Ends those that nobody took."""
+        """End those that nobody took."""
         import ray
 
         self._closed.set()
@@ -102,7 +102,7 @@ class Spares:
             self._waiting.clear()
 
     def _host_of(self, spare: ActorHandle[PEActor]) -> str:
-        """The node of one that answers."""
+        """Return the node of one that answers."""
         with contextlib.suppress(PELostError, TimeoutError):
             return str(answer(spare.about.remote(), "a spare", "about", LOOK_TIMEOUT)[2])
         return ""

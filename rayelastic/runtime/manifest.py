@@ -75,7 +75,7 @@ class Manifest:
         return max((output.epoch for output in self.outputs.values()), default=0)
 
     def renamed(self, names: Mapping[str, str]) -> Manifest:
-        """The same of operators some of which are called otherwise.
+        """Return the same of operators some of which are called otherwise.
 
         Raises:
             StateError: there is no such operator in it, or two have one name then.

@@ -35,7 +35,7 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes) -> bytes:
-    """The export that is in a file.
+    """Return the export that is in a file.
 
     Raises:
         DamagedError: it isn't what `packed` makes.

@@ -50,12 +50,12 @@ class Remote:
         return Remote(self._send, f"{self._method}.{name}" if self._method else name)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Sends the call; returns the answer."""
+        """Send the call; return the answer."""
         return self._send(Call(self._method, arguments))
 
 
 def perform(target: Any, call: Call) -> Any:
-    """Calls what a `Remote` has sent.
+    """Call what a `Remote` has sent.
 
     Raises:
         AttributeError: there is no such public method.

@@ -134,7 +134,7 @@ class SnapshotFolder:
         return str(self._snapshot.location)
 
     def numbered(self) -> list[str]:
-        """The checkpoints in it, by the names of their folders, the newest first.
+        """Return the checkpoints in it, by the names of their folders, the newest first.
 
         Raises:
             StateError: it can't be looked at.
@@ -162,13 +162,13 @@ class SnapshotFolder:
             raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
 
     def prepare(self) -> None:
-        """Makes the folder; raises StateError if a snapshot is in it already, or it can't be written."""
+        """Make the folder; raise StateError if a snapshot is in it already, or it can't be written."""
         if self.is_there():
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
         self.make()
 
     def try_out(self) -> None:
-        """Raises StateError unless there can be snapshots in it: makes one, without anything, and removes it."""
+        """Raise StateError unless there can be snapshots in it: makes one, without anything, and remove it."""
         trial = SnapshotFolder(Snapshot(below(self.location, f"trial-{secrets.token_hex(4)}")))
         trial.make()
         try:
@@ -193,7 +193,7 @@ class SnapshotFolder:
             raise self._error(problem, "Give a place that every node of the cluster sees")
 
     def make(self) -> None:
-        """Makes the folder, if it isn't there; raises StateError if it can't be written."""
+        """Make the folder, if it isn't there; raise StateError if it can't be written."""
         try:
             if self._local:
                 for above in filter(lambda one: not one.exists(), reversed(Path(self._folder).parents)):
@@ -206,7 +206,7 @@ class SnapshotFolder:
             raise self._unwritable(error) from None
 
     def write(self, name: str, data: bytes) -> str:
-        """Writes a file and gives its SHA-256 in hex."""
+        """Write a file and gives its SHA-256 in hex."""
         path = f"{self._folder}/{name}"
         try:
             if self._local:
@@ -219,7 +219,7 @@ class SnapshotFolder:
         return hashlib.sha256(data).hexdigest()
 
     def write_state(self, name: str, data: bytes) -> tuple[str, int]:
-        """Writes an export, packed; gives the SHA-256 of the file in hex, and its bytes."""
+        """Write an export, packed; return the SHA-256 of the file in hex, and its bytes."""
         stored = packed(data)
         return self.write(name, stored), len(stored)
 
@@ -251,23 +251,23 @@ class SnapshotFolder:
             os.fsync(file.fileno())
 
     def _check_ours(self) -> None:
-        """Raises StateError for a folder in which others could replace what is written."""
+        """Raise StateError for a folder in which others could replace what is written."""
         held = Path(self._folder).stat()
         if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
 
     def delete(self, name: str) -> None:
-        """Removes a file, if it is there."""
+        """Remove a file, if it is there."""
         with contextlib.suppress(OSError):
             self._files.delete_file(f"{self._folder}/{name}")
 
     def remove(self) -> None:
-        """Removes all of it."""
+        """Remove all of it."""
         with contextlib.suppress(OSError):
             self._files.delete_dir(self._folder)
 
     def discard(self) -> None:
-        """Makes it no snapshot again."""
+        """Make it no snapshot again."""
         self.delete(MANIFEST)
 
     def write_manifest(
@@ -280,7 +280,7 @@ class SnapshotFolder:
         alone: bool = False,
         told: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Completes the snapshot; see Manifest. `told`: its shapes and automatic names."""
+        """Complete the snapshot; see Manifest. `told`: its shapes and automatic names."""
         files: dict[str, list[tuple[str, str]]] = {}
         for part in parts:
             for operator, written in part.files.items():
@@ -305,7 +305,7 @@ class SnapshotFolder:
         self.write(MANIFEST, json.dumps(document).encode())
 
     def manifest(self) -> Manifest:
-        """Reads the manifest; raises StateError if it isn't whole, isn't ours, or is of another format."""
+        """Read the manifest; raise StateError if it isn't whole, isn't ours, or is of another format."""
         data = self._read(MANIFEST)
         try:
             document = json.loads(data)
@@ -343,7 +343,7 @@ class SnapshotFolder:
         )
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """Reads files one after the other; raises StateError for one that isn't what was written."""
+        """Read files one after the other; raise StateError for one that isn't what was written."""
         for name, digest in files:
             if SAFE_NAME.fullmatch(name) is None:
                 raise self._error(f"names a file {name!r} that isn't in it", "Use an earlier snapshot")
@@ -353,7 +353,7 @@ class SnapshotFolder:
             yield data
 
     def states(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """The exports in files that `write_state` wrote; raises StateError as `chunks` does."""
+        """Return the exports in files that `write_state` wrote; raises StateError as `chunks` does."""
         return map(unpacked, self.chunks(files))
 
     def _read(self, name: str) -> bytes:
@@ -390,7 +390,7 @@ def rows_beside(snapshot: Snapshot) -> Snapshot:
 
 
 def rows_folder(snapshot: Snapshot, *, alone: bool = False) -> SnapshotFolder:
-    """The same, as a folder; alone: they are in itself, as in a savepoint."""
+    """Return the same, as a folder; alone: they are in itself, as in a savepoint."""
     return SnapshotFolder(snapshot if alone else rows_beside(snapshot))
 
 

@@ -79,7 +79,7 @@ def _missing(spark_schema: StructType, field_name: str, name: str) -> SchemaErro
 
 
 def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether every value of a Spark column can be held by the field as it is."""
+    """Return whether every value of a Spark column can be held by the field as it is."""
     import pyarrow as pa
 
     def widened(order: list[Any]) -> bool:

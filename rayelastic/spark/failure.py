@@ -10,7 +10,7 @@ _EXCEPTION = re.compile(r"^(?:[\w$]+\.)*([A-Z][\w$]*(?:Error|Exception|Failure))
 
 
 def spark_reason(error: BaseException) -> str:
-    r"""The reason within an error of Spark, py4j or RayDP: of hundreds of lines of Java stack, the useful one.
+    r"""Return the reason within an error of Spark, py4j or RayDP: of hundreds of lines of Java stack, the useful one.
 
     A Python exception in a task is told as Python does, by its last line; one in Java by its class and message.
 
@@ -31,7 +31,7 @@ def spark_reason(error: BaseException) -> str:
 
 
 def _last_line(traceback: str) -> str:
-    """The line of a Python traceback that names the exception, with what belongs to it."""
+    """Return the line of a Python traceback that names the exception, with what belongs to it."""
     lines = _JAVA_FRAME.split(traceback, maxsplit=1)[0].splitlines()
     start = next((i for i, line in enumerate(lines[1:], 1) if line and not line.startswith(" ")), len(lines) - 1)
     message = " ".join(line.strip() for line in lines[start:] if line.strip())

@@ -53,7 +53,7 @@ class PushedFrame(SourceOf[T]):
         return "Spark's tasks push Arrow batches into the data port"
 
     def check(self, operator: str) -> None:
-        """Raises SourceError if the session has been stopped since."""
+        """Raise SourceError if the session has been stopped since."""
         if self.frame.sparkSession.sparkContext._jsc is None:
             raise SourceError(
                 "the Spark session of its DataFrame has been stopped", operator=operator, hint="Start a new session"
@@ -79,7 +79,7 @@ class PushedFrame(SourceOf[T]):
         return False
 
     def selected(self) -> DataFrame:
-        """The columns that fill the fields, in their order and under their names."""
+        """Return the columns that fill the fields, in their order and under their names."""
         from pyspark.sql import functions
 
         quoted = ["`" + column.replace("`", "``") + "`" for column in self.columns]

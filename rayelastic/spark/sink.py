@@ -52,7 +52,7 @@ class SparkSink:
         return "Arrow batches to Parquet, read back by Spark"
 
     def check(self, operator: str) -> None:
-        """Raises SinkError if other nodes couldn't read the files, or the session has been stopped."""
+        """Raise SinkError if other nodes couldn't read the files, or the session has been stopped."""
         if self.spark.sparkContext._jsc is None:
             raise SinkError("its Spark session has been stopped", operator=operator, hint="Start a new session")
         if not self.shared and node_count() > 1:
@@ -73,7 +73,7 @@ class SparkSink:
 
 
 def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:
-    """Writes the tuples of a stream into a table that grows while the job runs: a folder of Parquet files.
+    """Write the tuples of a stream into a table that grows while the job runs: a folder of Parquet files.
 
     Each file appears when it is complete, so `spark.read.parquet(path)` reads whole files at any time, and
     `spark.readStream` follows the folder. A job that is started again goes on behind the files that are there.
@@ -89,7 +89,7 @@ def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:
 
 
 def sink(spark: SparkSession, path: str | None = None) -> SparkSink:
-    """Leaves the tuples of a stream as a Spark DataFrame in the job's results.
+    """Leave the tuples of a stream as a Spark DataFrame in the job's results.
 
     Args:
         spark: the session that shall read it.

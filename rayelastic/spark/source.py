@@ -49,7 +49,7 @@ class SparkSource(PushedFrame[T]):
         return self.time_ordered
 
     def push(self, feed: Feed) -> dict[int, int]:
-        """Runs the Spark job that pushes every row, and returns when all were acknowledged.
+        """Run the Spark job that pushes every row, and return when all were acknowledged.
 
         Args:
             feed: the source that takes the rows.
@@ -70,7 +70,7 @@ class SparkSource(PushedFrame[T]):
         return {row.partition: row.rows for row in done}
 
     def cancel(self) -> None:
-        """Cancels the Spark job of a running `push`; safe to repeat, and after the session was stopped."""
+        """Cancel the Spark job of a running `push`; safe to repeat, and after the session was stopped."""
         context = self.frame.sparkSession.sparkContext
         if context._jsc is not None:
             context.cancelJobGroup(self.group)
@@ -95,7 +95,7 @@ def source(
     columns: Mapping[str, str] | None = None,
     time_ordered: bool = False,
 ) -> SparkSource[Any]:
-    """Feeds a stream with the rows of a Spark DataFrame.
+    """Feed a stream with the rows of a Spark DataFrame.
 
     Rows of one partition keep their order. A Spark task that is run again has to give the same rows in the same order;
     where it doesn't (rows straight from a shuffle may come in another order), the job fails rather than count wrongly:

@@ -51,11 +51,11 @@ class _Running:
     last: int = -1  # the micro-batch that was taken in last
 
     def begin(self) -> None:
-        """Forgets the query of an earlier push."""
+        """Forget the query of an earlier push."""
         self.query, self.last = None, -1
 
     def rests(self) -> bool:
-        """Whether the query is between two micro-batches: Spark has committed the last one that was taken in."""
+        """Return whether the query is between two micro-batches: Spark has committed the last one that was taken in."""
         if not self.at_work.acquire(blocking=False):
             return False
         try:
@@ -79,7 +79,7 @@ class SparkStream(PushedFrame[T]):
     _running: _Running = field(default_factory=_Running)
 
     def push(self, feed: Feed) -> dict[int, int]:
-        """Runs the query until it ends, fails or is cancelled.
+        """Run the query until it ends, fails or is cancelled.
 
         Args:
             feed: the source that takes the rows.
@@ -123,18 +123,18 @@ class SparkStream(PushedFrame[T]):
         return {}
 
     def cancel(self) -> None:
-        """Stops the query of a running `push` behind the micro-batch that it is at; safe to repeat."""
+        """Stop the query of a running `push` behind the micro-batch that it is at; safe to repeat."""
         self._running.cancelled.set()
 
 
 def _await_stop(frame: DataFrame) -> None:
-    """Waits in the query's own thread of the JVM until it is stopped: Spark knows that interruption for no failure."""
+    """Wait in the query's own thread of the JVM until it is stopped: Spark knows that interruption for no failure."""
     jvm: Any = frame.sparkSession._jvm
     jvm.java.lang.Thread.sleep(int(START_TIMEOUT * 1000))
 
 
 def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> None:
-    """Pushes a micro-batch until a checkpoint of the job has it, whatever is lost meanwhile."""
+    """Push a micro-batch until a checkpoint of the job has it, whatever is lost meanwhile."""
     while True:
         address = feed.address()
         try:
@@ -171,7 +171,7 @@ def stream(
     columns: Mapping[str, str] | None = None,
     trigger: Mapping[str, Any] | None = None,
 ) -> SparkStream[Any]:
-    """Feeds a stream with the rows of a streaming DataFrame, each once, for as long as they come.
+    """Feed a stream with the rows of a streaming DataFrame, each once, for as long as they come.
 
     The query starts and stops with the job. Its end (by `availableNow`) is the end of the source, its failure is the
     job's failure. A job on Ray outlives the driver: a new one goes on from the checkpoint with

@@ -24,7 +24,7 @@ class FakeClock:
         return self._now
 
     def nanoseconds(self) -> int:
-        """The same in nanoseconds, as time.monotonic_ns() gives them."""
+        """Return the same in nanoseconds, as time.monotonic_ns() gives them."""
         return round(self._now * 1e9)
 
     def advance(self, seconds: float) -> None:

@@ -22,7 +22,7 @@ SINK = "collected"
 
 
 def topology_of(declare: Declare, source: Any) -> Topology:
-    """The operator under test between a source and a list."""
+    """Return the operator under test between a source and a list."""
     topology = Topology("test")
     declare(topology.source(source, name=SOURCE)).sink(list_sink(), name=SINK)
     return topology

@@ -308,7 +308,7 @@ def _codes(own: Any) -> frozenset[CodeType]:
 
 
 def _shortened(told: Sequence[str]) -> Iterator[str]:
-    """The calls of a history, runs of rows in one."""
+    """Yield the calls of a history, runs of rows in one."""
     for is_row, group in itertools.groupby(told, lambda one: one.startswith("row ")):
         names = [*group]
         if is_row and len(names) > 1:

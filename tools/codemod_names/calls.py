@@ -51,7 +51,7 @@ STREAMS = {"s", "stream", "streams", "keyed", "up"}  # what parameters are calle
 
 
 def calls(masked: str, text: str | None = None, *, spoken: bool = False) -> list[Edit] | None:
-    """The edits of the calls of a program; None: it is no program."""
+    """Return the edits of the calls of a program; None: it is no program."""
     text = masked if text is None else text
     if "\f" in masked or len(masked.splitlines()) != masked.count("\n") + (not masked.endswith("\n") and masked != ""):
         return None  # lines are counted differently by different parts of Python
@@ -128,7 +128,7 @@ class Arguments:
         return [*parts, (self._starts[min(at + 1, len(self._starts) - 1)], -1)]
 
     def _opened(self, first: int, at: int) -> bool:
-        """Whether a bracket was opened that this one closes."""
+        """Return whether a bracket was opened that this one closes."""
         strings = [string for _, _, string in self._tokens[first:at]]
         return sum((one == "(") - (one == ")") for one in strings) > 0
 
@@ -164,7 +164,7 @@ class Known:
         return node.arg in STREAMS | TOPOLOGIES or bool(re.search(r"\b(?:\w*Stream|Topology)\b", told))
 
     def is_stream(self, node: ast.expr) -> bool:
-        """Whether it is known to be a stream, or a topology."""
+        """Return whether it is known to be a stream, or a topology."""
         if isinstance(node, ast.Name):
             return node.id in self._streams or node.id in TOPOLOGIES
         if isinstance(node, ast.Subscript):
@@ -185,7 +185,7 @@ class Known:
         return (method in NEEDED or method in OTHER_STREAMS) and self.is_stream(node.func.value)
 
     def is_old(self, call: ast.Call, function: ast.Attribute, spoken: bool) -> bool:
-        """Whether a call has the name of an operator in the first place."""
+        """Return whether a call has the name of an operator in the first place."""
         method = function.attr
         if method not in NEEDED or not call.args or isinstance(call.args[0], ast.Starred):
             return False
@@ -217,7 +217,7 @@ class Known:
         return behind + len(given & set(NEEDED[method])) >= len(NEEDED[method])
 
     def is_value(self, node: ast.expr) -> bool:
-        """Whether it can't be a name."""
+        """Return whether it can't be a name."""
         if isinstance(node, ast.Lambda | ast.Dict | ast.List | ast.Tuple):
             return True
         return (isinstance(node, ast.Constant) and not isinstance(node.value, str)) or self.is_stream(node)
@@ -232,5 +232,5 @@ def is_text(node: ast.expr) -> bool:
 
 
 def is_name(node: ast.expr) -> bool:
-    """Whether a text can be a name, and hardly what separates the parts of a text."""
+    """Return whether a text can be a name, and hardly what separates the parts of a text."""
     return not isinstance(node, ast.Constant) or any(map(str.isalnum, str(node.value)))

@@ -150,7 +150,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _without_fields(body: str) -> str:
-    """An f-string with names of the same length in place of its fields."""
+    """Return an f-string with names of the same length in place of its fields."""
     made, at, depth, start = list(body), 0, 0, 0
     while at < len(body):
         pair = body[at : at + 2]

@@ -171,7 +171,7 @@ class ClusterSimulation:
         )
 
     def _kept(self) -> float:
-        """The share of a period's throughput that the change before it left."""
+        """Return the share of a period's throughput that the change before it left."""
         return max(0.0, 1.0 - (self._cost or 0.0) / self.period)
 
     def _noisy(self, values: Floats) -> Floats:

@@ -60,7 +60,7 @@ class CodeCache:
         self._entries: dict[str, CacheEntry] = {}
 
     def get(self, key: str) -> CacheEntry | None:
-        """The entry of a key, None if there is none."""
+        """Return the entry of a key, None if there is none."""
         if key not in self._entries and self._usable():
             assert self._directory is not None
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -68,7 +68,7 @@ class CodeCache:
         return self._entries.get(key)
 
     def put(self, entry: CacheEntry) -> None:
-        """Keeps an entry; a folder that can't be written to costs a compilation in the next process, no more."""
+        """Keep an entry; a folder that can't be written to costs a compilation in the next process, no more."""
         key = key_of(entry.inputs)
         self._entries[key] = entry
         raw = _encoded(entry)

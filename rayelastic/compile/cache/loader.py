@@ -58,7 +58,7 @@ def register_symbols(symbols: dict[str, int]) -> None:
 
 
 def declare_symbols(names: Iterable[str]) -> None:
-    """Makes names known that compiled code may refer to, so that it can be compiled where nothing defines them.
+    """Make names known that compiled code may refer to, so that it can be compiled where nothing defines them.
 
     Numba links what it compiles at once and ends the process over an unknown name; that copy is never run.
     """
@@ -89,7 +89,7 @@ def _features(llvm: Any) -> str:
 
 
 def load_image(machine: MachineCode) -> tuple[object, int]:
-    """The owner and the address of an image's entry.
+    """Return the owner and the address of an image's entry.
 
     Raises:
         LookupError: naming a symbol that nothing in this process has.

@@ -26,7 +26,7 @@ def described_output(output: Schema, request: FunctionRequest) -> str:
 
 
 def output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) -> Schema | None:
-    """The schema of an entry; None: it can't be made of this request."""
+    """Return the schema of an entry; None: it can't be made of this request."""
     if entry.output == "declared":
         return request.output
     if entry.output == "input":

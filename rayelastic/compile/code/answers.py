@@ -52,7 +52,7 @@ def items_of(code: OperatorCode, arguments: list[Any]) -> list[Any]:
 
 
 def inexact(schema: Schema, item: Any) -> str | None:
-    """The field that would hold another number than the function gave, 2**53 + 1 in a float; None if none would.
+    """Return the field that would hold another number than the function gave, 2**53 + 1 in a float; None if none would.
 
     >>> inexact(Schema.of(float), 2**53 + 1), inexact(Schema.of(float), 2**53)
     ('value', None)

@@ -38,7 +38,7 @@ class Explanation:
 
 
 def explain(code: OperatorCode, record: tuple[Any, ...], state: tuple[Any, ...] | None = None) -> Explanation:
-    """Runs the function on one tuple and a copy of its key's state; see `LoadedFunction.explain`."""
+    """Run the function on one tuple and a copy of its key's state; see `LoadedFunction.explain`."""
     arguments: list[Any] = [_as_tuple(code.input_schema, record)]
     if code.state_schema is not None and code.state is not None:
         values = tuple(code.state()) if state is None else state

@@ -35,7 +35,7 @@ class LoadedFunction:
     owner: object
 
     def explain(self, record: tuple[Any, ...], state: tuple[Any, ...] | None = None) -> Explanation:
-        """Runs the user's Python function on one tuple, for the true exception of a compiled failure.
+        """Run the user's Python function on one tuple, for the true exception of a compiled failure.
 
         Args:
             record: the failing tuple, plain Python scalars in field order.

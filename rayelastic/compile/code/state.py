@@ -32,12 +32,12 @@ class StateFactory:
     record_class: type
 
     def __call__(self) -> MutableState:
-        """A fresh state."""
+        """Return a fresh state."""
         return MutableState(**self.record_class()._asdict())
 
 
 def is_record_class(state: object) -> bool:
-    """Whether state is declared as a NamedTuple class, which has a fixed layout."""
+    """Return whether state is declared as a NamedTuple class, which has a fixed layout."""
     return isinstance(state, type) and issubclass(state, tuple) and hasattr(state, "_fields")
 
 
@@ -47,7 +47,7 @@ def state_factory(state: Callable[[], Any] | None) -> Callable[[], Any] | None:
 
 
 def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
-    """The state record of a key seen for the first time.
+    """Return the state record of a key seen for the first time.
 
     Raises:
         SchemaError: a value doesn't fit its field, or the field is of a type that Python functions alone keep.

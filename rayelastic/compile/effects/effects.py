@@ -125,7 +125,7 @@ class _Walk:
 
 
 def _is_installed(function: types.FunctionType) -> bool:
-    """Whether a function isn't read: of an installed package, but for our own ones that call the user's."""
+    """Return whether a function isn't read: of an installed package, but for our own ones that call the user's."""
     ours = function.__globals__.get("__name__", "").startswith("rayelastic.")
     return not ours and (is_member(function) or "site-packages" in function.__code__.co_filename)
 
@@ -139,7 +139,7 @@ def _tree(source: str) -> ast.Module | None:
 
 
 def _syntax(function: types.FunctionType) -> Any:
-    """Its definition; of an `async def`, which is never compiled, the one of its name at its line."""
+    """Return its definition; of an `async def`, which is never compiled, the one of its name at its line."""
     if not inspect.iscoroutinefunction(function) and not inspect.isasyncgenfunction(function):
         return definition(function)
     code = function.__code__
@@ -167,7 +167,7 @@ class _Reader(ast.NodeVisitor):
             self.visit(statement)
 
     def visit(self, node: ast.AST) -> None:
-        """Reads a node, and knows the line."""
+        """Read a node, and knows the line."""
         self.line = getattr(node, "lineno", self.line)
         super().visit(node)
 
@@ -228,7 +228,7 @@ class _Reader(ast.NodeVisitor):
     # --- what changes something ---------------------------------------------------------------------------------------
 
     def _change(self, node: ast.AST | None) -> None:
-        """Notes that what an expression stands for is changed."""
+        """Record that what an expression stands for is changed."""
         found = self.outer(node)
         if found is not None and not isinstance(found[1], _UNCHANGING):
             self.note(found[0])
@@ -314,7 +314,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _call(self, callee: Any, node: ast.Call) -> None:
-        """Reads a function of the user's, which may change what it is given."""
+        """Read a function of the user's, which may change what it is given."""
         found = taken_apart(callee)
         if found is None:
             return

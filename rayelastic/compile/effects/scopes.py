@@ -20,7 +20,7 @@ UNKNOWN: Any = object()  # the value of what isn't known
 
 
 def assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Names that a node assigns, and from what."""
+    """Name that a node assigns, and from what."""
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((one.id, value) for one in targets if isinstance(one, ast.Name))
@@ -48,7 +48,7 @@ def own_names(node: Any) -> set[str]:
 
 
 def stored(body: list[Any]) -> set[str]:
-    """Names that statements assign in their own scope, without those that are declared to be outside."""
+    """Name that statements assign in their own scope, without those that are declared to be outside."""
     stored: set[str] = set()
     outside: set[str] = set()
     rest: list[ast.AST] = list(body)
@@ -113,7 +113,7 @@ def defaults(function: types.FunctionType) -> dict[str, Any]:
 
 
 def moves_on(value: Any) -> bool:
-    """Whether an object gives something else each time: an iterator, a generator of random numbers."""
+    """Return whether an object gives something else each time: an iterator, a generator of random numbers."""
     kind = type(value)
     if isinstance(value, types.ModuleType | type | io.IOBase):
         return False

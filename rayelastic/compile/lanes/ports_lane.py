@@ -38,13 +38,13 @@ class Router:
         self._numbers = {port: number for number, port in enumerate(ports)}
 
     def sort(self, items: Iterable[Any]) -> list[list[Any]]:
-        """A list for each output port."""
+        """Return a list for each output port."""
         sorted_items: list[list[Any]] = [[] for _ in self._numbers]
         self.sort_into(sorted_items, items)
         return sorted_items
 
     def sort_into(self, lists: list[list[Any]], items: Iterable[Any]) -> None:
-        """Adds to the list of each output port."""
+        """Add to the list of each output port."""
         for item in items:
             if type(item) is Routed:
                 lists[self.number(item.port)].append(item.value)
@@ -54,7 +54,7 @@ class Router:
                 raise ValueError(f"it gave {item!r}, but has no output port")
 
     def number(self, port: object) -> int:
-        """The number of an output port.
+        """Return the number of an output port.
 
         Raises:
             ValueError: there is none of that name.
@@ -68,7 +68,7 @@ class Router:
 
 
 def chosen(function: Callable[[Any], Any], ports: int) -> Callable[..., list[Any]]:
-    """The per-run callable of a split by a function from a tuple to the number of an output port.
+    """Return the per-run callable of a split by a function from a tuple to the number of an output port.
 
     >>> chosen(lambda t: t % 2, 2)(0, [1, 2, 3])
     [[2], [1, 3]]
@@ -112,7 +112,7 @@ class PortsFunction:
         self.call: Callable[..., list[Any] | None] = self._made(code)
 
     def initialize(self) -> None:
-        """Calls the user's `initialize`, if there is one."""
+        """Call the user's `initialize`, if there is one."""
         initialize = getattr(self._instance, "initialize", None)
         if initialize is not None:
             with self.kept.opening():
@@ -120,7 +120,7 @@ class PortsFunction:
         self._initialized = True
 
     def close(self) -> None:
-        """Calls `shutdown` of an operator that has not come to its end; what it gives is dropped."""
+        """Call `shutdown` of an operator that has not come to its end; what it gives is dropped."""
         if self._initialized and not self._ended:
             with contextlib.suppress(Exception):
                 list(self._shutdown())

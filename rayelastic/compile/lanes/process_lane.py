@@ -40,7 +40,7 @@ class KeyTable(Protocol):
         ...
 
     def values(self) -> list[Any]:
-        """All that there are."""
+        """Return all that there are."""
         ...
 
     def will_change(self, value: Any) -> None:
@@ -96,7 +96,7 @@ class ProcessFunction:
         return Kept(self.first())
 
     def call(self, why: int, what: Any, kept: Sequence[Kept] = ()) -> list[Any]:
-        """The per-run callable: of tuples and what there is of their keys, a watermark, a poke, or the end."""
+        """Return the per-run callable: of tuples and what there is of their keys, a watermark, a poke, or the end."""
         if self.keys.changes != self._changes:
             self._changes = self.keys.changes
             self._recollect()
@@ -118,7 +118,7 @@ class ProcessFunction:
         return [given] if self._by_clock else [given, late]
 
     def note(self, ticks: int, kept: Kept) -> None:
-        """Sets a timer."""
+        """Set a timer."""
         if self._on_time is None:
             raise TypeError(f"class {type(self._instance).__name__} has no method on_time(time, state, out)")
         kept.gone = False
@@ -127,13 +127,13 @@ class ProcessFunction:
             heapq.heappush(self._due, (ticks, _TIMER, next(self._numbers), kept))
 
     def cancel(self, ticks: int, kept: Kept) -> None:
-        """Takes a timer back."""
+        """Take a timer back."""
         if ticks in kept.timers:
             kept.timers.discard(ticks)
             self._stale += 1
 
     def forget(self, kept: Kept) -> None:
-        """Takes all timers of a key back, and gives it its first state."""
+        """Cancel all timers of a key, and reset its state."""
         self._stale += len(kept.timers) + (self._ttl > 0)
         kept.gone = True
         kept.timers.clear()
@@ -141,7 +141,7 @@ class ProcessFunction:
         self._emptied.append(kept)
 
     def _free(self) -> None:
-        """Frees the keys of which nothing is left, and drops entries of the heap whose timers are gone."""
+        """Free the keys without state or timers, and drop entries of cancelled timers from the heap."""
         if self._emptied:
             self.keys.forget([kept for kept in self._emptied if kept.is_empty])
             self._emptied.clear()
@@ -173,7 +173,7 @@ class ProcessFunction:
             heapq.heappush(self._due, (ticks, _TUPLE, number, kept))
 
     def _take_late(self, item: Any, ticks: int, kept: Kept, index: int) -> bool:
-        """Asks whether a tuple behind the watermark is taken; at once, whatever else is due."""
+        """Ask whether a tuple behind the watermark is taken; at once, whatever else is due."""
         kept.key = kept.key or self._key(item)
         was_gone, kept.gone = kept.gone, False
         self._out._at(kept, ticks, self._reached + 1)
@@ -242,7 +242,7 @@ class ProcessFunction:
         heapq.heappush(self._due, (kept.expires, _EXPIRY, next(self._numbers), kept))
 
     def _expire(self, kept: Kept) -> None:
-        """Forgets a key that wasn't touched for its time to live; at the end of the input, its later timers alone."""
+        """Forget a key that wasn't touched for its time to live; at the end of the input, its later timers alone."""
         self.keys.will_change(kept)
         if kept.touched + self._ttl > kept.expires:
             self._will_expire(kept)
@@ -274,7 +274,7 @@ class ProcessFunction:
                 self._on_end(kept.state, self._out)
 
     def _recollect(self) -> None:
-        """Finds out anew what is due, of the keys that there are now."""
+        """Find out anew what is due, of the keys that there are now."""
         self._due, self._stale = [], 0
         for kept in self.keys.values():
             waiting = [kept.waiting[number] for number in sorted(kept.waiting)]

@@ -45,7 +45,7 @@ def error_text(error: BaseException) -> str:
 
 
 def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]:
-    """A sink's per-run callable: calls `function` with each tuple.
+    """Return a sink's per-run callable: calls `function` with each tuple.
 
     >>> seen = []
     >>> call_each(seen.append)([1, 2])
@@ -71,7 +71,7 @@ def position(tuples: Sequence[Any], rest: Any) -> int:
 
 
 def per_run(function: Callable[..., Any], kind: OperatorKind, *, keyed: bool) -> Callable[..., list[Any]]:
-    """The per-run callable of a function of one tuple, or of a tuple and its key's state.
+    """Return the per-run callable of a function of one tuple, or of a tuple and its key's state.
 
     >>> per_run(lambda t: (t[0] + 1,), OperatorKind.MAP, keyed=False)([(1,), (2,)])
     [(2,), (3,)]
@@ -151,7 +151,7 @@ def _flat_keyed(
 
 
 def vectorised(function: Callable[[Any], Any], library: str, output: Schema) -> Callable[[Any], Any]:
-    """The per-run callable of a function over a whole run.
+    """Return the per-run callable of a function over a whole run.
 
     Args:
         function: what the user wrote.

@@ -27,7 +27,7 @@ Check = Callable[[object], None]
 def tolerant(
     code: OperatorCode, ports: Sequence[OutputPort], on_error: OnError, checks: Sequence[Check]
 ) -> Callable[..., list[Any]]:
-    """The per-run callable.
+    """Return the per-run callable.
 
     Args:
         code: in the python or vectorised lane.
@@ -98,7 +98,7 @@ def _of_runs(code: OperatorCode, ports: Sequence[OutputPort], on_error: OnError)
         return runs
 
     def parts(run: Any, first: int, letters: list[tuple[int, str]]) -> Iterator[list[Any]]:
-        """The function's results on the run, or on its halves where it raises."""
+        """Yield the function's results on the run, or on its halves where it raises."""
         try:
             made = by_port(code.function(frame_of(run, library)), run)
         except Exception as error:

@@ -43,7 +43,7 @@ class Compiled:
 
 
 def flattened(function: Callable[..., Any], *, keyed: bool) -> Callable[..., Any]:
-    """A flat_map function that returns its items instead of yielding them, as one that yields them."""
+    """Yield a flat_map function that returns its items instead of yielding them, as one that yields them."""
     inner = dispatcher(function)
 
     def items(t: Any) -> Any:
@@ -105,7 +105,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
 
 
 def _may_be_in_place(plan: Plan, input_schema: Schema) -> bool:
-    """Whether a record may be written over the one that it was made of: never while views point into it.
+    """Return whether a record may be written over the one that it was made of: never while views point into it.
 
     Nor where the tuples of a run may be needed again to find the one whose integers overflowed.
     """

@@ -31,7 +31,7 @@ class AssignmentExpressions(ast.NodeTransformer):
         self._numbers = itertools.count()
 
     def begin(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """Rewrites a function in place."""
+        """Rewrite a function in place."""
         self.generic_visit(node)
         return node
 
@@ -51,7 +51,7 @@ class AssignmentExpressions(ast.NodeTransformer):
         return [placed(one, node) for one in self._asked(node)]
 
     def _asked(self, node: ast.If) -> list[ast.stmt]:
-        """The same, with assignments in front of it where that is when they happen."""
+        """Return the same, with assignments in front of it where that is when they happen."""
         if (
             isinstance(node.test, ast.BoolOp)
             and isinstance(node.test.op, ast.And)
@@ -95,7 +95,7 @@ def _is_short(body: list[ast.stmt]) -> bool:
 
 
 def _ends(body: list[ast.stmt]) -> bool:
-    """Whether nothing behind these statements is run after them."""
+    """Return whether nothing behind these statements is run after them."""
     return isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue)
 
 

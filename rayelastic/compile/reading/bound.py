@@ -68,7 +68,7 @@ def taken_apart(function: Any, given: int | None = None) -> Bound | None:
 
 
 def is_callable_object(value: Any) -> bool:
-    """Whether it is an object whose class says in Python what calling it does."""
+    """Return whether it is an object whose class says in Python what calling it does."""
     return not isinstance(value, type) and isinstance(
         inspect.getattr_static(type(value), "__call__", None), types.FunctionType
     )
@@ -99,7 +99,7 @@ def _is_simple(function: types.FunctionType) -> bool:
 
 
 def bind(node: ast.FunctionDef, bound: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes free variables of the parameters of a definition that have values; returns these by the variable's name."""
+    """Make free variables of the parameters of a definition that have values; return these by the variable's name."""
     given = node.args
     positional = [*given.posonlyargs, *given.args]
     defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)

@@ -14,7 +14,7 @@ ITEM = "rel_item"
 
 
 def load(name: str) -> ast.Name:
-    """A name that is read."""
+    """Return a name that is read."""
     return ast.Name(name, ast.Load())
 
 
@@ -42,7 +42,7 @@ def placed(made: Node, node: ast.AST) -> Node:
 
 
 def _is_in_order(call: ast.Call) -> bool:
-    """Whether it is sorted(..) by the name that it has after `words.sort(..)` was rewritten."""
+    """Return whether it is sorted(..) by the name that it has after `words.sort(..)` was rewritten."""
     return isinstance(call.func, ast.Name) and call.func.id == "rel_in_order"
 
 

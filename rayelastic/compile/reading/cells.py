@@ -14,7 +14,7 @@ _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def cells_written(code: types.CodeType, inside: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Names that a function, or one inside it, assigns though they belong to another function or to the module.
+    """Name that a function, or one inside it, assigns though they belong to another function or to the module.
 
     Args:
         code: of the function.

@@ -112,7 +112,7 @@ class Narrowing(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """A function, the outer one or one inside it."""
+        """Return a function, the outer one or one inside it."""
         self._functions[node.name] = node.body
         self.generic_visit(node)
         return node
@@ -135,7 +135,7 @@ class Narrowing(ast.NodeTransformer):
                 raise NotRewrittenError(problem, self._path, node.lineno)
 
     def _is_all(self, node: ast.Try) -> bool:
-        """Whether its only handler catches all that its block can raise."""
+        """Return whether its only handler catches all that its block can raise."""
         kind, name = node.handlers[0].type, node.handlers[0].name
         if name is not None:
             return False
@@ -146,7 +146,7 @@ class Narrowing(ast.NodeTransformer):
         return bool(caught) and all(one is not None and issubclass(one, caught) for one in raised)
 
     def _kinds(self, node: ast.expr | None) -> list[ast.expr] | None:
-        """The classes that a handler names, none for all; None if they aren't known."""
+        """Return the classes that a handler names, none for all; None if they aren't known."""
         if node is None:
             return []
         named = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -269,7 +269,7 @@ def _is_bare(node: ast.AST) -> bool:
 
 
 def _reads(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler looks at the exception, other than to say why it raises another."""
+    """Return whether a handler looks at the exception, other than to say why it raises another."""
     said = [part for s in handler.body for r in ast.walk(s) if isinstance(r, ast.Raise) for part in ast.walk(r)]
     known = {id(one) for one in said}
     names = (n for s in handler.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == handler.name)

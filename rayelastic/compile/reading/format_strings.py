@@ -124,13 +124,13 @@ class Formats(ast.NodeTransformer):
 
 
 def encoded(spec: str) -> int:
-    """A format spec as an int, which compiled code takes as a constant; 0 for one that is too long."""
+    """Return a format spec as an int, which compiled code takes as a constant; 0 for one that is too long."""
     raw = spec.encode()
     return int.from_bytes(raw, "little") if len(raw) < 8 else 0
 
 
 def given_text(value: ast.expr) -> ast.expr:
-    """The x of str(x): an f-string makes a text of it anyway."""
+    """Return the x of str(x): an f-string makes a text of it anyway."""
     return value.args[0] if isinstance(value, ast.Call) else value
 
 

@@ -192,7 +192,7 @@ class Identity:
                 self._value(value)
 
     def _is_known(self, value: Any) -> bool:
-        """Whether it was met before, which is then noted."""
+        """Return whether it was met before, which is then noted."""
         if id(value) in self._seen:
             self._add("again", self._seen[id(value)])
             return True
@@ -204,7 +204,7 @@ class Identity:
         return False
 
     def _bound(self, function: Any) -> None:
-        """Notes what its parameters are bound to: the object of a method, what a partial was given."""
+        """Record what its parameters are bound to: the object of a method, what a partial was given."""
         found = taken_apart(function)
         for name, value in ({} if found is None else found.values).items():
             self._note(name, value)
@@ -277,7 +277,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def frozen_digest(function: Callable[..., Any]) -> str | None:
-    """A hash of the data outside a function that it reads; None where something has no stable name.
+    """Return a hash of the data outside a function that it reads; None where something has no stable name.
 
     Of the data alone, so that it is the same for a copy of the function in another process.
 
@@ -337,7 +337,7 @@ def _is_named(owner: Any, name: str) -> bool:
 
 
 def global_names(code: types.CodeType) -> set[str]:
-    """Names that code, and what is inside it, reads of its module; none of attributes."""
+    """Name that code, and what is inside it, reads of its module; none of attributes."""
     names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return names.union(*(global_names(inner) for inner in _inner_codes(code)))
 

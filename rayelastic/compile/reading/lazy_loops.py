@@ -54,7 +54,7 @@ class LazyLoops(Callables):
         self.made: set[str] = set()
 
     def begin(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """Rewrites a function."""
+        """Rewrite a function."""
         self._caught = self._caught or any(isinstance(one, ast.Try) for one in ast.walk(node))
         self.generic_visit(node)
         inside = list(_assigned_inside(node))
@@ -99,7 +99,7 @@ class LazyLoops(Callables):
         return name
 
     def _numbered(self, node: ast.For, call: ast.Call) -> list[ast.stmt]:
-        """Counts in a loop over enumerate(..); returns what begins to count."""
+        """Count in a loop over enumerate(..); return what begins to count."""
         given = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "start")]
         number, item = self._new(), self._new()
         pair = ast.Tuple([load(number), load(item)], ast.Load())
@@ -113,7 +113,7 @@ class LazyLoops(Callables):
         return made if isinstance(made, ast.GeneratorExp) else None
 
     def _taken_apart(self, node: ast.For, generator: ast.GeneratorExp) -> bool:
-        """Makes the loop of a generator the statement's own; not where `break` would have to leave two loops."""
+        """Make the loop of a generator the statement's own; not where `break` would have to leave two loops."""
         if len(generator.generators) > 1 and (node.orelse or any(map(_breaks, node.body))):
             return False
         self._rename(generator)
@@ -172,7 +172,7 @@ class LazyLoops(Callables):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
 
     def _check_at_once(self, given: ast.expr, node: ast.expr | ast.stmt) -> None:
-        """Refuses what could raise at an item that CPython wouldn't have come to, if somebody catches it."""
+        """Reject what could raise at an item that CPython wouldn't have come to, if somebody catches it."""
         if not self._may_be_at_once(self._generator(given)):
             self._refuse("items that may raise are made at once here, before the first is used: use a loop", node)
 
@@ -180,7 +180,7 @@ class LazyLoops(Callables):
         return not self._caught or (generator is not None and all(map(self._is_quiet, ast.walk(generator))))
 
     def _check_unchanged(self, given: ast.expr, loop: ast.For) -> None:
-        """Refuses what reads something that the loop changes meanwhile."""
+        """Reject what reads something that the loop changes meanwhile."""
         inside = [one for statement in loop.body for one in ast.walk(statement)]
         stored = _stored(loop.target).union(*map(_stored, loop.body))
         read = {one.id for one in ast.walk(given) if isinstance(one, ast.Name)} - _stored(given) - {self._first}
@@ -188,7 +188,7 @@ class LazyLoops(Callables):
             self._refuse("items that the loop may change are made at once here, before the first is used", loop)
 
     def _is_quiet(self, node: ast.AST) -> bool:
-        """Whether a node raises nothing itself, nor refuses anything that CPython wouldn't come to."""
+        """Return whether a node raises nothing itself, nor refuses anything that CPython wouldn't come to."""
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
                 return node.func.attr in _QUIET_METHODS or (node.func.attr == "split" and not node.args)
@@ -221,20 +221,20 @@ def _uses(name: str, node: ast.AST) -> int:
 
 
 def _stored(node: ast.AST) -> set[str]:
-    """Names that get values in a node."""
+    """Name that get values in a node."""
     names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
     return {one.id for one in names if isinstance(one.ctx, ast.Store)}
 
 
 def _changes(node: ast.AST) -> bool:
-    """Whether it changes a list, a dict or a set."""
+    """Return whether it changes a list, a dict or a set."""
     if isinstance(node, ast.Subscript):
         return not isinstance(node.ctx, ast.Load)
     return isinstance(node, ast.AugAssign) or (isinstance(node, ast.Attribute) and node.attr in _CHANGES)
 
 
 def _breaks(node: ast.AST) -> bool:
-    """Whether a statement leaves the loop that it is in."""
+    """Return whether a statement leaves the loop that it is in."""
     if isinstance(node, ast.Break):
         return True
     if isinstance(node, ast.FunctionDef | ast.expr):
@@ -243,7 +243,7 @@ def _breaks(node: ast.AST) -> bool:
 
 
 def _assigned_inside(node: ast.AST, around: ast.expr | None = None) -> Iterator[tuple[str, ast.expr]]:
-    """Names that `:=` gives values to inside comprehensions, and the outermost comprehension of each."""
+    """Name that `:=` gives values to inside comprehensions, and the outermost comprehension of each."""
     for child in ast.iter_child_nodes(node):
         outer = around if around is not None or not isinstance(child, _COMPREHENSIONS) else child
         if outer is not None and isinstance(child, ast.NamedExpr):

@@ -63,7 +63,7 @@ class Loops(Callables):
         self._made: list[ast.stmt] = []
 
     def begin(self, node: ast.FunctionDef) -> None:
-        """Rewrites a function."""
+        """Rewrite a function."""
         changed = {name for n in ast.walk(node) for name in _changed(n)}
         for statement in ast.walk(node):
             if isinstance(statement, ast.Assign):
@@ -100,7 +100,7 @@ class Loops(Callables):
         return statement
 
     def _function(self, node: ast.FunctionDef) -> ast.stmt:
-        """A function inside the function, which sees its names."""
+        """Return a function inside the function, which sees its names."""
         own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         own |= {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
         Loops(self._values, self._local | own, self._numbers).begin(node)
@@ -132,7 +132,7 @@ class Loops(Callables):
         return test
 
     def _part(self, part: Any) -> Any:
-        """A handler or a case, with statements of its own, or an expression."""
+        """Return a handler or a case, with statements of its own, or an expression."""
         if hasattr(part, "body") and isinstance(part.body, list):
             part.body = self._statements(part.body)
             return part
@@ -167,7 +167,7 @@ class Loops(Callables):
         return node
 
     def _iterated(self, given: ast.expr) -> ast.expr:
-        """An argument that is iterated to its end."""
+        """Return an argument that is iterated to its end."""
         given = self._as_generator(given)
         if isinstance(given, ast.Name) and isinstance(self._value(given), dict):
             return placed(method(given.id, "keys"), given)
@@ -285,7 +285,7 @@ class Loops(Callables):
         default: ast.expr | None = None,
         unordered: bool = False,
     ) -> ast.AST:
-        """A call of a function that loops over what a comprehension does."""
+        """Return a call of a function that loops over what a comprehension does."""
         may_be_set = unordered and isinstance(source.generators[0].iter, ast.Name | ast.Attribute | ast.Set | ast.BinOp)
         items: ast.expr = called(load("rel_unordered"), load(ITEMS)) if may_be_set else load(ITEMS)
         loop = loop_over(source, body, items)
@@ -313,7 +313,7 @@ _CHANGES = {"append", "extend", "insert", "remove", "pop", "sort", "reverse", "c
 
 
 def _changed(node: ast.AST) -> Iterator[str]:
-    """Names of lists that a node changes."""
+    """Name of lists that a node changes."""
     owner: ast.AST | None = None
     if isinstance(node, ast.Attribute):
         owner = node.value if node.attr in _CHANGES else None

@@ -64,7 +64,7 @@ def _callees(function: types.FunctionType, value_of: ValueOf, owners: set[type])
 
 
 def _method_names(code: types.CodeType) -> set[str]:
-    """Names of attributes that code calls; not of those that it reads."""
+    """Name of attributes that code calls; not of those that it reads."""
     calls = {"LOAD_METHOD"} if sys.version_info < (3, 12) else {"LOAD_ATTR"}
     found = (one for one in dis.get_instructions(code) if one.opname in calls)
     return {one.argval for one in found if one.opname == "LOAD_METHOD" or (one.arg or 0) & 1}

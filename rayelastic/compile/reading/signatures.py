@@ -24,7 +24,7 @@ _FRAMES = {
 
 
 def annotated_library(function: Callable[..., Any], parameter: str | None = None) -> str:
-    """The library whose array, batch or frame a parameter, or else the first, is annotated with; empty if none.
+    """Return the library whose array, batch or frame a parameter, or else the first, is annotated with; empty if none.
 
     >>> import numpy as np
     >>> def f(t: np.ndarray): ...
@@ -44,7 +44,7 @@ def annotated_library(function: Callable[..., Any], parameter: str | None = None
 
 
 def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batched: bool = False) -> Schema | None:
-    """The schema that the return annotation stands for, None if there is none or it is no schema.
+    """Return the schema that the return annotation stands for, None if there is none or it is no schema.
 
     Args:
         function: the user's.
@@ -70,7 +70,7 @@ def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batche
 
 
 def unknown_name(function: Callable[..., Any]) -> str:
-    """The name in a function's annotations that isn't known where it was defined; empty if there is none.
+    """Return the name in a function's annotations that isn't known where it was defined; empty if there is none.
 
     >>> def f(t) -> "Missing": ...
     >>> unknown_name(f)

@@ -34,7 +34,7 @@ class Statements(ast.NodeTransformer):
         self.imported: dict[str, Any] = {}
 
     def begin(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """Rewrites a function."""
+        """Rewrite a function."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.FunctionDef) and inner is not node:
                 self._note(inner.name, inner.args)
@@ -154,7 +154,7 @@ def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
 
 
 def _without_defaults(arguments: ast.arguments) -> None:
-    """Makes all parameters of a function inside the function positional."""
+    """Make all parameters of a function inside the function positional."""
     arguments.args += arguments.kwonlyargs
     arguments.defaults, arguments.kwonlyargs, arguments.kw_defaults = [], [], []
 
@@ -170,7 +170,7 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _is_plain(value: ast.expr) -> bool:
-    """Whether it can't raise, nor read what is assigned beside it."""
+    """Return whether it can't raise, nor read what is assigned beside it."""
     return _is_constant(value) or _is_empty(value)
 
 

@@ -59,7 +59,7 @@ def rewritten(
     emits: bool = False,
     output: Schema | None = None,
 ) -> Callable[..., Any]:
-    """The function to compile in place of a user's.
+    """Return the function to compile in place of a user's.
 
     Args:
         function: of the user.
@@ -158,13 +158,13 @@ def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Names of globals, and of attributes, of a function and those inside it."""
+    """Name of globals, and of attributes, of a function and those inside it."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     return set(code.co_names).union(*map(_names, inner))
 
 
 def _reads_one_of(node: ast.AST, names: frozenset[str], record: str | None) -> bool:
-    """Whether a function may read one of these fields: by name, or by taking the tuple as a whole."""
+    """Return whether a function may read one of these fields: by name, or by taking the tuple as a whole."""
     attributes = [n for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     by_name = {id(n.value) for n in attributes}
     whole = any(isinstance(n, ast.Name) and n.id == record and id(n) not in by_name for n in ast.walk(node))
@@ -204,7 +204,7 @@ def _functions(source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
 
 @functools.lru_cache(maxsize=64)
 def _imported(source: str) -> tuple[str, ...]:
-    """Names that a file imports: calls of their attributes are other byte code than those of other names."""
+    """Name that a file imports: calls of their attributes are other byte code than those of other names."""
     found: list[str] = []
     rest: list[ast.AST] = [ast.parse(source)]
     while rest:
@@ -264,7 +264,7 @@ def _same(a: types.CodeType, b: types.CodeType) -> bool:
 
 
 def _compiled(node: ast.FunctionDef, function: Any, extra: dict[str, Any], imported: Sequence[str] = ()) -> Any:
-    """A definition as a function with the globals and the closure of another."""
+    """Return a definition as a function with the globals and the closure of another."""
     free = list(dict.fromkeys([*function.__code__.co_freevars, *extra]))
     parameters = ast.arguments([], [ast.arg(one) for one in free], None, [], [], None, [])
     outer = ast.FunctionDef("rel_outer", parameters, [node], [], None, None)

@@ -1,1 +1,1 @@
-"""Where tuples come from and go to: sources, sinks, files and paths. Know no engine, and of operators only `count`."""
+"""Sources and sinks: the descriptions of files, tables and services that tuples come from and go to. Know no engine."""

@@ -1,4 +1,4 @@
-"""The operators at the ends of a graph: sources, with what is read beside them, and sinks. Know no engine."""
+"""The operators at the ends of a graph: sources, with their side sources, and sinks. Know no engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["sink_operator", "source_operators"]
 
 
 def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpec]) -> tuple[OperatorSpec, ...]:
-    """See ``Topology.source``; the source comes last, behind what is read beside it."""
+    """See ``Topology.source``; the source comes last, after its side sources."""
     with NewOperator(name, operators) as location:
         body = _source_description(source, name)
         body.check(name)
@@ -44,8 +44,8 @@ def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
 
 def _source_description(source: Any, operator: str) -> SourceDescription:
     if hasattr(source, "as_source"):
-        made: SourceDescription = source.as_source(operator)
-        return made
+        description: SourceDescription = source.as_source(operator)
+        return description
     if not hasattr(source, "check") or not hasattr(source, "schema"):
         raise GraphError(
             f"{shown(source)} is no source",
@@ -77,7 +77,7 @@ def _check_types(sink: SinkDescription, schema: Schema) -> None:
 
 
 def _kinds(form: Form) -> Iterator[DataType]:
-    """Of a form and of all that is in it."""
+    """Yield the types of a form and of all its parts."""
     yield form.kind
     for _, part, _ in form.parts:
         yield from _kinds(part)
@@ -87,8 +87,8 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if isinstance(sink, AggregateSpec) and sink == AggregateSpec(AggregateFunction.COUNT):
         return CountSink()
     if hasattr(sink, "as_sink"):
-        made: SinkDescription = sink.as_sink(operator)
-        return made
+        description: SinkDescription = sink.as_sink(operator)
+        return description
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
             f"{shown(sink)} is no sink",

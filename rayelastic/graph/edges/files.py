@@ -1,4 +1,4 @@
-"""CSV, JSON, Parquet and Arrow: the same description serves as a source or as a sink, by where it is given."""
+"""CSV, JSON, Parquet and Arrow: one description is a source or a sink, depending on where it is used."""
 
 from __future__ import annotations
 
@@ -63,43 +63,43 @@ class _Csv(_Json, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CsvFiles(SourceOf[T]):
-    """What `csv` gives: a source or a sink, by where it stands."""
+    """The result of `csv`: a source or a sink, depending on where it is used."""
 
     paths: Paths
     form: CsvForm
     options: RowOptions
 
     def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up and infer the schema of the first where none was declared."""
+        """Look the files up, and infer the schema from the first one if none was declared."""
         check_form(self.form, operator)
         return csv_source(expanded(self.paths, operator, directories=False), self.options, self.form, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
-        """Take the path as that of a sink."""
+        """Make the sink that writes to the path."""
         return CsvSink(single(self.paths, operator, "csv"))
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFiles(SourceOf[T]):
-    """What `json` returns: a source or a sink, by where it stands."""
+    """The result of `json`: a source or a sink, depending on where it is used."""
 
     paths: Paths
     encoding: str | None
     options: RowOptions
 
     def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up, and infer the schema of the first where none was declared."""
+        """Look the files up, and infer the schema from the first one if none was declared."""
         check_encoding(self.encoding, operator)
         return json_source(expanded(self.paths, operator, directories=False), self.options, self.encoding, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
-        """Take the path as that of a sink."""
+        """Make the sink that writes to the path."""
         return JsonSink(single(self.paths, operator, "json"))
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles(SourceOf[T]):
-    """What `parquet` gives: a source or a sink, by where it stands."""
+    """The result of `parquet`: a source or a sink, depending on where it is used."""
 
     paths: Paths
     schema: Schema | None
@@ -108,12 +108,12 @@ class ParquetFiles(SourceOf[T]):
 
     def as_source(self, operator: str) -> SourceDescription:
         """Look the files up and read their schema."""
-        found = found_files(self.paths, operator, directories=True)
-        data = [(path, root) for path, root in found if not is_hidden(path, root)]
-        return parquet_source(data or found, self.schema, self.columns, self.time_ordered, operator)
+        files = found_files(self.paths, operator, directories=True)
+        data = [(path, root) for path, root in files if not is_hidden(path, root)]
+        return parquet_source(data or files, self.schema, self.columns, self.time_ordered, operator)
 
     def as_sink(self, operator: str) -> SinkDescription:
-        """Take the path as that of a sink."""
+        """Make the sink that writes to the path."""
         return ParquetSink(single(self.paths, operator, "parquet"))
 
 
@@ -147,33 +147,32 @@ def csv(
 ) -> CsvFiles[Any]:
     """Read or write CSV.
 
-    An empty field that isn't quoted is None, or an empty text where `str` is declared without None. What is inferred
-    never changes a value: digits with leading zeros are text, a whole number that neither 64 bits nor a float hold is
-    rejected. Without `schema=` and `columns=` a column that the first file doesn't have fails the job.
+    An unquoted empty field is None, or an empty text if `str` is declared without None. Inference never changes a
+    value: digits with leading zeros are text, a whole number that neither 64 bits nor a float hold is rejected. Without
+    `schema=` and `columns=`, a column that the first file lacks fails the job.
 
     Args:
-        paths: as a source a file, a glob, a URI or several, compressed or not; as a sink one path or URI.
-        schema: of a source; by default what the first rows of the first file look like, all fields nullable.
-        delimiter: one character.
-        quote: one character around fields that have delimiters, quotes or line ends in them; None: there is none.
-        escape: one character in front of a quote, delimiter or line end that stands for itself, as Spark and MySQL
-            write it; None: there is none. Quotes that are doubled are read with and without it.
-        header: whether the first row names the columns; or their names, where the first row is data. With False they
-            are called as the fields of `schema=`, or `f0`, `f1` and so on.
-        columns: those to read, or {column: field} to rename them; by default all.
-        types: {field: type} instead of what would be inferred.
-        nulls: what stands for None where it isn't quoted.
-        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
-            so.
-        comment: lines that start with this are left out.
-        on_bad_row: what happens to a row that has too few or too many fields, or a value that isn't of its type. 'fail'
-            ends the job with the row's number, 'skip' leaves the row out, 'divert' sends it to the stream `.errors` of
-            the source, with the fields file, row, text, error and operator; the files are read a second time for that.
-        time_ordered: Whether each file goes on in event time where the one before ends; see ``text``.
+        paths: As a source a file, a glob, a URI or several, compressed or not; as a sink one path or URI.
+        schema: The schema of a source; by default inferred from the first rows of the first file, all fields nullable.
+        delimiter: One character.
+        quote: One character around fields with delimiters, quotes or line ends; None: there is none.
+        escape: One character that escapes a quote, delimiter or line end, as Spark and MySQL write it; None: there is
+            none. Doubled quotes are read in both cases.
+        header: Whether the first row names the columns; or their names, if the first row is data. With False they have
+            the names of the fields of `schema=`, or `f0`, `f1` and so on.
+        columns: The columns to read, or {column: field} to rename them; by default all.
+        types: {field: type} instead of the inferred one.
+        nulls: Unquoted texts that stand for None.
+        encoding: The files' encoding, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 with a byte order mark.
+        comment: Lines that start with this are left out.
+        on_bad_row: What happens to a row with too few or too many fields, or a value of another type. 'fail' ends the
+            job with the row's number, 'skip' drops the row. 'divert' sends it to the stream `.errors` of the source,
+            with the fields file, row, text, error and operator; this reads the files a second time.
+        time_ordered: Whether the event times of a file follow those of the file before; see ``text``.
 
     Raises:
-        SourceError: when the source is declared: no such file, not readable as CSV, or not of the encoding.
-        SchemaError: the schema or columns= name a column that the file doesn't have, or a name that no field can have.
+        SourceError: At the declaration: no such file, not readable as CSV, or not of the encoding.
+        SchemaError: The schema or columns= name a column that the file lacks, or an invalid name.
     """
     names = None if header is True else () if header is False else tuple(header)
     form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls), escape, names)
@@ -205,35 +204,31 @@ def json(
 ) -> JsonFiles[Any]:
     """Read or write files with one JSON object a line (NDJSON, JSON Lines).
 
-    Declared times and dates are texts as ISO 8601 has them, decimals numbers or texts that are numbers, members of
-    enums as Arrow has them; a number is read as `str` as it is written. Durations are texts as ISO 8601 has them, UUIDs
-    texts, bytes base64, maps with texts as keys objects and others lists of pairs. A sink writes the same, and a NaN as
-    NaN, as Python's json does.
+    Declared times and dates are ISO 8601 texts, and so are durations. Decimals are numbers, or texts that are numbers.
+    Members of enums are as in Arrow. A number that is read as `str` is unchanged. UUIDs are texts, bytes base64. Maps
+    with text keys are objects, others lists of pairs. A sink writes the same, and a NaN as NaN, as Python's json does.
 
-    What is inferred never changes a value: texts stay texts, and a whole number that neither 64 bits nor a float hold
-    is rejected. Without `schema=` and `columns=` a field that the first megabyte of the first file doesn't have is an
-    error of its row.
+    Inference never changes a value: texts stay texts, and a whole number that neither 64 bits nor a float hold is
+    rejected. Without `schema=` and `columns=`, a field that the first megabyte of the first file lacks is an error of
+    its row.
 
     Args:
-        paths: a file, a glob, a URI or several, compressed or not; of a sink a file, or a folder where it has no
-            suffix.
-        schema: NamedTuple classes or `dict[str, X]` for objects, `list[X]` for lists, `rel.Json` for any value; a field
-            that an object doesn't have is None, one that isn't declared is left out. By default what the first megabyte
-            of the first file looks like, all fields nullable.
-        columns: the fields to read, or {name in the file: field} to rename them; by default all.
-        types: {field: type} instead of what would be inferred.
-        encoding: of the files, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 where a byte order mark says
-            so.
-        on_bad_row: what happens to a line that isn't one JSON object, is nested deeper than 60 levels, or has a value
-            that isn't of its type; as of ``csv``.
-        time_ordered: Whether each file goes on in event time where the one before ends; see ``text``.
+        paths: A file, a glob, a URI or several, compressed or not; of a sink a file, or a folder if it has no suffix.
+        schema: NamedTuple classes or `dict[str, X]` for objects, `list[X]` for lists, `rel.Json` for any value. A field
+            that an object lacks is None, an undeclared one is left out. By default inferred from the first megabyte of
+            the first file, all fields nullable.
+        columns: The fields to read, or {name in the file: field} to rename them; by default all.
+        types: {field: type} instead of the inferred one.
+        encoding: The files' encoding, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 with a byte order mark.
+        on_bad_row: What happens to a line that isn't one JSON object, is nested deeper than 60 levels, or has a value
+            of another type; as for ``csv``.
+        time_ordered: Whether the event times of a file follow those of the file before; see ``text``.
 
     Raises:
-        SourceError: when the source is declared: no such file, or not readable as JSON.
-        SinkError: when the sink is declared: it can't be written there, or a field is a Python object.
-        SchemaError: the schema has a type that JSON doesn't have, the values of a field are of several types, or a name
-            is one that no field can have.
-
+        SourceError: At the declaration: no such file, or not readable as JSON.
+        SinkError: At the declaration: it can't be written there, or a field is a Python object.
+        SchemaError: The schema has a type that JSON lacks, the values of a field are of several types, or a name is
+            invalid.
     >>> import tempfile, pathlib
     >>> import rayelastic as rel
     >>> file = tempfile.NamedTemporaryFile(suffix=".jsonl")
@@ -271,17 +266,17 @@ def parquet(
     """Read or write Parquet.
 
     Args:
-        paths: as a source a file, a glob, a directory (all files below it, but those that start with `_` or `.`), a URI
-            such as `s3://bucket/folder`, or several; as a sink one path or URI. Folders called `name=value` below the
-            directory or in the glob are a column.
-        schema: of a source; by default that of the files. Categories (dictionaries) are decoded.
-        columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
-        time_ordered: Whether each file goes on in event time where the one before ends; see ``text``.
+        paths: As a source a file, a glob, a directory, a URI such as `s3://bucket/folder`, or several; as a sink one
+            path or URI. A directory stands for all files below it, except those that start with `_` or `.`. Folders
+            named `name=value` below the directory or in the glob are a column.
+        schema: The schema of a source; by default that of the files. Categories (dictionaries) are decoded.
+        columns: The columns to read, or {column: field} to rename them; by default all, or those of the schema.
+        time_ordered: Whether the event times of a file follow those of the file before; see ``text``.
 
     Raises:
-        SourceError: when the source is declared: no such file, not readable as Parquet.
-        SchemaError: the schema or columns= name a column that a file doesn't have, files have different columns and
-            none were declared, or there is a column that records can't hold.
+        SourceError: At the declaration: no such file, or not readable as Parquet.
+        SchemaError: The schema or columns= name a column that a file lacks, files have different columns and none were
+            declared, or records can't hold a column.
     """
     return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns, time_ordered)
 
@@ -308,11 +303,11 @@ def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) 
     """With a table: a source of its rows. Without: a sink that collects the stream into a pyarrow.Table.
 
     Args:
-        table: pyarrow.Table, pyarrow.RecordBatch, DataFrame of pandas or Polars, or what else has Arrow's C stream.
-        schema: to cast the columns to; by default the table's own.
-        columns: those to read, or {column: field} to rename them; by default all, or those of the schema.
+        table: A pyarrow.Table, pyarrow.RecordBatch, DataFrame of pandas or Polars, or any object with Arrow's C stream.
+        schema: The schema to cast the columns to; by default the table's own.
+        columns: The columns to read, or {column: field} to rename them; by default all, or those of the schema.
 
     Raises:
-        SchemaError: the schema doesn't match the table, or the table has a column that records can't hold.
+        SchemaError: The schema doesn't match the table, or records can't hold a column.
     """
     return ArrowSink() if table is None else arrow_source(table, schema, columns)

@@ -1,6 +1,7 @@
-"""URIs of files: `file://` is a local path, all others are of a file system that pyarrow knows (s3, gs, abfs, hdfs).
+"""URIs of files: `file://` is a local path, others are of a file system that pyarrow knows (s3, gs, abfs, hdfs).
 
-A location is an absolute local path or such a URI; it can be shipped, and is opened where it is read. Knows no formats.
+A location is an absolute local path or such a URI; it can be shipped, and the process that reads it opens it. Knows no
+formats.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ __all__ = [
 ]
 
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]+://|file:/)")
-_COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # what pathlib makes of a URI
+_COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # a URI that went through pathlib
 _LOCAL = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/(?!/)))", re.IGNORECASE)
 _MAGIC = re.compile(r"[*\[]")
 SCHEMES = "file, s3, gs, abfs or hdfs"
-EDGE = 4096  # bytes at the start and at the end of a file that tell whether it is the same one
+EDGE = 4096  # bytes at the start and at the end of a file that identify it
 _LASTING = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
     *(errno.EINVAL, errno.EBADF, errno.ENAMETOOLONG, errno.ELOOP, errno.ESPIPE, errno.ENOSYS, errno.EFBIG),
@@ -48,7 +49,7 @@ _LASTING = {
 
 
 class LocationError(Exception):
-    """A URI that can't be used; the message says why, without what is secret in it."""
+    """A URI that can't be used; the message shows the reason without the URI's secrets."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class LocationError(Exception):
 
 
 def is_uri(location: str) -> bool:
-    """Tell a URI from a local path.
+    """Distinguish a URI from a local path.
 
     >>> is_uri("s3://bucket/key"), is_uri("file:/data/a.csv"), is_uri("data/a:b.csv")
     (True, True, False)
@@ -73,17 +74,17 @@ def is_uri(location: str) -> bool:
 
 
 def local_path(location: str) -> str | None:
-    """Take the path out of a `file://` URI or a plain path; None for other file systems.
+    """Return the path of a `file://` URI or a plain path; None for other file systems.
 
     Raises:
-        LocationError: a `file://` URI of another host, or a URI that went through pathlib.Path and lost a slash.
+        LocationError: A `file://` URI of another host, or a URI that lost a slash in pathlib.Path.
 
     >>> local_path("file:///data/a%20b.csv"), local_path("data/a.csv"), local_path("s3://bucket/key")
     ('/data/a b.csv', 'data/a.csv', None)
     """
-    found = _LOCAL.match(location)
-    if found is not None:
-        return urllib.parse.unquote(location[found.end() :])
+    match = _LOCAL.match(location)
+    if match is not None:
+        return urllib.parse.unquote(location[match.end() :])
     if location.lower().startswith("file:/"):
         raise LocationError(f"{location!r} names a file of another host", "Write file:///folder/file")
     if is_uri(location):
@@ -94,7 +95,7 @@ def local_path(location: str) -> str | None:
 
 
 def shown_location(location: str) -> str:
-    """Show a location without the keys that a URI may carry.
+    """Return a location without the keys that a URI may contain.
 
     >>> shown_location("s3://key:secret@bucket/a.csv?region=eu")
     's3://key:***@bucket/a.csv'
@@ -103,11 +104,11 @@ def shown_location(location: str) -> str:
 
 
 def may_return(error: BaseException, location: str) -> bool:
-    """Return whether a file or store answers again later: its server is away, or its disk is full.
+    """Return whether a retry may succeed: the server is down, or the disk is full.
 
     Args:
-        error: what reading or writing raised.
-        location: of the file. Stores raise errors without a number; of a local file such an error is about its content.
+        error: The exception that reading or writing raised.
+        location: The file. A store's errors have no number; a local error without one is about the content.
     """
     if not isinstance(error, OSError) or error.errno in _LASTING:
         return False
@@ -116,13 +117,13 @@ def may_return(error: BaseException, location: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """A file as it was when reading began, to be compared with what is there at the end.
+    """A file at the time when reading began, to be compared with the file at the end.
 
     Args:
-        size: in bytes.
-        written: when, in ns since 1970.
-        inode: device and number of a local file; empty: it is of a store.
-        edges: a hash of its first and last bytes; empty: of a store, or not taken.
+        size: Its size in bytes.
+        written: The time of its last change, in ns since 1970.
+        inode: Device and number of a local file; empty for a store.
+        edges: A hash of its first and last bytes; empty for a store, or if it wasn't computed.
     """
 
     size: int
@@ -132,11 +133,11 @@ class FileIdentity:
 
     @staticmethod
     def of(location: str, *, edges: bool = True) -> FileIdentity | None:
-        """Return that of a file; None: it is no regular file.
+        """Return the identity of a file; None if it isn't a regular file.
 
         Raises:
-            OSError: it can't be looked at.
-            LocationError: a URI that can't be used.
+            OSError: It can't be accessed.
+            LocationError: The URI can't be used.
         """
         local = local_path(location)
         if local is None:
@@ -150,7 +151,7 @@ class FileIdentity:
         return FileIdentity(held.st_size, held.st_mtime_ns, inode, _edges(local, held.st_size) if edges else "")
 
     def change(self, location: str) -> str:
-        """Return what happened to the file since, in words; empty if nothing did, or if it has grown."""
+        """Describe how the file has changed since; empty if it hasn't, or has only grown."""
         try:
             now = FileIdentity.of(location, edges=False)
         except FileNotFoundError:
@@ -166,7 +167,7 @@ class FileIdentity:
         return "was written anew" if anew else ""
 
     def check(self, location: str) -> None:
-        """Raise SourceError if the file has shrunk or changed: the end of what is left isn't the end of its rows."""
+        """Raise SourceError if the file has shrunk or changed, because then its end isn't the end of its rows."""
         if change := self.change(location):
             raise SourceError(
                 f"{shown_location(location)!r} {change} while it was read",
@@ -175,13 +176,13 @@ class FileIdentity:
 
 
 def identities(locations: Iterable[str]) -> dict[str, FileIdentity]:
-    """Return what files of this machine are, by location; those of stores aren't looked at, as that takes a request."""
-    found = {}
+    """Return the identities of local files, by location; those of stores are left out, as each takes a request."""
+    identities = {}
     for location in locations:
-        with suppress(OSError, LocationError):  # whoever reads it says what is wrong
+        with suppress(OSError, LocationError):  # its reader raises the error
             if local_path(location) is not None and (identity := FileIdentity.of(location, edges=False)) is not None:
-                found[location] = identity
-    return found
+                identities[location] = identity
+    return identities
 
 
 def _edges(path: str, size: int) -> str:
@@ -192,7 +193,7 @@ def _edges(path: str, size: int) -> str:
 
 
 def below(location: str, name: str) -> str:
-    """Name what is in a folder; what a URI says behind `?` stays behind.
+    """Return the location of a name in a folder; a URI keeps its query.
 
     >>> below("s3://bucket/saved?region=eu", "00000001"), below("/data/saved/", "00000001")
     ('s3://bucket/saved/00000001?region=eu', '/data/saved/00000001')
@@ -202,7 +203,7 @@ def below(location: str, name: str) -> str:
 
 
 def beside(location: str, name: str) -> str:
-    """Name what is in the same folder as something else.
+    """Return the location of a name in the same folder as another location; a URI keeps its query.
 
     >>> beside("s3://bucket/saved/00000001?region=eu", "rows"), beside("/data/saved/00000001", "rows")
     ('s3://bucket/saved/rows?region=eu', '/data/saved/rows')
@@ -212,10 +213,10 @@ def beside(location: str, name: str) -> str:
 
 
 def file_system(uri: str) -> tuple[Any, str]:
-    """Connect to the file system of a URI; its pyarrow.fs.FileSystem and the path in it.
+    """Connect to the file system of a URI; return its pyarrow.fs.FileSystem and the path in it.
 
     Raises:
-        LocationError: no such scheme, not a URI, or the file system doesn't answer.
+        LocationError: An unknown scheme, not a URI, or the file system doesn't answer.
     """
     from pyarrow import fs
 
@@ -235,10 +236,10 @@ def file_system(uri: str) -> tuple[Any, str]:
 
 
 def matching(uri: str, *, directories: bool) -> tuple[list[str], str]:
-    """List the files that a URI of a file, a folder, or with `*` and `[...]` means, sorted, and the folder above all.
+    """List the files of a URI of a file, a folder, or with `*` and `[...]`, sorted, and the folder with all of them.
 
     Raises:
-        LocationError: as of file_system, nothing is there, or it is a folder where none is taken.
+        LocationError: As for file_system, no file, or a folder if directories are excluded.
     """
     from pyarrow import fs
 
@@ -256,10 +257,10 @@ def matching(uri: str, *, directories: bool) -> tuple[list[str], str]:
             raise LocationError(f"there is no file {shown_location(uri)!r}", "Check the URI")
         if fixed == len(parts) and not directories:
             raise LocationError(f"{shown_location(uri)!r} is a folder", f"Name files: {shown_location(uri)}/*")
-        found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True, recursive=True))
+        listing = files.get_file_info(fs.FileSelector(folder, allow_not_found=True, recursive=True))
     except OSError as error:
         raise LocationError(f"{shown_location(uri)!r} can't be listed: {_without(uri, str(error))}") from error
-    inner = sorted(one.path[len(folder) :].lstrip("/") for one in found if one.type is fs.FileType.File)
+    inner = sorted(info.path[len(folder) :].lstrip("/") for info in listing if info.type is fs.FileType.File)
     pattern = _pattern("/".join(parts[fixed:]))
     kept = [name for name in inner if fixed == len(parts) or pattern.fullmatch(name)]
     base = base.rstrip("/")
@@ -267,11 +268,11 @@ def matching(uri: str, *, directories: bool) -> tuple[list[str], str]:
 
 
 def readable(location: str) -> Any:
-    """Open a location for reading; a file object that can be sought in.
+    """Open a location for reading; return a seekable file object.
 
     Raises:
-        LocationError: a URI whose file system doesn't answer.
-        OSError: it can't be opened.
+        LocationError: The file system of the URI doesn't answer.
+        OSError: It can't be opened.
     """
     from pyarrow import fs
 
@@ -282,16 +283,16 @@ def readable(location: str) -> Any:
 
 @contextmanager
 def reading(path: str, how: Callable[[], str], hint: str, operator: str | None = None) -> Iterator[None]:
-    """Tell which file can't be read, and how, in place of what pyarrow and file systems say.
+    """Raise a SourceError that names the file for errors of pyarrow and file systems.
 
     Args:
-        path: of the file.
-        how: it was read when that failed: "as JSON", "behind row 7".
-        hint: what is to be checked.
-        operator: the source, where that is known.
+        path: The file.
+        how: What failed: "as JSON", "behind row 7".
+        hint: What the user should check.
+        operator: The source, if it is known.
 
     Raises:
-        SourceError: the file can't be read, or what it has can't be used.
+        SourceError: The file can't be read, or its content can't be used.
     """
     from pyarrow import ArrowException
 
@@ -307,18 +308,18 @@ def reading(path: str, how: Callable[[], str], hint: str, operator: str | None =
 
 
 def _pattern(glob: str) -> re.Pattern[str]:
-    """Make an expression of a glob whose `*` stays in a folder and whose `**` goes through all below."""
+    """Make a regular expression of a glob: `*` matches within a folder, `**` across folders."""
     parts = []
     for number, part in enumerate(glob.split("/")):
         last = number == glob.count("/")
         if part == "**":
             parts.append(".*" if last else "(?:[^/]+/)*")
         else:
-            one = fnmatch.translate(part).removeprefix("(?s:").removesuffix(r")\Z").replace(".*", "[^/]*")
-            parts.append(one if last else one + "/")
+            expression = fnmatch.translate(part).removeprefix("(?s:").removesuffix(r")\Z").replace(".*", "[^/]*")
+            parts.append(expression if last else expression + "/")
     return re.compile("".join(parts))
 
 
 def _without(uri: str, text: str) -> str:
-    """Leave what is secret in a URI out of a message."""
+    """Remove the secrets of a URI from a message."""
     return text.replace(uri, shown_location(uri)).partition("; Details:")[0]

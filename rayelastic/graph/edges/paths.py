@@ -1,4 +1,4 @@
-"""File names as users give them: one or several, globs, '~', URIs, directories of a source. Reads nothing."""
+"""File names as users write them: one or several, globs, '~', URIs, directories of a source. Reads nothing."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ...]:
-    """List the files that paths, URIs and globs mean, paths absolute, each pattern's matches sorted.
+    """List the files of paths, URIs and globs, paths absolute, each pattern's matches sorted.
 
     Args:
-        paths: one path or URI, or several; `*`, `?`, `[...]` and `**` are globs (`?` not in URIs).
-        operator: for the message.
-        directories: whether a directory stands for all files below it.
+        paths: One path or URI, or several; `*`, `?`, `[...]` and `**` are globs (`?` not in URIs).
+        operator: The operator, for the message.
+        directories: Whether a directory stands for all files below it.
 
     Raises:
-        SourceError: a pattern that matches nothing, a directory where none is taken, or a file that can't be read.
+        SourceError: A pattern without matches, a directory if they are excluded, or an unreadable file.
     """
     return tuple(path for path, _ in found_files(paths, operator, directories=directories))
 
 
 def has_splits(paths: Iterable[str], time_ordered: bool) -> bool:
-    """Whether each of the files of a source has a watermark of its own: there are several, and any may begin first."""
+    """Return whether each file of a source has its own watermark: there are several, and their times may overlap."""
     return len(tuple(paths)) > 1 and not time_ordered
 
 
 def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple[str, str]]:
-    """List files as `expanded` does, each with the folder that was given: of a glob, what stands before it; or ''."""
-    found: list[tuple[str, str]] = []
+    """List files as `expanded` does, each with its root: the directory, the folder before a glob, or ''."""
+    files: list[tuple[str, str]] = []
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise SourceError("no path was given", operator=operator, hint="Give a file, a glob or several of them")
-    for one in given:
-        found.extend(_found(os.fspath(one), operator, directories))
-    return found
+    for path in given:
+        files.extend(_found(os.fspath(path), operator, directories))
+    return files
 
 
 def _found(given: str, operator: str, directories: bool) -> list[tuple[str, str]]:
@@ -63,7 +63,7 @@ def _found(given: str, operator: str, directories: bool) -> list[tuple[str, str]
 
 
 def _root(pattern: str) -> str:
-    """The folder that a path or glob is about; '' of a file."""
+    """Return the root folder of a path or glob; '' for a file."""
     path = Path(pattern).absolute()
     if not path.exists():
         while glob.has_magic(str(path)):
@@ -72,10 +72,10 @@ def _root(pattern: str) -> str:
 
 
 def written_to(given: str | os.PathLike[str], operator: str) -> str:
-    """Turn what a user gives a sink into an absolute local path or a URI.
+    """Return the location of a sink's path: an absolute local path or a URI.
 
     Raises:
-        SinkError: a URI that can't be used.
+        SinkError: The URI can't be used.
     """
     try:
         local = local_path(os.fspath(given))
@@ -85,10 +85,10 @@ def written_to(given: str | os.PathLike[str], operator: str) -> str:
 
 
 def single(paths: Paths, operator: str, function: str) -> str:
-    """Turn what a user gives a sink into a location, absolute: where it runs the working directory may be another.
+    """Return the location of a sink's path, absolute, because the sink may run in another working directory.
 
     Raises:
-        SinkError: several paths, or a URI that can't be used.
+        SinkError: Several paths, or a URI that can't be used.
     """
     if not isinstance(paths, str | os.PathLike):
         raise SinkError("a sink writes to one path", operator=operator, hint=f"Give rel.{function} one path")
@@ -96,16 +96,16 @@ def single(paths: Paths, operator: str, function: str) -> str:
 
 
 def _matches(pattern: str, directories: bool) -> Iterable[str]:
-    """List what one path or glob means; each file once."""
+    """List the files of one path or glob, each once."""
     is_glob = glob.has_magic(pattern) and not Path(pattern).exists()
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for match in sorted(glob.glob(pattern, recursive=True)) if is_glob else [pattern]:  # noqa: PTH207  (absolute ones)
         path = Path(match)
         if path.is_dir() and directories:
-            found.update(dict.fromkeys(sorted(str(f) for f in path.rglob("*") if f.is_file())))
+            names.update(dict.fromkeys(sorted(str(f) for f in path.rglob("*") if f.is_file())))
         elif not path.is_dir() or not is_glob:
-            found[match] = None
-    return found
+            names[match] = None
+    return names
 
 
 def _check_readable(name: str, operator: str) -> None:
@@ -120,7 +120,7 @@ def _check_readable(name: str, operator: str) -> None:
 
 
 def _nearest(name: str) -> str:
-    """Say which part of a path exists."""
+    """Describe which part of a path exists."""
     parent = Path(name).absolute().parent
     while glob.has_magic(str(parent)) or not parent.exists():
         parent = parent.parent
@@ -128,10 +128,10 @@ def _nearest(name: str) -> str:
 
 
 def check_writable(path: str, operator: str) -> None:
-    """Check that a file or directory could be made at the path; of a URI, that its file system answers.
+    """Check that a file or directory can be created at the path; for a URI, that its file system answers.
 
     Raises:
-        SinkError: the nearest existing directory above it is no directory, or can't be written.
+        SinkError: The nearest existing directory above it isn't a directory, or isn't writable.
     """
     try:
         local = local_path(path)

@@ -1,7 +1,4 @@
-"""A source of a user's own: an object that is asked for rows, partition by partition, and says where it is.
-
-What asks it lives in the runtime.
-"""
+"""A source of a user's own: the runtime polls its partitions for rows, and saves their positions."""
 
 from __future__ import annotations
 
@@ -35,9 +32,9 @@ class Partition(Protocol):
     """Where the next `poll` goes on: numbers, texts, lists and dictionaries of them, as JSON has them."""
 
     def poll(self) -> Iterable[Any] | pa.RecordBatch | None:
-        """Give the next rows: tuples, or a RecordBatch. None at the moment: an empty list. No more for ever: None.
+        """Return the next rows: tuples, or a RecordBatch. An empty list: none at the moment. None: it has ended.
 
-        It returns soon, at best within a second: the others are asked after it.
+        It should return within a second, because the same thread polls the other partitions.
         """
         ...
 
@@ -45,21 +42,21 @@ class Partition(Protocol):
 class Partitions(Protocol):
     """A source of a user's own.
 
-    It may also have `idle`: seconds until it is asked again when no partition had any rows; 0.1 if it hasn't.
+    It may also have `idle`: the seconds between polls while no partition has rows, 0.1 by default.
     """
 
     def partitions(self) -> Iterable[str]:
-        """Name the parts that there are. Asked again about once a second: new ones are begun."""
+        """Name the partitions. The runtime calls it about once a second and opens new ones."""
         ...
 
     def open(self, partition: str, position: Any, /) -> Partition:
-        """Begin a part at a position that it had; None: at its start. The same rows come from there as before."""
+        """Open a partition at a saved position, or at its start for None. It must return the same rows as before."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PolledSource(SourceOf[T]):
-    """What a user's object gives when it is asked."""
+    """The result of `polled`: a user's object that the runtime polls."""
 
     source: Partitions = field(repr=False)
     schema: Schema
@@ -67,12 +64,12 @@ class PolledSource(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Say what runs."""
+        """Describe the operator for `explain()`."""
         return f"{type(self.source).__name__} is asked for rows"
 
     @property
     def idle(self) -> float:
-        """Seconds until it is asked again when there were no rows."""
+        """Seconds between polls while there are no rows."""
         return float(getattr(self.source, "idle", IDLE))
 
     @property
@@ -82,11 +79,11 @@ class PolledSource(SourceOf[T]):
 
     @property
     def is_endless(self) -> bool:
-        """Whether it may never end: nobody knows before it does."""
+        """Whether it may never end, which isn't known before it does."""
         return True
 
     def check(self, operator: str) -> None:
-        """Raise SourceError if it isn't what can be asked."""
+        """Raise SourceError if it lacks the methods of a polled source."""
         missing = [name for name in METHODS if not builtins.callable(getattr(self.source, name, None))]
         if missing or isinstance(self.source, type):
             what = "is a class" if isinstance(self.source, type) else f"has no {missing[0]}()"
@@ -122,23 +119,23 @@ def polled(source: Partitions, schema: Declared) -> PolledSource[Any]: ...
 
 
 def polled(source: Partitions, schema: object) -> PolledSource[Any]:
-    """Give what an object of yours gives when it is asked: a source with a position of its own.
+    """Make a source of an object of yours, which is polled and can restore its position.
 
-    A job that goes on from a checkpoint or a snapshot opens each partition where it was. The partitions are asked in
-    turn, by one thread; rows of one partition keep their order. The source ends when all partitions have ended and
-    there are no new ones.
+    When a job restores a checkpoint or savepoint, it opens each partition at its saved position. One thread polls the
+    partitions in turn; rows of one partition keep their order. The source ends when all partitions have ended and there
+    are no new ones.
 
     Args:
-        source: an object with two methods. `partitions()` names its parts. `open(partition, position)` gives an object
-            for one of them, at a position that it had or None, its start; that one has `poll()`, which gives a list of
-            tuples (empty: nothing at the moment; None: this part has ended) or a `pyarrow.RecordBatch`, and `position`,
-            where the next poll goes on, of what JSON can hold. Optional: `close()` of a part; `idle` of the source,
-            seconds until it is asked again when there was nothing (0.1); `initialize()` and `shutdown()` of the source,
-            called before its first and behind its last other call.
-        schema: of the tuples.
+        source: An object with two methods. `partitions()` names its parts. `open(partition, position)` returns an
+            object for one of them, at a saved position or, for None, at its start. That object has `poll()`, which
+            returns a list of tuples or a `pyarrow.RecordBatch` (empty: nothing at the moment; None: the partition has
+            ended). It also has `position`, where the next poll continues, a value that JSON can hold. Optional are
+            `close()` of a partition and, of the source, `idle`, `initialize()` and `shutdown()`. `idle` is the seconds
+            between polls without rows (0.1). The other two are called before its first and after its last other call.
+        schema: The schema of the tuples.
 
     Raises:
-        SourceError: when the source is declared, if it hasn't got the methods.
+        SourceError: At the declaration, if it lacks the methods.
 
     Example:
         >>> import rayelastic as rel

@@ -1,4 +1,4 @@
-"""A table of PostgreSQL as the end of a stream: a value that says where rows go. The runtime has what writes them."""
+"""A table of PostgreSQL as a sink: a value that describes it. The runtime writes the rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class PostgresSink:
     """Appends rows to a table of PostgreSQL, epoch by epoch."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
-    conninfo: str = field(repr=False)  # may have a password
+    conninfo: str = field(repr=False)  # may contain a password
     table: str
     lane: Lane = Lane.BUILT_IN
     reason: str = "Arrow batches to PostgreSQL"
 
     def check(self, operator: str) -> None:
-        """Raise SinkError if psycopg isn't there, or what was given names no table."""
+        """Raise SinkError if psycopg isn't installed, or an argument is invalid."""
         if importlib.util.find_spec("psycopg") is None:
             raise SinkError(
                 "PostgreSQL needs psycopg, which isn't installed",
@@ -34,28 +34,28 @@ class PostgresSink:
                 hint="pip install 'rayelastic[postgres]'",
             )
         for what, value in (("conninfo", self.conninfo), ("table", self.table)):
-            given: object = value
-            if not isinstance(given, str) or (what == "table" and not given.strip(".")):
+            argument: object = value
+            if not isinstance(argument, str) or (what == "table" and not argument.strip(".")):
                 raise SinkError(
-                    f"{what}={shown(given)}",
+                    f"{what}={shown(argument)}",
                     operator=operator,
                     hint="Give rel.postgres('postgresql://user@host/database', 'table')",
                 )
 
 
 def postgres(conninfo: str, table: str) -> PostgresSink:
-    """Append the stream to a table of PostgreSQL, each row once, whatever is lost when.
+    """Append the stream to a table of PostgreSQL, exactly once.
 
-    Rows are copied into a table of the sink's own first. When a checkpoint is complete those that it counts on go into
-    the table, in one transaction with the number of the checkpoint; without checkpoints all of them at the end. A job
-    that goes back takes out what came after its checkpoint: by the transaction that wrote it, so rows that somebody
-    has changed since make that an error. The table is made if it is missing; one that is there needs the columns of
-    the stream, by name. Beside it there is a table `rayelastic_moves`, which tells what came when.
+    Rows are first copied into a table of the sink's own. When a checkpoint is complete, one transaction moves its rows
+    into the table and records the checkpoint's number. Without checkpoints this happens at the end. A job that restores
+    a checkpoint deletes the rows that came after it, by the transaction that wrote them. Rows that somebody has changed
+    since make that an error. A missing table is created; an existing one needs the columns of the stream, by name. A
+    second table `rayelastic_moves` records which rows came with which checkpoint.
 
     Args:
-        conninfo: where, as libpq has it: 'postgresql://user@host:5432/database' or 'host=... dbname=...'. A password
-            is better given by a password file (~/.pgpass) of the processes that write.
-        table: its name, with a schema in front if need be.
+        conninfo: A connection string of libpq: 'postgresql://user@host:5432/database' or 'host=... dbname=...'. Put a
+            password into a password file (~/.pgpass) of the processes that write.
+        table: Its name, with a schema if needed.
 
     >>> import rayelastic as rel
     >>> rel.postgres("postgresql://user:secret@host/shop", "totals")

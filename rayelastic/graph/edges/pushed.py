@@ -1,4 +1,4 @@
-"""A source whose rows Spark or Ray tasks push from outside, as the processing element that hosts it sees it."""
+"""A source whose rows Spark or Ray tasks push from outside, as its processing element sees it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["IngestSource"]
 
 @dataclass(frozen=True, slots=True)
 class IngestSource:
-    """Rows that somebody pushes into the data port.
+    """Rows that a client pushes into the data port.
 
     Args:
-        schema: of the rows.
-        reason: who pushes, in words.
-        streams: whether rows come for ever, and whoever pushes forgets them once a checkpoint has them.
-        time_ordered: Whether each partition goes on in event time where the one before ends.
+        schema: The schema of the rows.
+        reason: The client, for `explain()`.
+        streams: Whether it is unbounded, and the client drops rows once a checkpoint has them.
+        time_ordered: Whether the event times of a partition follow those of the one before.
     """
 
     schema: Schema
@@ -32,18 +32,18 @@ class IngestSource:
 
     @property
     def is_endless(self) -> bool:
-        """Whether rows come for ever."""
+        """Whether it is unbounded."""
         return self.streams
 
     @property
     def has_splits(self) -> bool:
-        """Whether each partition has a watermark of its own; those of micro-batches go on from each other."""
+        """Whether each partition has its own watermark; the times of micro-batches follow each other."""
         return not self.streams
 
     @property
     def is_fed(self) -> bool:
-        """Whether its rows are pushed by others, who may not be able to wait."""
+        """Whether a client pushes its rows, which may not be able to wait."""
         return True
 
     def check(self, operator: str) -> None:
-        """Do nothing: whoever pushes was checked on the driver."""
+        """Do nothing: the driver has checked the client."""

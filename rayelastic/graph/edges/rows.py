@@ -1,4 +1,4 @@
-"""`rows`: tuples that are at hand, as a source."""
+"""`rows`: a source of tuples in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RowsSource(SourceOf[T]):
-    """Tuples given one by one."""
+    """A collection of tuples."""
 
     rows: tuple[tuple[Any, ...], ...] = field(repr=False)
     schema: Schema
@@ -28,11 +28,11 @@ class RowsSource(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Say what runs."""
+        """Describe the operator for `explain()`."""
         return f"{len(self.rows)} Python tuples"
 
     def check(self, operator: str) -> None:
-        """Raise SourceError naming the first row that has another length than the schema."""
+        """Raise SourceError that names the first row whose length isn't that of the schema."""
         width = len(self.schema.fields)
         for i, row in enumerate(self.rows):
             if not _fits(row, width):
@@ -72,15 +72,15 @@ def rows(rows: Iterable[Any], schema: Declared) -> RowsSource[Any]: ...
 
 
 def rows(rows: Iterable[Any], schema: object = None) -> RowsSource[Any]:
-    """Give tuples that are at hand.
+    """Make a source of tuples in memory.
 
     Args:
-        rows: tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses and
-            other classes with typed fields. A field that may be None may be missing.
-        schema: theirs; not needed for instances of classes, and for mappings whose values say their types.
+        rows: Tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses and
+            other classes with typed fields. A nullable field may be missing.
+        schema: Their schema; unnecessary for instances of classes, and for mappings whose values have the types.
 
     Raises:
-        SchemaError: no schema was given and none can be told from the first row; a mapping or an instance has other
+        SchemaError: No schema, and none can be inferred from the first row; or a mapping or an instance has other
             fields.
 
     >>> print(rows([("a", 1), ("b", 2)], {"word": str, "count": int}).schema)
@@ -91,13 +91,15 @@ def rows(rows: Iterable[Any], schema: object = None) -> RowsSource[Any]:
     kept = tuple(rows)
     if schema is None:
         schema = _schema_of(kept)
-    made = Schema.of(schema)
-    given = (row if isinstance(row, tuple) else _in_order(number, row, made) for number, row in enumerate(kept))
-    return RowsSource(tuple(given), made)
+    columns = Schema.of(schema)
+    checked_rows = (
+        row if isinstance(row, tuple) else _in_order(number, row, columns) for number, row in enumerate(kept)
+    )
+    return RowsSource(tuple(checked_rows), columns)
 
 
 def _schema_of(rows: tuple[Any, ...]) -> object:
-    """What rows say of their schema: their class, or the types of the values of mappings."""
+    """Infer the schema of rows: their class, or the types of the values of mappings."""
     first = rows[0] if rows else None
     if hasattr(first, "_fields") or field_names(type(first)) is not None:
         return type(first)
@@ -109,14 +111,14 @@ def _schema_of(rows: tuple[Any, ...]) -> object:
     types: dict[Any, set[type]] = {}
     for row in rows:
         if not isinstance(row, Mapping) or row.keys() != first.keys():
-            break  # the schema's check says what is wrong with it
+            break  # the schema's check raises the error
         for name, value in row.items():
             types.setdefault(name, set()).add(type(value))
-    return {name: _type_of(name, found) for name, found in types.items()}
+    return {name: _type_of(name, classes) for name, classes in types.items()}
 
 
 def _type_of(name: Any, found: set[type]) -> Any:
-    """The type of a column, in which some values may be None."""
+    """Return the type of a column, in which some values may be None."""
     kinds = found - {type(None)}
     if len(kinds) != 1 or kinds <= {list, dict, tuple}:
         shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
@@ -129,7 +131,7 @@ def _type_of(name: Any, found: set[type]) -> Any:
 
 
 def _in_order(number: int, row: Any, schema: Schema) -> Any:
-    """The values of a mapping or an instance in the order of the fields; anything else as it is."""
+    """Return the values of a mapping or an instance in the order of the fields; anything else unchanged."""
     named = values_by_name(row)
     if named is None:
         return row

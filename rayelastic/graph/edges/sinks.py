@@ -1,4 +1,4 @@
-"""Sinks as descriptions: values that say where tuples go. What writes them lives in the runtime."""
+"""Sinks as descriptions: values that say where tuples go. The runtime writes them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Choosy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ParquetSink:
-    """Writes Parquet: one file, or part files into a directory where the path has no suffix."""
+    """Writes Parquet: one file, or part files into a directory if the path has no suffix."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
@@ -67,7 +67,7 @@ class ParquetSink:
 
 @dataclass(frozen=True, slots=True)
 class CsvSink:
-    """Writes CSV with a header: one file, or part files into a directory where the path has no suffix."""
+    """Writes CSV with a header: one file, or part files into a directory if the path has no suffix."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
 
@@ -82,7 +82,7 @@ class CsvSink:
 
 @dataclass(frozen=True, slots=True)
 class JsonSink:
-    """Writes JSON, an object a line: one file, or part files into a directory where the path has no suffix."""
+    """Writes JSON, an object per line: one file, or part files into a directory if the path has no suffix."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
@@ -97,7 +97,7 @@ class JsonSink:
 
 @dataclass(frozen=True, slots=True)
 class GrowingSink:
-    """Writes a folder of Parquet files while the job runs, a file a period."""
+    """Writes a folder of Parquet files while the job runs, a file per period."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS
 
@@ -107,7 +107,7 @@ class GrowingSink:
     reason: str = "Arrow batches to Parquet files, one a period"
 
     def check(self, operator: str) -> None:
-        """Raise SinkError if nothing can be written there, or the period is none."""
+        """Raise SinkError if nothing can be written there, or the period is invalid."""
         _check_seconds(self.period, operator)
         if PurePosixPath(self.path.partition("?")[0]).suffix:
             raise SinkError(
@@ -127,28 +127,28 @@ class Committing(Protocol):
     """An object for `rel.call` that takes part in the checkpoints of the job.
 
     It is called with each tuple, and hides it from readers until a checkpoint is complete. So readers see each tuple
-    once, whatever is lost when. An epoch is the part of the stream between two checkpoints. A job that takes
-    checkpoints ends with one; a job without checkpoints has one epoch, which is prepared and committed at its end.
-    `rel.testing.check_sink` drives such an object through its calls, with a crash between each two.
+    exactly once. An epoch is the part of the stream between two checkpoints. A job that takes checkpoints ends with
+    one; a job without checkpoints has one epoch, which is prepared and committed at its end. `rel.testing.check_sink`
+    drives such an object through its calls, with a crash between each two.
     """
 
     def __call__(self, t: Any, /) -> Any:
-        """Take a tuple, of the epoch that is prepared next."""
+        """Write a tuple of the current epoch."""
         ...
 
     def prepare(self, epoch: int, /) -> None:
-        """Make what came since the last call outlive this process, hidden, under the number of an epoch.
+        """Make the tuples since the last call durable but hidden, under the number of an epoch.
 
-        Each number is higher than all before, over all restarts; numbers may be left out.
+        Numbers increase, over all restarts; they may have gaps.
         """
         ...
 
     def commit(self, epoch: int, /) -> None:
-        """Show what was prepared for an epoch and those before. May come twice, from another thread and process."""
+        """Show the tuples of an epoch and those before. May be called twice, from another thread and process."""
         ...
 
     def abort(self) -> None:
-        """Drop what was prepared and isn't committed. Comes before the first tuple, after the commit of a restart."""
+        """Drop prepared tuples that aren't committed. Called before the first tuple, after the commit of a restart."""
         ...
 
 
@@ -170,7 +170,7 @@ class CallSink:
     reason: str = "a Python function called with each tuple"
 
     def check(self, operator: str) -> None:
-        """Raise SinkError if it is no function, or an object with methods that are never called."""
+        """Raise SinkError if it isn't a function, or is an object with methods that are never called."""
         function: Any = self.function
         if not builtins.callable(function) or isinstance(function, type):
             raise SinkError(
@@ -187,11 +187,11 @@ class CallSink:
                 hint="Make it a plain function; async work goes into a flat_map before the sink",
             )
         check_object(function, (*LIFE, FLUSH), error=SinkError)
-        there = [name for name in _COMMITS if has_method(function, name)]
-        if there and len(there) < len(_COMMITS):
-            lacks = [name for name in _COMMITS if name not in there]
+        methods = [name for name in _COMMITS if has_method(function, name)]
+        if methods and len(methods) < len(_COMMITS):
+            lacks = [name for name in _COMMITS if name not in methods]
             raise SinkError(
-                f"its class {type(function).__name__} has {there[0]}(), but no {lacks[0]}(): none of them is called",
+                f"its class {type(function).__name__} has {methods[0]}(), but no {lacks[0]}(): none of them is called",
                 operator=operator,
                 hint=f"Write {', '.join(_COMMITS)}, or only flush() for what it may write twice",
             )
@@ -235,20 +235,20 @@ class ArrowSink:
 def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     """Call a Python function with each tuple, in order, never from two threads at once.
 
-    A job that restores a checkpoint calls it again with the tuples after it: at least once. For exactly once it drops
-    what it has seen, by the number of the tuple. Or pass an object that also has the methods `prepare`, `commit` and
-    `abort`, and hides its tuples until a checkpoint is complete (`Committing`).
+    A job that restores a checkpoint calls it again with the tuples after it: at least once. For exactly once, the
+    function drops tuples that it has seen, by their number. Or pass an object that also has the methods `prepare`,
+    `commit` and `abort`, and hides its tuples until a checkpoint is complete (`Committing`).
 
     An object may have `initialize()`, called before the first tuple, `flush()`, called at each checkpoint and at the
-    end, and `shutdown()`, called at the end. With checkpoints each start gets a copy of the object.
+    end, and `shutdown()`, called at the end. With checkpoints each start copies the object.
 
     Args:
-        function: of one tuple, or such an object; what it returns is dropped.
-        numbered: call it with the tuple, a number of its epoch (higher than all that were prepared) and its own number
-            in the stream (from 0, the same after a restart).
+        function: A function of one tuple, or such an object; its return value is ignored.
+        numbered: Call it with the tuple, a number of its epoch, and its own number in the stream. The epoch is higher
+            than all prepared ones. The tuple's number counts from 0 and is the same after a restart.
 
     Raises:
-        SinkError: when the sink is declared, if it is async, yields, or has methods that are never called.
+        SinkError: At the declaration, if it is async, yields, or has methods that are never called.
 
     >>> import rayelastic as rel
     >>> seen = {}
@@ -263,7 +263,7 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
 
 
 def list() -> ListSink:  # noqa: A001  (the public name is rel.list)
-    """Collect the tuples into a list, which the job gives back by the sink's name."""
+    """Collect the tuples into a list, which is the job's result under the sink's name."""
     return ListSink()
 
 

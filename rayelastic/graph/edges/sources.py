@@ -1,6 +1,6 @@
-"""Sources as descriptions: values that say where tuples come from and can be shipped and started again.
+"""Sources as descriptions: values that say where tuples come from, and that can be shipped and restarted.
 
-What reads them lives in the runtime. `csv` and `parquet` (files.py) and `arrow` serve as sinks too.
+The runtime reads them. `csv` and `parquet` (files.py) and `arrow` serve as sinks too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TextSource:
 
     @property
     def reason(self) -> str:
-        """Say what runs."""
+        """Describe the operator for `explain()`."""
         return f"native reader of {counted(len(self.paths), 'file')}"
 
     def check(self, operator: str) -> None:
@@ -64,7 +64,7 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What `text` gives: paths that are looked up when the source is declared."""
+    """The result of `text`: paths that are looked up when the source is declared."""
 
     paths: Paths
     schema: Schema
@@ -72,7 +72,7 @@ class Text:
     time_ordered: bool = False
 
     def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up; SourceError if there is none."""
+        """Look the files up; raise SourceError if there are none."""
         check_encoding(self.encoding, operator)
         paths = expanded(self.paths, operator, directories=True)
         return TextSource(paths, self.schema, self.encoding, self.time_ordered)
@@ -83,19 +83,19 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
 
     Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
     compressed with gzip, bzip2, xz, zstd or lz4 are recognised by their first bytes and decompressed. A byte order mark
-    in front of UTF-8 is dropped.
+    of UTF-8 is dropped.
 
     Args:
-        paths: a file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
-        encoding: of the files. What isn't of it fails the job. By default UTF-8, in which bytes that aren't UTF-8
-            become U+FFFD; how many lines had such bytes is counted (`lines_repaired` of the metrics). Files that begin
-            with a byte order mark of UTF-16 or UTF-32 are decoded.
-        time_ordered: Whether each file goes on in event time where the one before ends, in the order of their names,
-            as rotated logs do. They have one watermark then, and windows close as the files are read. By default each
-            file may begin at any time and has a watermark of its own: windows close while the last file is read.
+        paths: A file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
+        encoding: The files' encoding; bytes of another one fail the job. By default UTF-8, in which invalid bytes
+            become U+FFFD and their lines are counted (`lines_repaired` of the metrics). Files with a byte order mark of
+            UTF-16 or UTF-32 are decoded.
+        time_ordered: Whether the event times of a file follow those of the file before, in the order of their names, as
+            in rotated logs. Then they share one watermark, and windows close as the files are read. By default each
+            file may begin at any time and has its own watermark: windows close while the last file is read.
 
     Raises:
-        SourceError: when the source is declared, if nothing is there, or there is no such encoding.
+        SourceError: At the declaration: no such file, or an unknown encoding.
     """
     return Text(paths, Schema.of({"line": str}, name="Line"), encoding, time_ordered)
 
@@ -110,11 +110,11 @@ class ArrowSource(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Say what runs."""
+        """Describe the operator for `explain()`."""
         return f"native conversion of {self.table.num_rows} Arrow rows"
 
     def check(self, operator: str) -> None:
-        """Do nothing: the table is at hand."""
+        """Do nothing: the table is in memory."""
 
 
 def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> ArrowSource[Any]:
@@ -149,15 +149,15 @@ def _of_frame(frame: Any) -> Any:
 
 
 def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, Schema]:
-    """Find the schema of an Arrow table, or cast the table to the declared one.
+    """Return an Arrow table and its schema, cast to the declared one if there is any.
 
     Args:
-        table: a pyarrow.Table.
-        schema: the user's; None: that of the table.
-        columns: of the table: a list of those to read, or {column: field}; None: all of them, or those of the schema.
+        table: A pyarrow.Table.
+        schema: The user's; None: that of the table.
+        columns: The columns to read, as a list or {column: field}; None: all of them, or those of the schema.
 
     Raises:
-        SchemaError: the declared schema doesn't match the table, naming the first field that differs.
+        SchemaError: The declared schema doesn't match the table; the message names the first field that differs.
     """
     declared = None if schema is None else Schema.of(schema)
     table = renamed(table, chosen_columns(columns, declared, table.schema.names, "", None))
@@ -172,13 +172,13 @@ def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, S
             )
     try:
         return cast_table(table, declared.to_arrow()), declared
-    except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's are of these
+    except (ValueError, TypeError, NotImplementedError) as error:  # the classes of pyarrow's errors
         raise SchemaError(f"the table doesn't match {declared}: {error}", hint="Declare the columns' types") from error
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateSource(SourceOf[T]):
-    """What a function of the tuple's number gives."""
+    """What a function returns for the numbers 0, 1, 2, ..."""
 
     function: Callable[[int], Any]
     count: int | None
@@ -187,16 +187,16 @@ class GenerateSource(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Say what runs."""
+        """Describe the operator for `explain()`."""
         return "a Python function called once per tuple"
 
     @property
     def is_endless(self) -> bool:
-        """Whether it never ends."""
+        """Whether it is unbounded."""
         return self.count is None
 
     def check(self, operator: str) -> None:
-        """Raise SourceError if it is no function or the count is none."""
+        """Raise SourceError if it isn't a function or the count is invalid."""
         _check_function(self.function, "rel.generate", operator)
         _check_count(self.count, "count", operator)
 
@@ -226,12 +226,12 @@ def generate(function: Callable[[int], Any], count: int | None, schema: Declared
 
 
 def generate(function: Callable[[int], Any], count: int | None, schema: object) -> GenerateSource[Any]:
-    """Give `function(0)`, `function(1)`, ...
+    """Emit `function(0)`, `function(1)`, ...
 
     Args:
-        function: of the tuple's number; gives a tuple, or a plain value where the schema has one field.
-        count: how many tuples; None: without end.
-        schema: of what it gives.
+        function: A function of the tuple's number, which returns a tuple, or a plain value if the schema has one field.
+        count: The number of tuples; None: unbounded.
+        schema: The schema of its results.
 
     >>> source = generate(lambda i: (i, i * i), 10, {"n": int, "square": int})
     """
@@ -240,7 +240,7 @@ def generate(function: Callable[[int], Any], count: int | None, schema: object) 
 
 @dataclass(frozen=True, slots=True)
 class CallableSource(SourceOf[T]):
-    """What an iterator gives that a function makes when the source starts."""
+    """The tuples of an iterator that a function makes when the source starts."""
 
     function: Callable[[], Iterator[Any]]
     schema: Schema
@@ -248,16 +248,16 @@ class CallableSource(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Say what runs."""
+        """Describe the operator for `explain()`."""
         return "a Python iterator"
 
     @property
     def is_endless(self) -> bool:
-        """Whether it may never end: nobody knows before it does."""
+        """Whether it may never end, which isn't known before it does."""
         return True
 
     def check(self, operator: str) -> None:
-        """Raise SourceError if it is no function."""
+        """Raise SourceError if it isn't a function."""
         _check_function(self.function, "rel.callable", operator)
 
 
@@ -282,18 +282,19 @@ def callable(function: Callable[[], Iterator[Any]], schema: Declared) -> Callabl
 
 
 def callable(function: Callable[[], Iterator[Any]], schema: object) -> CallableSource[Any]:  # noqa: A001  (rel.callable)
-    """Give what an iterator gives.
+    """Emit the tuples of an iterator.
 
     Args:
-        function: without arguments, returns an iterator of tuples; called where the source runs. A generator function.
-        schema: of the tuples.
+        function: A function without arguments that returns an iterator of tuples, such as a generator function. It is
+            called in the process that runs the source.
+        schema: The schema of the tuples.
     """
     return CallableSource(function, Schema.of(schema))
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceSource:
-    """The numbers from 0, with a payload, made natively."""
+    """The numbers from 0, with a payload, generated natively."""
 
     count: int
     payload_bytes: int
@@ -308,11 +309,11 @@ class SequenceSource:
 
 
 def sequence(count: int, payload_bytes: int = 0) -> SequenceSource:
-    """Give the numbers 0 ... count-1 as `value: int`, natively; for benchmarks.
+    """Emit the numbers 0 ... count-1 as `value: int`, natively; for benchmarks.
 
     Args:
-        count: how many tuples.
-        payload_bytes: bytes of a second field `payload: bytes`; 0: no such field.
+        count: The number of tuples.
+        payload_bytes: The size of a second field `payload: bytes`; 0: no such field.
 
     >>> print(sequence(10, payload_bytes=1024).schema)
     Sequence(value: int64, payload: binary)

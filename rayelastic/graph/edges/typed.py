@@ -1,4 +1,4 @@
-"""What checkers know of sources: the class of their tuples. Nothing here runs."""
+"""The class of a source's tuples, for type checkers. Nothing here runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Named(Protocol):
     def _asdict(self) -> dict[str, Any]: ...
 
 
-# First of the overloads that have it: where Stream[Any] is wanted, mypy takes the first one that returns a stream of a
+# The first of the overloads: where Stream[Any] is expected, mypy takes the first overload that returns a stream of a
 # type variable, and that must not be Stream[Value[Any]].
 N = TypeVar("N", bound=_Named)
 Plain = TypeVar(
@@ -43,6 +43,6 @@ class SourceOf(Generic[T]):
 
 
 class Value(NamedTuple, Generic[Plain]):
-    """What a record of one plain value looks like: where a function returns one, and with `schema=int`."""
+    """A record of one plain value: the result of a function that returns one, and of `schema=int`."""
 
     value: Plain

@@ -1,6 +1,6 @@
-"""From what a user declares a field with to its form: Python types, typing's generics, classes, pyarrow's types.
+"""Converts a field's annotation into its form: Python types, typing's generics, classes, pyarrow's types.
 
-pyarrow and numpy are recognised by the module of what is given, and imported only when one of theirs is there.
+pyarrow and numpy types are recognised by their module, and the libraries are imported only for their own types.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _LISTS = (list, collections.abc.Sequence)
 _MAPS = (dict, collections.abc.Mapping)
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
-Optional = tuple[Form | None, bool]  # a form, None if there is none, and whether a value may be None
+Optional = tuple[Form | None, bool]  # a form, None if unsupported, and whether a value may be None
 
 
 def optional_form(annotation: object, inside: tuple[type, ...] = ()) -> Optional:
-    """The form of what is declared, and whether it may be None.
+    """Return the form of an annotation, and whether it may be None.
 
     Args:
-        annotation: of a field, of a list's items, and so on.
-        inside: classes that it stands in.
+        annotation: Of a field, of a list's items, and so on.
+        inside: The classes around it.
     """
     if annotation is Any:
         return object_form(), True
@@ -68,7 +68,7 @@ def optional_form(annotation: object, inside: tuple[type, ...] = ()) -> Optional
 
 
 def form_of(annotation: object, inside: tuple[type, ...] = ()) -> Form | None:
-    """The form of a Python, NumPy, pyarrow or own type; None if a record can't hold it."""
+    """Return the form of a Python, NumPy, pyarrow or own type; None if a record can't hold it."""
     if isinstance(annotation, DataType):
         return _of_data_type(annotation)
     origin = typing.get_origin(annotation)
@@ -114,7 +114,7 @@ def _of_generic(origin: object, arguments: tuple[Any, ...], inside: tuple[type, 
 
 
 def _name_of(zone: dt.tzinfo) -> str:
-    """As Arrow has it: the key of a ZoneInfo, UTC, or an offset of hours and minutes."""
+    """Return Arrow's name of a zone: the key of a ZoneInfo, UTC, or an offset of hours and minutes."""
     offset = zone.utcoffset(None)
     name = getattr(zone, "key", None) or ("UTC" if offset == dt.timedelta() else None)
     if name is None and offset is not None and not offset % dt.timedelta(minutes=1):
@@ -150,7 +150,7 @@ def _of_class(cls: type, inside: tuple[type, ...]) -> Form | None:
 
 
 def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
-    """A struct with the fields of a named tuple or dataclass."""
+    """Return a struct with the fields of a named tuple or dataclass."""
     if cls in inside:
         raise SchemaError(
             f"{cls.__name__} holds itself", hint="Give a record as many levels as it has, or use rel.Json"
@@ -227,7 +227,7 @@ def _of_arrow(kind: Any) -> Form | None:
 
 
 def _of_part(kind: Any) -> Form | None:
-    """The form of what is in a list, map or struct: texts have offsets of 32 bits there, as the engine writes them."""
+    """Return the form of a part of a list, map or struct; texts have 32-bit offsets there, as in the engine."""
     form = _of_arrow(kind)
     return plain_form(form.lower()) if form in ("U", "Z") else form
 
@@ -244,7 +244,7 @@ def _of_arrow_struct(kind: Any) -> Form | None:
 
 
 def numpy_form(dtype: Any) -> Form | None:
-    """The form of a NumPy dtype without fields; None if there is none."""
+    """Return the form of a NumPy dtype without fields; None if it is unsupported."""
     if dtype.kind in "US":
         return plain_form("u" if dtype.kind == "U" else "z")
     if dtype.kind in "Mm":

@@ -1,6 +1,6 @@
-"""From what users declare records with to the columns of a schema: classes with fields, dicts, pyarrow and NumPy types.
+"""Converts declarations of records into columns of a schema: classes with fields, dicts, pyarrow and NumPy types.
 
-pyarrow and numpy are recognised by the module of what is given, and imported only when one of theirs is there.
+pyarrow and numpy types are recognised by their module, and the libraries are imported only for their own types.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAKES = (
 
 
 def columns_of(declared: object, name: str | None) -> Columns:
-    """Find the name, columns and class of anything but a Schema; see ``Schema.of``."""
+    """Find the name, columns and class of any declaration but a Schema; see ``Schema.of``."""
     called = name or "Record"
     if isinstance(declared, type) and issubclass(declared, tuple) and hasattr(declared, "_fields"):
         return _of_class(declared, name or declared.__name__)
@@ -100,14 +100,13 @@ def _of_numpy(declared: Any, name: str) -> Columns:
 def with_nullable_parts(
     kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = lambda kind: kind
 ) -> pa.DataType:
-    """The same type with nullable parts: where a struct is null so are its parts, whatever they take else.
+    """Return the same type with nullable parts: if a struct is null, so are its parts, even non-nullable ones.
 
-    Casts and readers of pyarrow know no such difference; the native reader, which gets the batches, does.
+    Casts and readers of pyarrow ignore this difference; the native reader, which receives the batches, enforces it.
 
     Args:
-        kind: any type.
-        leaf: what becomes of types without parts.
-
+        kind: Any type.
+        leaf: Converts a type without parts.
     >>> import pyarrow as pa
     >>> with_nullable_parts(pa.struct([pa.field("x", pa.int64(), nullable=False)]))
     StructType(struct<x: int64>)

@@ -1,6 +1,6 @@
-"""The types that a field of a record can have, their sizes, and their Arrow C Data Interface format strings.
+"""The types of a record's fields, their sizes, and their Arrow C Data Interface format strings.
 
-The same table as native_sched/src/record/schema.cpp. Knows no schemas. Imports nothing but the standard library.
+The same table as native_sched/src/record/schema.cpp. Knows no schemas. Imports only the standard library.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: written in Python
 
 
 def own_class(cls: type) -> type:
-    """Return the class of the module datetime that a class passes itself off as; the class itself if it doesn't.
+    """Return the class of the module datetime that a class poses as; the class itself if it doesn't.
 
-    Such a fake is a subclass of the original, and says that the original is one of its own.
+    Such a fake is a subclass of the original, and claims that the original is a subclass of it.
 
     >>> import datetime as dt
     >>> class Day(dt.date): pass
@@ -43,7 +43,7 @@ Column = tuple[str, str, bool]  # a field to be laid out: name, Arrow format str
 
 
 class DataType(Enum):
-    """What one field of a record holds; dates, times and durations as their Arrow integers."""
+    """The type of one field of a record; dates, times and durations are their Arrow integers."""
 
     BOOL = "bool"
     INT8 = "int8"
@@ -106,27 +106,27 @@ class DataType(Enum):
 
     @property
     def is_variable(self) -> bool:
-        """Whether it is of variable length: a view of bytes that lie elsewhere, such as text."""
+        """Whether it is of variable length: a view of bytes that are stored elsewhere, such as text."""
         return self.is_text or self.is_made
 
     @property
     def is_made(self) -> bool:
-        """Whether its bytes are made of a value that only its form tells: list, struct, map, JSON, object."""
+        """Whether only its form can decode its bytes: list, struct, map, JSON, object."""
         return self in (DataType.LIST, DataType.STRUCT, DataType.MAP, DataType.JSON, DataType.OBJECT)
 
     @property
     def is_key(self) -> bool:
-        """Whether tuples can be told apart by it: equal values have equal bytes."""
+        """Whether it can be a key: equal values have equal bytes."""
         return not self.is_made
 
     @property
     def is_ordered(self) -> bool:
-        """Whether its values have an order, and aren't text: numbers, times, decimals, UUIDs."""
+        """Whether its values are ordered and aren't text: numbers, times, decimals, UUIDs."""
         return not self.is_text and not self.is_made and self is not DataType.ENUM
 
     @property
     def native(self) -> str:
-        """What it is for the engine."""
+        """The engine's type."""
         if self is DataType.ENUM:
             return DataType.INT32.value
         if self is DataType.JSON:
@@ -140,9 +140,9 @@ class DataType(Enum):
 
     @property
     def default_format(self) -> str:
-        """The Arrow C format string where no unit is named: microseconds, milliseconds for the short ones.
+        """The Arrow C format string without a unit: microseconds, or milliseconds for the short types.
 
-        Decimals have 38 digits, 18 of them behind the point; empty for what has parts of its own.
+        Decimals have 38 digits and scale 18; empty for types with parts.
         """
         return _DEFAULT_FORMATS.get(self, "")
 

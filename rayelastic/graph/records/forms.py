@@ -1,9 +1,8 @@
 """Types of values that aren't one plain Arrow value: enums, lists, structs, maps, JSON, objects; decimals and UUIDs.
 
-A *form* is the text that says what a field holds, everywhere in this package where it says "format": an Arrow C Data
-Interface format string, or one of the kinds of native_sched/include/rayelastic/record/value_form.hpp, which has the
-grammar. It remembers the Python classes of its values, which its text names, so that equal forms are equal values.
-Knows no schemas.
+A *form* is the text that describes a field's type; this package also calls it "format". It is an Arrow C Data Interface
+format string, or one of the kinds of native_sched/include/rayelastic/record/value_form.hpp, which has the grammar. It
+holds the Python classes of its values, which its text names, so that equal forms are equal values. Knows no schemas.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ __all__ = [
 ]
 
 Part = tuple[str, "Form", bool]  # a part of a form: name, form, whether it may be None
-_ENUM = "+e<"  # what the text of an enum begins with
-Known = tuple[Any, ...] | None  # what the native codec knows of a form's values, see value_codec.hpp
+_ENUM = "+e<"  # the start of an enum's text
+Known = tuple[Any, ...] | None  # a form's classes for the native codec, see value_codec.hpp
 
 
 if TYPE_CHECKING:
-    Json: TypeAlias = Any  # for checkers of types: whatever json.loads makes
+    Json: TypeAlias = Any  # for type checkers: any result of json.loads
 else:
 
     class Json:
         """The type of a field that holds any JSON value: None, bool, int, float, str, list, dict.
 
-        It travels as text. What Python functions get is what `json.loads` makes of it.
+        It is transported as text. Python functions receive the result of `json.loads`.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("json")
@@ -60,13 +59,13 @@ else:
 
 
 class Form(str):
-    """The text of a form, and what Python knows of its values.
+    """The text of a form, and the Python side of its values.
 
     Args:
-        text: of the form.
-        kind: which type it is.
-        parts: of a list its items, of a struct its fields, of a map keys and values.
-        of: the class of its values (list or tuple, the struct's, the enum's), or the seal of its objects.
+        text: The form's text.
+        kind: Its type.
+        parts: The items of a list, the fields of a struct, or the keys and values of a map.
+        of: The class of its values (list or tuple, the struct's, the enum's), or the seal of its objects.
     """
 
     __slots__ = ("kind", "of", "parts")
@@ -77,21 +76,21 @@ class Form(str):
 
     def __new__(cls, text: str, kind: DataType, parts: Iterable[Part] = (), of: type | Seal | None = None) -> Self:
         """Make one; see the class."""
-        made = super().__new__(cls, text)
-        made.kind, made.parts, made.of = kind, tuple(parts), of
-        return made
+        form = super().__new__(cls, text)
+        form.kind, form.parts, form.of = kind, tuple(parts), of
+        return form
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Form, (str.__str__(self), self.kind, self.parts, self.of)
 
     @property
     def cls(self) -> type | None:
-        """The class of its values, if they are of one that the user has named."""
+        """The class of its values, if the user named it."""
         return self.of if isinstance(self.of, type) else None
 
     @property
     def shown(self) -> str:
-        """How messages write it.
+        """The type as messages write it.
 
         >>> list_form(plain_form("l"), nullable=True).shown
         'list[int64 | None]'
@@ -136,20 +135,20 @@ class Form(str):
         if self.kind is DataType.OBJECT:
             return pa.binary()
         _, factory, arguments = parsed_format(self)
-        made: Any = getattr(pa, factory)
-        return made(*arguments)
+        factory_of: Any = getattr(pa, factory)
+        return factory_of(*arguments)
 
     @property
     def holds_objects(self) -> bool:
-        """Whether it is, or has in it, an object that only Python can read."""
+        """Whether it is, or contains, an object that only Python can read."""
         return self.kind is DataType.OBJECT or any(form.holds_objects for _, form, _ in self.parts)
 
 
 def plain_form(text: str) -> Form:
-    """The form that a text says. Of a text alone classes of values aren't known, nor the seal of objects.
+    """Parse a form. The text alone has neither classes of values nor the seal of objects.
 
     Raises:
-        KeyError: it says none.
+        KeyError: It isn't a form.
     """
     if isinstance(text, Form):
         return text
@@ -171,7 +170,7 @@ _NAMES = {DataType.LIST: ("item",), DataType.MAP: ("key", "value")}
 
 
 def _read(text: str, begin: int) -> tuple[Form, int]:
-    """The form that begins at a place of a text, and where it ends."""
+    """Parse the form that begins at a position; return it and its end."""
     if text[begin : begin + 1] != "+":
         word = _word(text, begin)
         return _of_arrow(word), begin + len(word)
@@ -183,7 +182,7 @@ def _read(text: str, begin: int) -> tuple[Form, int]:
     at = _behind(text, at, "<")
     parts: list[Part] = []
     if kind is DataType.STRUCT:
-        at = _behind(text, at + len(_word(text, at)), ";")  # its class
+        at = _behind(text, at + len(_word(text, at)), ";")  # skips its class
     names = _NAMES.get(kind, ())  # of a struct they are in the text
     while True:
         if not names:
@@ -203,8 +202,8 @@ def _read(text: str, begin: int) -> tuple[Form, int]:
 
 
 def _word(text: str, at: int) -> str:
-    found = _WORD.match(text, at)
-    return "" if found is None else found.group()
+    match = _WORD.match(text, at)
+    return "" if match is None else match.group()
 
 
 def _behind(text: str, at: int, letter: str) -> int:
@@ -214,17 +213,17 @@ def _behind(text: str, at: int, letter: str) -> int:
 
 
 def _of_arrow(text: str) -> Form:
-    """The form of an Arrow format string of one plain value."""
+    """Return the form of an Arrow format string of one plain value."""
     if text.startswith("d:"):
         return decimal_form(*map(int, text[2:].split(",")))
     return Form(text, DataType.UUID if text == "w:16" else parsed_format(text)[0])
 
 
 def decimal_form(precision: int, scale: int) -> Form:
-    """Decimals of so many digits, so many of them behind the point.
+    """Return the form of decimals of a precision and a scale.
 
     Raises:
-        SchemaError: no decimal128 has them.
+        SchemaError: decimal128 doesn't support them.
     """
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise SchemaError(
@@ -235,29 +234,29 @@ def decimal_form(precision: int, scale: int) -> Form:
 
 
 def list_form(item: Form, *, nullable: bool = False, of: type = list) -> Form:
-    """Lists, or tuples of any length."""
+    """Return the form of lists, or of tuples of any length."""
     letter = "t" if of is tuple else "l"
     return Form(f"+{letter}<{item}{'?' if nullable else ''}>", DataType.LIST, [("item", item, nullable)], of)
 
 
 def map_form(key: Form, value: Form, *, nullable: bool = False) -> Form:
-    """Dicts."""
+    """Return the form of dicts."""
     parts = [("key", key, False), ("value", value, nullable)]
     return Form(f"+m<{key};{value}{'?' if nullable else ''}>", DataType.MAP, parts, dict)
 
 
 def struct_form(parts: Iterable[Part], of: type | None) -> Form:
-    """Named tuples, or instances of a dataclass; `of` None: named tuples of a class that is made for them."""
+    """Return the form of named tuples, or instances of a dataclass; `of` None: of a generated class."""
     parts = tuple(parts)
     fields = "".join(f";{name}={form}{'?' if optional else ''}" for name, form, optional in parts)
     return Form(f"+s<{_called(of)}{fields}>", DataType.STRUCT, parts, of)
 
 
 def enum_form(cls: type[enum.Enum]) -> Form:
-    """The members of an enum: for Arrow their values, if all are texts or all whole numbers, else their names.
+    """Return the form of an enum: in Arrow its values, if all are texts or all whole numbers, otherwise its names.
 
     Raises:
-        SchemaError: it has no members, or its members can be combined.
+        SchemaError: It has no members, or its members can be combined.
     """
     members = list(cls)
     if not members or issubclass(cls, enum.Flag):
@@ -277,18 +276,18 @@ JSON = Form("+j", DataType.JSON)
 
 
 def object_form() -> Form:
-    """Any object of Python's."""
+    """Return the form of any Python object."""
     return Form("+o", DataType.OBJECT, (), seal_of_this_process())
 
 
 def within_process(form: Form) -> Form:
-    """The form of values that never leave their process, whose objects need no seal."""
+    """Return the form of values that never leave their process, whose objects need no seal."""
     parts = ((name, within_process(part), optional) for name, part, optional in form.parts)
     return Form(form, form.kind, parts, WITHIN_PROCESS if isinstance(form.of, Seal) else form.of)
 
 
 def members_of(form: Form) -> tuple[str | int, ...]:
-    """What Arrow has in place of the members of an enum, in their order."""
+    """Return Arrow's values for the members of an enum, in order."""
     texts = [unquote(text) for text in form[len(_ENUM) : -1].split(";")[2:]]
     return tuple(map(int, texts)) if _has_numbers(form) else tuple(texts)
 
@@ -309,11 +308,11 @@ def _quoted(text: str) -> str:
 
 
 def known_of(form: Form, generated: Callable[[str, tuple[str, ...]], type]) -> Known:
-    """What a value's codec needs beside its form; None if it is a plain one.
+    """Return what a value's codec needs besides its form; None if it is a plain value.
 
     Args:
-        form: of the value.
-        generated: makes the class of a struct that has none, from its name and its fields.
+        form: The value's form.
+        generated: Makes the class of a struct that has none, from its name and its fields.
     """
     inner = tuple(known_of(part, generated) for _, part, _ in form.parts)
     if form.kind is DataType.LIST:

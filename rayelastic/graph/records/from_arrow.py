@@ -1,4 +1,4 @@
-"""Values as pyarrow gives them, as those of a form: members of enums, named tuples, dataclasses, dicts, objects."""
+"""Converts pyarrow's values into those of a form: members of enums, named tuples, dataclasses, dicts, objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reader = Callable[[Any], Any]
 
 
 def tuples_of(table: Any, schema: Schema) -> list[Any]:
-    """The rows of a pyarrow table of a schema, as tuples of its class.
+    """Return the rows of a pyarrow table of a schema, as tuples of its class.
 
     Raises:
         SinkError: Python has no such value.
@@ -39,11 +39,11 @@ def tuples_of(table: Any, schema: Schema) -> list[Any]:
 
 
 def reader_of(form: Form, generated: Callable[[str, tuple[str, ...]], type]) -> Reader | None:
-    """What turns a value of `to_pylist()` into one of the form; None if it is one already.
+    """Return a function from a value of `to_pylist()` to one of the form; None if they are the same.
 
     Args:
-        form: of the values.
-        generated: makes the class of a struct that has none.
+        form: The values' form.
+        generated: Makes the class of a struct that has none.
     """
     inner = [(name, reader_of(part, generated)) for name, part, _ in form.parts]
     if form.kind is DataType.LIST:
@@ -64,8 +64,8 @@ def reader_of(form: Form, generated: Callable[[str, tuple[str, ...]], type]) -> 
 def _list_reader(as_tuple: bool, item: Reader | None) -> Reader | None:
     if item is None:
         return _present(tuple) if as_tuple else None
-    made: Any = tuple if as_tuple else list
-    return _present(lambda given: made(map(item, given)))
+    container: Any = tuple if as_tuple else list
+    return _present(lambda given: container(map(item, given)))
 
 
 def _member_reader(cls: Any) -> Reader:

@@ -1,4 +1,4 @@
-"""What is the most of a tuple, wherever it goes: between processing elements, and into one from Spark or a Ray task."""
+"""Limits of a tuple that hold wherever it flows: between processing elements, and in from Spark or a Ray task."""
 
 __all__ = ["MOST_TEXT"]
 

@@ -1,4 +1,4 @@
-"""State of fixed layout: as a class that users declare with `@rel.state`, and as Python functions see it."""
+"""State of fixed layout: as users declare it with `@rel.state`, and as Python functions see it."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class MutableState(types.SimpleNamespace):
 
 @dataclass_transform()
 def state(cls: C) -> C:
-    """Declare the state of a key: fields with types and first values, which functions read and set.
+    """Declare the state of a key: fields with types and initial values, which functions read and set.
 
-    Its layout is that of a record, so functions that use it can be compiled, and snapshots hold its fields.
+    Its layout is that of a record, so functions that use it can be compiled, and checkpoints hold its fields.
 
     Args:
-        cls: a class with annotated fields, each with its first value; without methods or bases.
+        cls: A class with annotated fields, each with its initial value; without methods or bases.
 
     Raises:
-        SchemaError: no class, a field without a first value, a method or a base class.
+        SchemaError: Not a class, a field without an initial value, a method or a base class.
 
     >>> import rayelastic as rel
     >>> @rel.state
@@ -69,18 +69,18 @@ def state(cls: C) -> C:
     >>> [tuple(t) for t in rel.run(topology)["out"]]
     [('a', 1), ('b', 1), ('a', 2)]
     """
-    given: object = cls
-    if not isinstance(given, type):
-        raise SchemaError(f"@rel.state decorates a class, not {shown(given)}", hint="Write it above a class")
-    annotations = inspect.get_annotations(given)
-    _check(given, annotations)
+    declared: object = cls
+    if not isinstance(declared, type):
+        raise SchemaError(f"@rel.state decorates a class, not {shown(declared)}", hint="Write it above a class")
+    annotations = inspect.get_annotations(declared)
+    _check(declared, annotations)
     of_fields: Any = NamedTuple
-    made = of_fields(given.__name__, list(annotations.items()))
-    made.__new__.__defaults__ = tuple(vars(given)[field] for field in annotations)
-    made._field_defaults = {field: vars(given)[field] for field in annotations}
-    made.__module__, made.__qualname__ = given.__module__, given.__qualname__
-    made.__doc__ = given.__doc__
-    return cast("C", made)
+    state_class = of_fields(declared.__name__, list(annotations.items()))
+    state_class.__new__.__defaults__ = tuple(vars(declared)[field] for field in annotations)
+    state_class._field_defaults = {field: vars(declared)[field] for field in annotations}
+    state_class.__module__, state_class.__qualname__ = declared.__module__, declared.__qualname__
+    state_class.__doc__ = declared.__doc__
+    return cast("C", state_class)
 
 
 def _check(cls: type, annotations: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What fields can be called."""
+"""Valid names of fields."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["is_field_name"]
 
 
 def is_field_name(name: object) -> bool:
-    """Whether a field can be called so: it is an attribute of a tuple."""
+    """Return whether a field can have this name, as an attribute of a tuple."""
     return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")

@@ -41,14 +41,14 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: written in Python
 
 
 def _annotated(cls: type) -> tuple[str, ...] | None:
-    """The names of a class that has nothing but annotations and methods."""
+    """Return the names of a class that has only annotations and methods."""
     hints: dict[str, Any] = cls.__annotations__ if typing.is_typeddict(cls) else vars(cls).get("__annotations__", {})
     names = (name for name, hint in hints.items() if "ClassVar" not in str(hint))
     return tuple(name for name in names if not name.startswith("_")) or None
 
 
 def field_hints(cls: type) -> dict[str, Any]:
-    """Return the types of a class's fields; a key that a TypedDict may lack is one that may be None.
+    """Return the types of a class's fields; a key that a TypedDict may lack is nullable.
 
     Raises:
         Exception: whatever reading the annotations raises.
@@ -60,7 +60,7 @@ def field_hints(cls: type) -> dict[str, Any]:
 
 
 def _plain(hint: Any, *, may_lack: bool) -> Any:
-    """A type without `Required` or `NotRequired` around it, which count more than the TypedDict's `total`."""
+    """Return a type without the `Required` or `NotRequired` around it, which overrides the TypedDict's `total`."""
     mark = typing.get_origin(hint)
     if mark in (typing.Required, typing.NotRequired):
         hint, may_lack = typing.get_args(hint)[0], mark is typing.NotRequired

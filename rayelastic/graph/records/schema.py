@@ -1,9 +1,8 @@
-"""Schemas: what the records of a stream look like, field by field and byte by byte.
+"""Schemas: the fields of a stream's records, and their layout byte by byte.
 
-The layout rule is that of native_sched/include/rayelastic/record/schema.hpp. Fields lie in declared order, each at its
+The layout rule is that of native_sched/include/rayelastic/record/schema.hpp. Fields are in declared order, each at its
 natural alignment (text at 8). One validity bit per nullable field follows, in field order, bit 0 first, 1 = present.
-The size is rounded up to 8, at least 8. Knows nothing of operators. pyarrow and numpy are imported only inside a
-conversion.
+The size is rounded up to 8, at least 8. Knows no operators. Conversions alone import pyarrow and numpy.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ class Field:
     """One field of a schema, laid out.
 
     Args:
-        name: a Python identifier.
-        type: what it holds.
-        nullable: whether it may be None.
-        format: its form: an Arrow C Data Interface format string, with unit and time zone, or one of forms.py.
-        offset: bytes from the start of the record.
-        validity: its bit in the validity bytes, -1 if not nullable.
+        name: A Python identifier.
+        type: The type of its values.
+        nullable: Whether it may be None.
+        format: Its form: an Arrow C Data Interface format string, with unit and time zone, or one of forms.py.
+        offset: Bytes from the start of the record.
+        validity: Its bit in the validity bytes, -1 if not nullable.
     """
 
     name: str
@@ -65,10 +64,10 @@ class Schema:
     """The layout of a stream's records. Make it with ``Schema.of``; equal when names, types and layout are.
 
     Args:
-        name: what the records are called in messages and tuple classes.
-        fields: in declared order.
-        record_size: bytes of a record, a multiple of 8.
-        validity_offset: where the validity bytes start.
+        name: The records' name in messages and tuple classes.
+        fields: Its fields, in declared order.
+        record_size: Bytes of a record, a multiple of 8.
+        validity_offset: The start of the validity bytes.
 
     >>> from typing import NamedTuple
     >>> class Trade(NamedTuple):
@@ -90,17 +89,18 @@ class Schema:
 
     @staticmethod
     def of(declared: object, *, name: str | None = None) -> Schema:
-        """Lay out what was declared.
+        """Lay out a declaration.
 
         Args:
-            declared: a class with typed fields (NamedTuple, dataclass, TypedDict, attrs, Pydantic, or annotations
-                alone); a dict of field names to types (Python types, NumPy scalar types, DataType, pyarrow types, each
-                `| None` for nullable); a pyarrow.Schema; a NumPy structured dtype; a Schema, which comes back as it is;
-                or one plain type, for records of one field `value`. Functions get NamedTuples in any case.
-            name: what to call the records; the class's name, or 'Record', by default.
+            declared: A class with typed fields (NamedTuple, dataclass, TypedDict, attrs, Pydantic, or annotations
+                alone). Or a dict of field names to types: Python types, NumPy scalar types, DataType, pyarrow types,
+                each `| None` for nullable. Or a pyarrow.Schema, a NumPy structured dtype, or a Schema, which is
+                returned unchanged. Or one plain type, for records of one field `value`. Functions receive NamedTuples
+                in any case.
+            name: The records' name; the class's name, or 'Record', by default.
 
         Raises:
-            SchemaError: naming the field that a record can't hold.
+            SchemaError: A record can't hold a field; the message names it.
 
         >>> print(Schema.of({"word": str, "count": int}, name="Word"))
         Word(word: string, count: int64)
@@ -130,26 +130,26 @@ class Schema:
         """Return the field of that name.
 
         Raises:
-            SchemaError: there is none; says which there are and which was probably meant.
+            SchemaError: It doesn't exist; the message lists the fields and suggests a similar name.
         """
-        found = self.find(name)
-        if found is None:
+        field = self.find(name)
+        if field is None:
             raise SchemaError(f"{self.name} has no field {name!r}", hint=self.suggestion(name))
-        return found
+        return field
 
     def suggestion(self, name: object) -> str:
-        """Write a sentence for whoever asked for a field that isn't there."""
+        """Return a sentence that suggests a field instead of one that doesn't exist."""
         close = difflib.get_close_matches(str(name), self.names, n=1)
         meant = f"Did you mean '{close[0]}'? " if close else ""
         return f"{meant}Its fields are {', '.join(self.names) or 'none'}"
 
     @property
     def tuple_type(self) -> type:
-        """The tuple class that Python functions get: the user's own, or one made for these fields."""
+        """Return the class of the tuples that Python functions receive: the user's own, or a generated one."""
         return self.declared_type or generated_type(self.name, self.names)
 
     def same_fields(self, other: Schema) -> bool:
-        """Return whether records of both are the same bytes, whatever the schemas are called."""
+        """Return whether records of both have the same layout, whatever the names of the schemas."""
         return self.fields == other.fields
 
     def renamed(self, name: str) -> Schema:
@@ -164,24 +164,24 @@ class Schema:
 
     @property
     def known(self) -> tuple[Any, ...]:
-        """What the native codec knows of each field's values beside their form."""
+        """Return what the native codec needs for each field's values besides their form."""
         return tuple(known_of(plain_form(f.format), generated_type) for f in self.fields)
 
     @property
     def holds_objects(self) -> bool:
-        """Whether there are objects of Python's in it."""
+        """Return whether it has fields of Python objects."""
         return any(plain_form(f.format).holds_objects for f in self.fields)
 
     @property
     def takes_names(self) -> bool:
-        """Whether a dict or an instance stands for a record: not where the only field holds such values itself."""
+        """Return whether a dict or an instance stands for a record; it doesn't if the only field holds such values."""
         return len(self.fields) != 1 or self.fields[0].type not in _HOLD_NAMES
 
     def values(self, record: Any) -> tuple[Any, ...]:
-        """Return the values of the fields of what a function gave: a tuple, a dict, an instance, or one plain value.
+        """Return the values of the fields of a function's result: a tuple, a dict, an instance, or one plain value.
 
         Raises:
-            TypeError: a dict or instance lacks a field, or has another.
+            TypeError: A dict or instance lacks a field, or has another.
 
         >>> Schema.of({"a": int, "b": int}).values({"b": 2, "a": 1})
         (1, 2)
@@ -199,7 +199,7 @@ class Schema:
         return tuple(named.get(name) for name in self.names)
 
     def within_process(self) -> Schema:
-        """The same for tuples that never leave their process: objects are pickled without their seal."""
+        """Return the schema of tuples that never leave their process: objects are pickled without their seal."""
         forms = (within_process(plain_form(f.format)) for f in self.fields)
         fields = (
             replace(f, format=form) if form.holds_objects else f for f, form in zip(self.fields, forms, strict=True)
@@ -268,13 +268,15 @@ def _check_field_name(schema: str, name: object) -> None:
 def generated_type(name: str, names: tuple[str, ...]) -> type:
     """Make a NamedTuple class for a schema that has none, the same one for the same fields within a process."""
     annotated = [(n, typing.Any) for n in names]
-    made: type = typing.NamedTuple(name if name.isidentifier() and not keyword.iskeyword(name) else "Record", annotated)  # type: ignore[misc]
+    tuple_class: type = typing.NamedTuple(
+        name if name.isidentifier() and not keyword.iskeyword(name) else "Record", annotated
+    )  # type: ignore[misc]
 
     def reduced(self: Any) -> tuple[Any, ...]:
         return _rebuilt, (name, names, tuple(self))
 
-    made.__reduce__ = reduced  # type: ignore[method-assign]
-    return made
+    tuple_class.__reduce__ = reduced  # type: ignore[method-assign]
+    return tuple_class
 
 
 def _rebuilt(name: str, names: tuple[str, ...], values: tuple[object, ...]) -> object:

@@ -1,7 +1,7 @@
-"""Objects of Python's on their way between operators: pickled, under a MAC, so that nothing else is ever unpickled.
+"""Python objects in transport between operators: pickled, with a MAC, so that nothing else is ever unpickled.
 
-The key is drawn in the process that declares a topology, and travels with the topology's functions, never with tuples.
-Where bytes go from one function to the next within a process, and nobody else ever has them, they need no MAC.
+The process that declares a topology draws the key. It is shipped with the topology's functions, never with tuples.
+Bytes that go from one function to the next within a process need no MAC.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _SIZE = hashlib.sha256().digest_size
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Makes bytes of objects, and objects of these bytes alone.
+    """Pickles objects, and unpickles only what it pickled.
 
     Args:
-        key: of the MAC; None: without one.
+        key: The key of the MAC; None: without one.
 
     >>> seal = Seal(b"a key")
     >>> seal.opened(seal.sealed({1, 2}))
@@ -40,26 +40,26 @@ class Seal:
         """Pickle an object.
 
         Raises:
-            TypeError: it can't be pickled.
+            TypeError: It can't be pickled.
         """
         try:
-            made = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+            pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             raise TypeError(f"a {type(value).__name__} can't be pickled for the next operator: {error}") from error
-        return made if self.key is None else hmac.digest(self.key, made, _DIGEST) + made
+        return pickled if self.key is None else hmac.digest(self.key, pickled, _DIGEST) + pickled
 
     def opened(self, given: bytes) -> object:
         """Unpickle an object.
 
         Raises:
-            ValueError: it isn't under this key.
+            ValueError: Its MAC isn't of this key.
         """
-        made = memoryview(given)
+        payload = memoryview(given)
         if self.key is not None:
-            digest, made = made[:_SIZE], made[_SIZE:]
-            if not hmac.compare_digest(digest, hmac.digest(self.key, made, _DIGEST)):
+            digest, payload = payload[:_SIZE], payload[_SIZE:]
+            if not hmac.compare_digest(digest, hmac.digest(self.key, payload, _DIGEST)):
                 raise ValueError("an object of another job, or damaged: its bytes aren't under this job's key")
-        return pickle.loads(made)  # noqa: S301 -- only what was sealed, or has never left its process
+        return pickle.loads(payload)  # noqa: S301 -- only what was sealed, or has never left its process
 
 
 WITHIN_PROCESS = Seal(None)
@@ -67,5 +67,5 @@ WITHIN_PROCESS = Seal(None)
 
 @functools.cache
 def seal_of_this_process() -> Seal:
-    """The seal of the objects in all topologies that are declared here."""
+    """Return the seal of the objects in all topologies that this process declares."""
     return Seal(secrets.token_bytes(32))

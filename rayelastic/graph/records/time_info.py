@@ -1,6 +1,7 @@
-"""Times as values: which field says when a tuple happened and in which unit, and how long the state of a key is kept.
+"""Times as values: the field and unit of a stream's event time, and how long the state of a key is kept.
 
-A time to live is as Flink's StateTtlConfig says it; who looks keys up forgets them. Knows no operators and no clock.
+A time to live is as in Flink's StateTtlConfig; an expired key is dropped at its next lookup. Knows no operators and no
+clock.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class TimeInfo:
     """The event time of a stream.
 
     Args:
-        field: of its tuples.
-        unit: of the field's ticks; a float field holds seconds, and its ticks are microseconds.
-        shift: ticks to be added to the field.
+        field: A field of its tuples.
+        unit: The unit of the field's ticks; a float field holds seconds, and its ticks are microseconds.
+        shift: Ticks to add to the field.
     """
 
     field: str
@@ -52,15 +53,15 @@ class TimeInfo:
     shift: int = 0
 
     def ticks(self, span: object, what: str, *, least: int = 1) -> int:
-        """Turn a length of time into ticks.
+        """Convert a length of time into ticks.
 
         Args:
-            span: seconds, or a timedelta.
-            what: it is, for messages.
-            least: ticks that it must have.
+            span: Seconds, or a timedelta.
+            what: Its name, for messages.
+            least: The lowest number of ticks.
 
         Raises:
-            GraphError: no length of time, too short or too long, or no whole number of ticks.
+            GraphError: Not a length of time, too short or too long, or not a whole number of ticks.
         """
         exact = seconds_of(span, what) * TICKS_PER_SECOND[self.unit]
         ticks = round(exact)
@@ -75,12 +76,12 @@ class TimeInfo:
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
-    """How long a key is kept, and since when that counts; given as `ttl=`, where plain seconds mean since='last'.
+    """How long a key is kept, and since when; a value of `ttl=`, where plain seconds mean since='last'.
 
     Args:
-        seconds: or a timedelta.
-        since: 'last': its latest tuple; 'first': the tuple that it began with, so that it ends whatever comes;
-            'change': the latest tuple whose function changed its state, of compiled functions with state=.
+        seconds: Seconds, or a timedelta.
+        since: 'last': its latest tuple; 'first': its first tuple, so that it expires whatever arrives; 'change': the
+            latest tuple whose function changed its state, of compiled functions with state=.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("once")
@@ -101,12 +102,12 @@ Lifetime = Seconds | Ttl
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """After how long without a tuple a key is forgotten.
+    """The time without a tuple after which a key is dropped.
 
     Args:
-        ticks: of the event time, or nanoseconds.
-        time: the event time; None: by the clock of the element that has the key.
-        since: from when on they count, see Ttl.
+        ticks: Ticks of the event time, or nanoseconds.
+        time: The event time; None: the clock of the key's processing element.
+        since: From when on they count, see Ttl.
     """
 
     ticks: int
@@ -115,40 +116,40 @@ class TimeToLive:
 
     @property
     def described(self) -> tuple[int, str, int, str]:
-        """Ticks, field of the event time ('' if it goes by the clock), ticks to be added to it, and since when."""
+        """Ticks, field of the event time ('' for the clock), ticks to add to it, and since when."""
         if self.time is None:
             return self.ticks, "", 0, self.since
         return self.ticks, self.time.field, self.time.shift, self.since
 
     @property
     def form(self) -> str:
-        """What exported state has for it, in words; the same for every length."""
+        """A text for exported state, the same for every length."""
         return "touched by the clock" if self.time is None else f"touched at {self.time.field} in {self.time.unit}"
 
 
 def seconds_of(span: object, what: str) -> float:
-    """Turn a length of time into seconds.
+    """Convert a length of time into seconds.
 
     Raises:
-        GraphError: it is none, or one without end.
+        GraphError: It isn't one, or is infinite.
     """
-    given = span.total_seconds() if isinstance(span, dt.timedelta) else span
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= LONGEST_SPAN:
+    seconds = span.total_seconds() if isinstance(span, dt.timedelta) else span
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not abs(seconds) <= LONGEST_SPAN:
         raise GraphError(f"{what}={shown(span)} is no length of time", hint="Give seconds, or a timedelta")
-    return given
+    return seconds
 
 
 def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:
     """Check that a field can be the event time.
 
     Args:
-        schema: which has it.
-        name: of the field.
-        unit: of an integer field's ticks; None: seconds.
+        schema: The stream's schema.
+        name: The field's name.
+        unit: The unit of an integer field's ticks; None: seconds.
 
     Raises:
-        SchemaError: there is none, it may be null, or holds no times.
-        GraphError: a unit that there isn't, or one given where the field has its own.
+        SchemaError: It doesn't exist, is nullable, or holds no times.
+        GraphError: An unknown unit, or one for a field that has its own.
     """
     field: Field = schema.field(name)
     if field.nullable:

@@ -1,4 +1,4 @@
-"""Times as users write them, and as ticks: of a field that tells the event time, or of the clock.
+"""Times as users write them, and as ticks: of the field of the event time, or of the clock.
 
 Knows no operators, and no clock.
 """
@@ -24,12 +24,12 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class TimeValues:
-    """How times of a stream are written.
+    """How times of a stream are represented.
 
     Args:
-        time: of the stream.
+        time: The stream's event time.
         kind: int, float (seconds) or datetime.
-        zone: of datetimes; None: they have none.
+        zone: The zone of datetimes; None: they have none.
     """
 
     time: TimeInfo
@@ -38,7 +38,7 @@ class TimeValues:
 
     @classmethod
     def of(cls, time: TimeInfo | None, schema: Schema) -> TimeValues:
-        """Those of a field of the schema, or of the clock.
+        """Return the representation of a field of the schema, or of the clock.
 
         >>> times = TimeValues.of(TimeInfo("at", "ms"), Schema.of({"at": int}))
         >>> times.ticks(5000), times.value(5000), times.span(1.5)
@@ -58,14 +58,14 @@ class TimeValues:
 
     @property
     def ticks_per_second(self) -> int:
-        """Of its unit."""
+        """Ticks per second of its unit."""
         return TICKS_PER_SECOND[self.time.unit]
 
     def ticks(self, value: Any) -> int:
-        """The ticks of a time.
+        """Convert a time into ticks.
 
         Raises:
-            TypeError: it isn't written as times of this stream are.
+            TypeError: It isn't of the type of this stream's times.
         """
         fits = isinstance(value, (int, float) if self.kind is float else self.kind) and not isinstance(value, bool)
         if not fits or (self._has_dates and (value.tzinfo is None) != (self.zone is None)):
@@ -81,10 +81,10 @@ class TimeValues:
         return int(ticks) + self.time.shift
 
     def value(self, ticks: int) -> Any:
-        """The time of some ticks.
+        """Convert ticks into a time.
 
         Raises:
-            ValueError: it is none that a datetime can hold.
+            ValueError: It is out of a datetime's range.
         """
         at = ticks - self.time.shift
         if self.kind is int:
@@ -95,8 +95,8 @@ class TimeValues:
         if rest:
             raise ValueError(f"{at} ns since 1970 are no datetime: one has microseconds. Give the event time in us")
         try:
-            made = _EPOCH + micros * _MICROSECOND
-            return made.replace(tzinfo=None) if self.zone is None else made.astimezone(self.zone)
+            moment = _EPOCH + micros * _MICROSECOND
+            return moment.replace(tzinfo=None) if self.zone is None else moment.astimezone(self.zone)
         except OverflowError:
             raise ValueError(
                 f"{at} {self.time.unit} since 1970 are no datetime, which has years 1 to 9999: "
@@ -104,10 +104,10 @@ class TimeValues:
             ) from None
 
     def span(self, seconds: Any) -> int:
-        """The ticks of a length of time: seconds, or a timedelta; no fewer than it has.
+        """Convert a length of time, seconds or a timedelta, into ticks, rounded up.
 
         Raises:
-            ValueError: it isn't more than 0.
+            ValueError: It isn't more than 0.
         """
         length = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
         if not length > 0:
@@ -118,7 +118,7 @@ class TimeValues:
 
 
 def _floor(seconds: float, per_second: int) -> int:
-    """The ticks of seconds, rounded down: the most that, written as seconds, are no more (as in time_field.hpp)."""
+    """Convert seconds into ticks, rounded down: the most that aren't more seconds (as in time_field.hpp)."""
     ticks = math.floor(seconds * per_second)
     if (ticks + 1) / per_second <= seconds:
         return ticks + 1
@@ -126,10 +126,10 @@ def _floor(seconds: float, per_second: int) -> int:
 
 
 def zone_of(name: str) -> dt.tzinfo:
-    """Make a zone of its name, or of an offset such as +02:00.
+    """Make a zone from its name, or from an offset such as +02:00.
 
     Raises:
-        ZoneInfoNotFoundError, ValueError, OSError: there is none.
+        ZoneInfoNotFoundError, ValueError, OSError: It doesn't exist.
     """
     if name[:1] in ("+", "-"):
         offset = dt.datetime.strptime(name, "%z").utcoffset()

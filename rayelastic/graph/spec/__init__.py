@@ -1,1 +1,1 @@
-"""What an operator is, as the layers below see it, and what all declarations share. Knows no particular operator."""
+"""Operators as the layers below see them, and the common parts of all declarations. Knows no particular operator."""

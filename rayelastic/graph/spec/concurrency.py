@@ -1,4 +1,4 @@
-"""How many calls of an operator's function wait at the same time, and what is done about slow and failing ones.
+"""How many calls of an operator's function may be in flight, and how slow and failing calls are handled.
 
 Knows no threads, event loops or native code.
 """
@@ -22,15 +22,15 @@ MOST_TRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """Calls that wait at the same time; made by ``concurrent``.
+    """Limits of concurrent calls; made by ``concurrent``.
 
     Args:
-        capacity: how many calls are under way at most.
-        ordered: whether results come in the order of the tuples.
-        timeout: seconds that a call may take; None: as long as it likes.
-        retry: how often a call that raised is made again.
-        max_batch: how many tuples a call gets; 0: one, as itself.
-        max_wait: seconds that a tuple waits for its batch to be full.
+        capacity: The most calls in flight.
+        ordered: Whether results are in the order of the tuples.
+        timeout: Seconds that a call may take; None: unlimited.
+        retry: How often a failed call is repeated.
+        max_batch: The number of tuples in a call; 0: one, not in a list.
+        max_wait: Seconds that a tuple waits for its batch to fill.
     """
 
     capacity: int = 100
@@ -42,12 +42,12 @@ class Concurrency:
 
     @property
     def room(self) -> int:
-        """How many tuples are under way at most."""
+        """The most tuples in flight."""
         return self.capacity * max(self.max_batch, 1)
 
     @property
     def shown(self) -> str:
-        """What it says, in words.
+        """Describe the limits for `explain()`.
 
         >>> Concurrency(capacity=32, ordered=False, max_batch=8).shown
         'up to 32 calls of up to 8 tuples at the same time, out of order'
@@ -67,26 +67,26 @@ def concurrent(
     max_batch: int = 0,
     max_wait: float = 0.01,
 ) -> Concurrency:
-    """Let calls of a function wait at the same time: for `map`, `filter` and `flat_map`.
+    """Make calls of a function concurrently: for `map`, `filter` and `flat_map`.
 
     An `async def` function runs on an event loop that all such operators of a processing element share, a plain one on
-    up to `capacity` threads. While `capacity` tuples are under way, or have results that wait for their turn, the
-    operator takes no more: that is its back-pressure. Watermarks keep their place among the tuples. A snapshot waits
-    for what is under way.
+    up to `capacity` threads. While `capacity` tuples are in flight, or have results that wait for their turn, the
+    operator accepts no more: that is its back-pressure. Watermarks keep their place among the tuples. A checkpoint
+    waits for the calls in flight.
 
     Args:
-        capacity: how many calls are under way at most, 1 to 100,000.
-        ordered: True: results come in the order of the tuples; False: as they are there, which is sooner.
-        timeout: seconds that one attempt may take; then it has raised TimeoutError. A plain function can't be stopped:
-            its thread is busy until it returns. None: as long as it likes.
-        retry: how often a call that raised is made again, after 0.1, 0.2, 0.4, ... seconds, at most 10 s, less some
-            chance. What raises then is for `on_error`.
-        max_batch: if it isn't 0, the function gets a list of 1 to max_batch tuples, and returns a list of as many
-            results (for flat_map: of lists of results), as servers of models like it.
-        max_wait: seconds that the first tuple of a batch waits for it to become full.
+        capacity: The most calls in flight, 1 to 100,000.
+        ordered: True: results are in the order of the tuples; False: in the order of completion, which is sooner.
+        timeout: Seconds that one attempt may take before it raises TimeoutError. A plain function can't be stopped: its
+            thread is busy until it returns. None: unlimited.
+        retry: How often a failed call is repeated, after 0.1, 0.2, 0.4, ... seconds, at most 10 s, less a random part.
+            `on_error` handles the last exception.
+        max_batch: If it isn't 0, the function receives a list of 1 to max_batch tuples, and returns a list of as many
+            results (for flat_map: of lists of results), as model servers do.
+        max_wait: Seconds that the first tuple of a batch waits for it to fill.
 
     Raises:
-        GraphError: a number out of its range.
+        GraphError: A number is out of its range.
 
     Source: AsyncDataStream of Apache Flink.
 
@@ -105,10 +105,10 @@ def concurrent(
 
 
 def concurrency_of(function: Callable[..., Any], choice: object) -> Concurrency | None:
-    """Turn a user's choice into how a function is called; None: one call after the other.
+    """Return how a function is called; None: one call after the other.
 
     Raises:
-        GraphError: it is something else.
+        GraphError: The choice isn't a Concurrency.
     """
     if choice is None:
         return Concurrency() if is_async(function) else None
@@ -118,7 +118,7 @@ def concurrency_of(function: Callable[..., Any], choice: object) -> Concurrency 
 
 
 def is_async(function: object) -> bool:
-    """Return whether a function, method, partial, or object that can be called is `async def`.
+    """Return whether a function, method, partial, or callable object is `async def`.
 
     >>> async def f(): ...
     >>> is_async(functools.partial(f)), is_async(print)
@@ -126,8 +126,8 @@ def is_async(function: object) -> bool:
     """
     while isinstance(function, functools.partial):
         function = function.func
-    found = function if inspect.isroutine(function) else type(function).__call__ if callable(function) else None
-    return inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found)
+    method = function if inspect.isroutine(function) else type(function).__call__ if callable(function) else None
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
 
 
 def _check_count(name: str, value: object, least: int, most: int) -> None:

@@ -1,4 +1,4 @@
-"""What happens to tuples on which a function fails, and the schema of those that are diverted."""
+"""The error policies of operators: tuples that fail stop the job, are dropped, or are diverted with their error."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class OnError(Enum):
     """What an operator does with a tuple on which its function raises."""
 
     FAIL = "fail"  # the job fails
-    SKIP = "skip"  # the tuple is left out
-    DIVERT = "divert"  # it leaves by the port `errors`, with the reason and the operator's name
+    SKIP = "skip"  # the tuple is dropped
+    DIVERT = "divert"  # it goes to the port `errors`, with the reason and the operator's name
 
 
 def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
-    """Turn a user's choice into the enum.
+    """Convert a user's choice into the enum.
 
     Raises:
-        GraphError: there is no such choice.
+        GraphError: It is unknown.
     """
     try:
         return OnError(choice)

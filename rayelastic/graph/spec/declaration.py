@@ -1,4 +1,4 @@
-"""What every declaration does: checks of names, functions, states and lanes; errors tell the operator and the line."""
+"""Checks of every declaration: names, functions, states and execution modes; errors name the operator and the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
 
 
 def check_name(name: object, what: str = "an operator") -> None:
-    """Refuse a name that can't key metrics, state, plans and links."""
+    """Reject a name that can't key metrics, state, plans and links."""
     if not isinstance(name, str):
         raise GraphError(f"the name of {what} is {shown(name)}, which is no str", hint=_NAME_WAY_OUT)
     if not name or name != name.strip():
@@ -29,18 +29,18 @@ def check_name(name: object, what: str = "an operator") -> None:
 
 
 def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
-    """Refuse a name that an operator has already."""
+    """Reject a name that an operator has already."""
     if name in operators:
-        there = operators[name]
+        other = operators[name]
         raise GraphError(
-            f"the name is taken by the {there.kind.value} declared at {there.location or 'an unknown place'}",
-            hint=f"Give {'that one' if there.automatic else 'each operator of a topology'} its own name=",
+            f"the name is taken by the {other.kind.value} declared at {other.location or 'an unknown place'}",
+            hint=f"Give {'that one' if other.automatic else 'each operator of a topology'} its own name=",
         )
 
 
 @contextmanager
 def declaring(operator: str, location: str) -> Iterator[None]:
-    """Let an error that rises inside tell the operator and the line."""
+    """Add the operator and the line to an error that is raised inside."""
     try:
         yield
     except DeclarationError as error:
@@ -49,11 +49,11 @@ def declaring(operator: str, location: str) -> Iterator[None]:
 
 
 class NewOperator:
-    """An operator while it is declared: its name is checked, and an error that rises inside tells it and the line.
+    """An operator while it is declared: checks its name, and adds it and the line to an error that is raised inside.
 
     Args:
-        name: that nothing else may have.
-        operators: declared before.
+        name: The operator's name, which must be free.
+        operators: The operators declared before.
     """
 
     def __init__(self, name: str, operators: Mapping[str, OperatorSpec]) -> None:
@@ -62,7 +62,7 @@ class NewOperator:
         self._location = caller_location()
 
     def __enter__(self) -> str:
-        """Give 'file.py:12' of the user's line."""
+        """Return 'file.py:12' of the user's line."""
         try:
             check_name(self._name)
         except GraphError as error:
@@ -73,19 +73,19 @@ class NewOperator:
         return self._location
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Let an error tell what it is about."""
+        """Add the operator and the line to an error."""
         if isinstance(error, DeclarationError):
             error.at(self._name, self._location)
 
 
 def check_function(function: Any, kind: OperatorKind, state: object, *, concurrent: bool = False) -> None:
-    """Refuse what can't be called with one tuple, or with a tuple and a state.
+    """Reject a function that can't be called with one tuple, or with a tuple and a state.
 
     Args:
-        function: the user's.
-        kind: of its operator.
-        state: what makes the state of a key; None: it has none.
-        concurrent: whether calls wait at the same time.
+        function: The user's function.
+        kind: Its operator's kind.
+        state: Makes the state of a key; None: it has none.
+        concurrent: Whether calls are concurrent.
     """
     verb = kind.value
     if not callable(function):
@@ -109,7 +109,7 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
 
 
 def check_state(state: Any) -> None:
-    """Refuse what can't make the initial state of a key."""
+    """Reject a value that can't make the initial state of a key."""
     if not callable(state):
         raise GraphError(
             f"state={shown(state)} can't make the state of a key",
@@ -125,10 +125,10 @@ def check_state(state: Any) -> None:
 
 
 def binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
-    """Return whether a function can be called with as many arguments, as far as its signature is known."""
+    """Return whether a function can be called with so many arguments, if its signature is known."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # many built-in functions have none
+    except (TypeError, ValueError):  # many built-in functions have no signature
         return True
     try:
         signature.bind(*arguments)
@@ -138,7 +138,7 @@ def binds(function: Callable[..., Any], arguments: tuple[object, ...]) -> bool:
 
 
 def lane_of(choice: object) -> Literal["auto"] | Lane:
-    """Turn a user's choice of lane into the enum."""
+    """Convert a user's choice of execution mode into the enum."""
     if isinstance(choice, str) and choice == "auto":
         return "auto"
     try:

@@ -1,7 +1,7 @@
-"""How a stream comes by its event time.
+"""The event time of streams.
 
-A watermark goes with the tuples and says up to which time they have come. Operators pass it on, a union the least of
-its inputs', and links carry it. Knows no threads, PEs or native code.
+A watermark flows with the tuples and says up to which time they have arrived. Operators forward it, a union the least
+of its inputs', and links transport it. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["event_time_of"]
 def event_time_of(operators: Mapping[str, OperatorSpec], streams: tuple[str, ...]) -> TimeInfo | None:
     """Find the event time of united streams; None if one of them has none, or they differ.
 
-    Operators that give no time of their own keep that of their first input, as long as they keep the field.
+    Operators that assign no time keep that of their first input, as long as they keep the field.
     """
-    found = {_time_of_stream(operators, stream) for stream in streams}
-    return found.pop() if len(found) == 1 else None
+    times = {_time_of_stream(operators, stream) for stream in streams}
+    return times.pop() if len(times) == 1 else None
 
 
 def _time_of_stream(operators: Mapping[str, OperatorSpec], stream: str) -> TimeInfo | None:
-    schemas: list[Schema | None] = []  # of the streams on the way to where the time comes from
+    schemas: list[Schema | None] = []  # from the stream up to where its time is assigned
     while True:
         spec, port = operators[operator_of(stream)], port_of(stream, OUT)
         schemas.append(next(p.schema for p in spec.outputs if p.name == port))

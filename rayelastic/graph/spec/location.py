@@ -8,16 +8,16 @@ from pathlib import Path
 __all__ = ["caller_location", "is_users"]
 
 _PACKAGE = str(Path(__file__).parents[2]) + "/"
-_PROGRAMS = f"{_PACKAGE}topologies/"  # they are in the package, but use it as any program does
+_PROGRAMS = f"{_PACKAGE}topologies/"  # in the package, but written as users' programs
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is the user's, not one of this package."""
+    """Return whether a file is the user's, not this package's."""
     return not file.startswith(_PACKAGE) or file.startswith(_PROGRAMS)
 
 
 def caller_location() -> str:
-    """Tell 'file.py:12' of the innermost frame outside the package; '' if there is none."""
+    """Return 'file.py:12' of the innermost frame outside the package; '' if there is none."""
     frame = sys._getframe(1)
     while not is_users(file := frame.f_code.co_filename):
         if frame.f_back is None:

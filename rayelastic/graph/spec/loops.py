@@ -1,7 +1,7 @@
-"""Which operators stand in a loop, and what becomes of them when it is closed (J08, P34); see ``Topology.feedback``.
+"""Loops of operators, and how a feedback is closed (J08, P34); see ``Topology.feedback``.
 
-The head of a loop is the operator to which a stream comes back; all that enters the loop enters it there. It ends when
-its other inputs have ended and nothing goes round any more. Knows no threads, PEs or native code.
+The head of a loop is the operator that receives the feedback; every tuple enters the loop there. A loop ends when the
+head's other inputs have ended and no tuple is left in it. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["check_loops", "fed_back", "loops"]
 
 
 def fed_back(spec: OperatorSpec, placeholder: str, streams: tuple[str, ...]) -> OperatorSpec:
-    """Give the operator with the streams in place of the one that was to come back."""
+    """Return the operator with the streams instead of the placeholder of a feedback."""
     return replace(spec, inputs=tuple(_closed(port, placeholder, streams) for port in spec.inputs))
 
 
@@ -29,7 +29,7 @@ def _closed(port: InputPort, placeholder: str, streams: tuple[str, ...]) -> Inpu
 
 
 def loops(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[str, ...]]:
-    """Find the loops: {head: its operators, the head among them, in declared order}."""
+    """Find the loops: {head: its operators, including the head, in declared order}."""
     heads = [spec for spec in operators.values() if spec.loop_edges]
     if not heads:
         return {}
@@ -37,19 +37,19 @@ def loops(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[str, ...]]:
     for spec in operators.values():
         for upstream in spec.upstream:
             downstream[upstream].append(spec.name)
-    found = {}
+    loops_by_head = {}
     for head in heads:
         below = _reach([head.name], lambda name: downstream[name])
         back = _reach([operator_of(s) for s, _ in head.loop_edges], lambda name: operators[name].upstream)
-        found[head.name] = tuple(name for name in operators if name in below and name in back)
-    return found
+        loops_by_head[head.name] = tuple(name for name in operators if name in below and name in back)
+    return loops_by_head
 
 
 def check_loops(operators: Mapping[str, OperatorSpec]) -> None:
     """Check that the loops can run.
 
     Raises:
-        GraphError: a loop without a way round or with a second entry, or an operator that can't stand in one.
+        GraphError: A loop without a path back or with a second entry, or with an operator that can't be in a loop.
     """
     found = loops(operators)
     for head, members in found.items():

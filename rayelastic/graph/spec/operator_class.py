@@ -1,7 +1,7 @@
 """`@rel.operator`: a class becomes an operator with ports, a firing rule and a kind of state (Joker 3.1; J01-J05).
 
-This is the design-time part: what can be checked of the class alone. Where streams meet its ports, `composition` goes
-on. Knows no threads, PEs or native code.
+This is the design-time part: the checks of the class alone. `composition` checks how streams are connected to its
+ports. Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _MARK = "__rel_operator__"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an operator's design says of an input port.
+    """The requirements of an input port.
 
     Args:
-        schema: fields that its tuples must have; None: any.
-        demand: how many of them each firing takes; None: what comes.
+        schema: Fields that its tuples must have; None: any.
+        demand: How many of them each firing consumes; None: those that arrive.
     """
 
     schema: Schema | None
@@ -45,12 +45,13 @@ class OperatorDefinition:
     """An operator's design.
 
     Args:
-        inputs: {input port: what it wants}, in order.
-        outputs: {output port: schema, or the name of the input port whose schema it has}; None: `output_schemas` tells.
-        state_kind: what it remembers.
-        state: makes the state of a key, where it is partitioned.
-        lane: 'auto', or the lane that was asked for.
-        ttl: seconds without a tuple after which a key is forgotten.
+        inputs: {input port: its requirements}, in order.
+        outputs: {output port: schema, or the name of an input port with that schema}; None: `output_schemas` returns
+            it.
+        state_kind: The kind of its state.
+        state: Makes the state of a key, if it is partitioned.
+        lane: 'auto', or the requested execution mode.
+        ttl: The time without a tuple after which a key is dropped.
     """
 
     inputs: Mapping[str, Wanted]
@@ -62,16 +63,16 @@ class OperatorDefinition:
 
     @property
     def is_conjunctive(self) -> bool:
-        """Whether it fires when all its ports have what they want, instead of taking what comes (J02)."""
+        """Whether it fires when all its ports have the tuples that it demands, instead of for each tuple (J02)."""
         return next(iter(self.inputs.values())).demand is not None
 
 
 def exactly(count: int, schema: object = None) -> Wanted:
-    """Want so many tuples of a port at each firing, no more and no fewer (J02: EXACT).
+    """Demand so many tuples of a port at each firing, no more and no fewer (J02: EXACT).
 
     Args:
         count: 1 or more.
-        schema: fields that the tuples must have, see Schema.of; None: any.
+        schema: Fields that the tuples must have, see Schema.of; None: any.
 
     >>> exactly(2, {"n": int}).demand.count
     2
@@ -80,11 +81,11 @@ def exactly(count: int, schema: object = None) -> Wanted:
 
 
 def at_least(count: int, schema: object = None) -> Wanted:
-    """Want so many tuples of a port, and get all that wait there once there are so many (J02: AT_LEAST).
+    """Demand at least so many tuples of a port, and receive all that are queued then (J02: AT_LEAST).
 
     Args:
         count: 1 or more.
-        schema: fields that the tuples must have, see Schema.of; None: any.
+        schema: Fields that the tuples must have, see Schema.of; None: any.
     """
     return _wanted(count, DemandKind.AT_LEAST, schema)
 
@@ -119,42 +120,42 @@ def operator(
 
     The class has these methods; all but `invoke` are optional:
 
-    `initialize(self)` is called in the process that runs it, before the first tuple: open things here.
+    `initialize(self)` is called in the process that runs it, before the first tuple: open files and connections here.
 
-    `invoke(self, t)` is called with each tuple; `invoke(self, port, t)` where there are several input ports, with the
-    port's name; with a last argument `s`, the state of the tuple's key, where `state` is given. It yields or returns
-    tuples; `rel.to(port, t)` for another output port than the first. If all inputs are wanted by `rel.exactly` or
-    `rel.at_least`, it waits for all ports and is called with one list of tuples for each: such a barrier is a
-    declaration. What is left in the end, when a port can't give what is wanted any more, goes to `drain`, which is
-    called like it; without `drain` it is dropped. Annotated with numpy.ndarray, pyarrow.RecordBatch, pandas or polars
-    frames, `invoke` gets runs and returns one, or {port: run} where there are several output ports.
+    `invoke(self, t)` is called with each tuple. With several input ports it is `invoke(self, port, t)`, with the port's
+    name; with `state` it has a last argument `s`, the state of the tuple's key. It yields or returns tuples;
+    `rel.to(port, t)` for another output port than the first. If all inputs are declared by `rel.exactly` or
+    `rel.at_least`, it is called with a list of tuples for each port once all ports have them. When a port can't have
+    enough tuples any more, the rest goes to `drain`, which is called likewise; without `drain` it is dropped. Annotated
+    with numpy.ndarray, pyarrow.RecordBatch, pandas or polars frames, `invoke` receives runs and returns one, or {port:
+    run} for several output ports.
 
-    `shutdown(self)` is called after the last tuple, and what it yields goes out; also when the job is stopped, but then
-    nothing goes out any more.
+    `shutdown(self)` is called after the last tuple, and what it yields is emitted. It is also called when the job is
+    stopped, but then nothing is emitted any more.
 
-    `snapshot(self)` returns what the object keeps, to be pickled into checkpoints and savepoints, and `restore(self,
-    kept)` takes that back, after `initialize`. Without the pair all of its attributes are saved, but for those that
-    `initialize` sets and that can't be pickled (files, locks, connections). With `state` or `stateless` neither is.
+    `snapshot(self)` returns the object's state, to be pickled into checkpoints and savepoints, and `restore(self,
+    kept)` restores it, after `initialize`. Without the pair all its attributes are saved, except those that
+    `initialize` sets and that can't be pickled (files, locks, connections). With `state` or `stateless` neither is
+    called.
 
-    `output_schemas(self, inputs)` tells, where `outputs` isn't given, {output port: schema} from {input port: Schema}.
+    `output_schemas(self, inputs)` returns, without `outputs`, {output port: schema} from {input port: Schema}.
 
     Args:
-        cls: the class, where the decorator is used without arguments.
-        inputs: a schema for the single input, or {input port: schema, rel.exactly(...) or rel.at_least(...)}.
-            None, also as the schema of a port: any.
-        outputs: a schema for the single output, or {output port: schema}; the name of an input port for tuples like
-            there; {} for none.
-        state: makes the state of a key (a NamedTuple class with defaults, or a callable): the operator is partitioned
-            stateful, and all its streams must have a key_by.
-        stateless: promises that `invoke` leaves self as it is: the operator may be replicated. Otherwise it is
-            stateful.
+        cls: The class, if the decorator is used without arguments.
+        inputs: A schema for the single input, or {input port: schema, rel.exactly(...) or rel.at_least(...)}. None,
+            also as the schema of a port: any.
+        outputs: A schema for the single output, or {output port: schema}; the name of an input port for the same
+            schema; {} for none.
+        state: Makes the state of a key (a NamedTuple class with defaults, or a callable). The operator is then
+            partitioned, and all its streams must have a key_by.
+        stateless: Promises that `invoke` doesn't change self: the operator may be replicated. Otherwise it is stateful.
         lane: 'auto', 'compiled', 'vectorised' or 'python'.
-        ttl: with state, of an operator with one input: seconds, or a timedelta, without a tuple of a key after which
-            it is forgotten, as of ``KeyedStream.map``.
+        ttl: With state and one input: seconds, or a timedelta, without a tuple of a key after which it is dropped, as
+            for ``KeyedStream.map``.
 
     Raises:
-        GraphError: the class, a port or a firing rule is wrong.
-        SchemaError: a schema can't be laid out.
+        GraphError: The class, a port or a firing rule is invalid.
+        SchemaError: A schema can't be laid out.
 
     >>> import rayelastic as rel
     >>> @rel.operator(inputs={"n": rel.exactly(1), "word": rel.exactly(2)}, outputs={"out": {"line": str}})
@@ -186,11 +187,11 @@ def definition_of(instance: object) -> OperatorDefinition:
     """Return the design of an operator's instance.
 
     Raises:
-        GraphError: it is none.
+        GraphError: It isn't an operator's instance.
     """
-    found = getattr(type(instance), _MARK, None)
-    if isinstance(found, OperatorDefinition):
-        return found
+    definition = getattr(type(instance), _MARK, None)
+    if isinstance(definition, OperatorDefinition):
+        return definition
     if isinstance(instance, type) and hasattr(instance, _MARK):
         raise GraphError(
             f"apply needs an instance, not the class {instance.__name__}", hint=f"Write {instance.__name__}(...)"
@@ -216,10 +217,10 @@ def _definition(
 ) -> OperatorDefinition:
     if not isinstance(cls, type):
         raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", hint="Use .map(function)")
-    wanted = {port: _checked_input(given) for port, given in _named(inputs, IN, "input").items()}
+    wanted = {port: _checked_input(wanted_input) for port, wanted_input in _named(inputs, IN, "input").items()}
     if not wanted:
         raise GraphError("it has no input port", hint="Name one, or make a source with rel.generate")
-    asking = [port for port, one in wanted.items() if one.demand is not None]
+    asking = [port for port, demand in wanted.items() if demand.demand is not None]
     if asking and len(asking) < len(wanted):
         free = next(port for port in wanted if port not in asking)
         raise GraphError(
@@ -242,8 +243,8 @@ def _definition(
 
 
 def _named(given: object, default: str, what: str) -> dict[str, Any]:
-    """Tell ports from a single schema: ports are a mapping whose values aren't all types of fields."""
-    is_ports = isinstance(given, Mapping) and not (given and all(_is_field(one) for one in given.values()))
+    """Distinguish ports from a single schema: ports are a mapping whose values aren't all types of fields."""
+    is_ports = isinstance(given, Mapping) and not (given and all(_is_field(hint) for hint in given.values()))
     if not is_ports:
         return {default: given}
     assert isinstance(given, Mapping)
@@ -254,7 +255,7 @@ def _named(given: object, default: str, what: str) -> dict[str, Any]:
 
 
 def _is_field(given: object) -> bool:
-    """Whether it is the type of a field rather than the schema of a port."""
+    """Return whether it is the type of a field rather than the schema of a port."""
     if given is None or isinstance(given, str | Mapping | Schema | Wanted):
         return False
     return not (isinstance(given, type) and issubclass(given, tuple)) and not hasattr(given, "names")
@@ -276,18 +277,18 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
         return None
     if tells:
         raise GraphError("it has outputs= and output_schemas", hint="Leave one of them out")
-    made: dict[str, Schema | str] = {}
-    for port, given in _named(outputs, OUT, "output").items():
-        if isinstance(given, str):
-            if given not in wanted:
+    schemas: dict[str, Schema | str] = {}
+    for port, declared in _named(outputs, OUT, "output").items():
+        if isinstance(declared, str):
+            if declared not in wanted:
                 raise GraphError(
-                    f"output port '{port}' is like '{given}', which is no input port of it",
+                    f"output port '{port}' is like '{declared}', which is no input port of it",
                     hint=f"Name one of {', '.join(wanted)}, or give a schema",
                 )
-            made[port] = given
+            schemas[port] = declared
         else:
-            made[port] = Schema.of(given)
-    return made
+            schemas[port] = Schema.of(declared)
+    return schemas
 
 
 def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, keyed: bool) -> None:
@@ -316,8 +317,8 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
             )
     check_names(cls, LIFE, others=FLUSHED)
     if hasattr(cls, "snapshot") != hasattr(cls, "restore"):
-        there, lacks = ("snapshot", "restore") if hasattr(cls, "snapshot") else ("restore", "snapshot")
-        raise GraphError(f"it has {there}, but no {lacks}", hint="Write both: what one returns the other takes")
+        defined, lacks = ("snapshot", "restore") if hasattr(cls, "snapshot") else ("restore", "snapshot")
+        raise GraphError(f"it has {defined}, but no {lacks}", hint="Write both: what one returns the other takes")
     if hasattr(cls, "drain") and not conjunctive:
         raise GraphError(
             "it has drain, but takes tuples as they come: nothing is ever left",

@@ -1,6 +1,6 @@
-"""What an operator is, as the layers below the graph see it: kind, lane, state, schemas, and what it runs.
+"""Operators as the layers below the graph see them: kind, execution mode, state, schemas, and a body to run.
 
-Knows no threads, PEs or native code. The compiler is a Protocol: what it makes is opaque here but for lane, reason and
+Knows no threads, PEs or native code. The compiler is a Protocol: its result is opaque here except for lane, reason and
 output schema.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Lane(Enum):
-    """How an operator runs."""
+    """The execution mode of an operator."""
 
     BUILT_IN = "built-in"  # C++ over records, never needs the GIL
     COMPILED = "compiled"  # a Python function compiled to machine code, never needs the GIL
@@ -45,12 +45,12 @@ class Lane(Enum):
 
     @property
     def needs_python(self) -> bool:
-        """Whether it runs under the Python token."""
+        """Whether it needs the GIL."""
         return self in (Lane.VECTORISED, Lane.PYTHON)
 
 
 class OperatorKind(Enum):
-    """What an operator does to its input."""
+    """What an operator does with its input."""
 
     SOURCE = "source"
     MAP = "map"
@@ -60,8 +60,8 @@ class OperatorKind(Enum):
     OPERATOR = "operator"  # of a class, with ports
     PROCESS = "process"  # of a class, with timers of keys
     SPLIT = "split"
-    CHANNELS = "channels"  # deals out to those of a stage
-    IN_TURN = "in_turn"  # and brings them together in order
+    CHANNELS = "channels"  # splits a stream over the channels of a stage
+    IN_TURN = "in_turn"  # merges them in order
     THROTTLE = "throttle"
     DELAY = "delay"
     EVENT_TIME = "event_time"
@@ -69,17 +69,17 @@ class OperatorKind(Enum):
     JOIN = "join"
     MATCH = "match"  # sequences of tuples of a key
     MERGE = "merge_by_time"
-    UNION = "union"  # in front of an event time
+    UNION = "union"  # upstream of an event time
     SINK = "sink"
 
     @property
     def is_passage(self) -> bool:
-        """Whether it keeps nothing once all that came has been processed, so that there is nothing to save of it."""
+        """Whether it keeps no state once its input is processed, so that checkpoints save nothing of it."""
         return self in (OperatorKind.CHANNELS, OperatorKind.IN_TURN, OperatorKind.THROTTLE, OperatorKind.UNION)
 
 
 class StateKind(Enum):
-    """What an operator remembers between tuples (Joker section 2; J05)."""
+    """The state that an operator keeps between tuples (Joker section 2; J05)."""
 
     STATELESS = "stateless"
     PARTITIONED = "partitioned"  # independent state per key
@@ -88,21 +88,21 @@ class StateKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionRequest:
-    """A user's function to be made into an operator function.
+    """A user's function to compile into an operator function.
 
     Args:
-        operator: name of the operator, for messages.
+        operator: The operator's name, for messages.
         kind: MAP, FILTER or FLAT_MAP.
-        function: of one tuple, or of a tuple and the state of its key where `state` is given.
-        input_schema: of the tuples that it gets.
-        output: what it gives, where declared; None: find out. FILTER keeps the input schema.
-        keys: the key fields where it is keyed, else empty.
-        state: NamedTuple class with defaults (fixed layout), or any callable without arguments that makes the initial
+        function: A function of one tuple, or of a tuple and the state of its key if there is a `state`.
+        input_schema: The schema of its input.
+        output: The declared schema of its output; None: infer it. FILTER keeps the input schema.
+        keys: The key fields; empty if it isn't keyed.
+        state: A NamedTuple class with defaults (fixed layout), or any callable without arguments that makes the initial
             state of a key; None: stateless.
-        lane: 'auto', or the lane that the user asked for.
+        lane: 'auto', or the execution mode that the user requested.
         location: 'file.py:12' of the declaration.
-        sides: names of the output ports that it may send to with rel.to.
-        concurrent: how many calls wait at the same time; None: one comes after the other.
+        sides: Names of the output ports that it may send to with rel.to.
+        concurrent: The limits of concurrent calls; None: one call after the other.
     """
 
     operator: str
@@ -120,17 +120,17 @@ class FunctionRequest:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRequest:
-    """An instance of a user's operator class to be made into an operator function.
+    """An instance of a user's operator class to compile into an operator function.
 
     Args:
-        operator: its name, for messages.
-        instance: with `invoke` and what else @rel.operator knows.
-        inputs: its input ports.
-        outputs: its output ports; none of an operator that only takes.
-        state: makes the state of a key; None: it keeps none of keys.
-        lane: 'auto', or the lane that the user asked for.
+        operator: The operator's name, for messages.
+        instance: The object, with `invoke` and the optional methods of @rel.operator.
+        inputs: Its input ports.
+        outputs: Its output ports; none for a sink.
+        state: Makes the state of a key; None: it keeps none of keys.
+        lane: 'auto', or the execution mode that the user requested.
         location: 'file.py:12' of the declaration.
-        on_error: what happens to a tuple on which `invoke` raises.
+        on_error: What happens to a tuple on which `invoke` raises.
     """
 
     operator: str
@@ -145,16 +145,16 @@ class OperatorRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRequest:
-    """An object with timers of keys whose methods are to be compiled.
+    """An object with timers whose methods are to be compiled.
 
     Args:
-        operator: its name, for messages.
-        instance: with `on_tuple`, and perhaps `on_time` and `on_end`.
-        input_schema: of the tuples that it gets.
-        output: of what it gives.
-        keys: the key fields.
-        state: makes the state of a key.
-        time: the event time by which it goes; None: the clock.
+        operator: The operator's name, for messages.
+        instance: The object, with `on_tuple`, and perhaps `on_time` and `on_end`.
+        input_schema: The schema of its input.
+        output: The schema of its output.
+        keys: The key fields.
+        state: Makes the state of a key.
+        time: The event time of its timers; None: the clock.
         location: 'file.py:12' of the declaration.
     """
 
@@ -169,11 +169,11 @@ class ProcessRequest:
 
 
 class CompiledProcess(Protocol):
-    """What the graph knows of the compiled methods of an object with timers. Picklable."""
+    """The compiled methods of an object with timers, as the graph sees them. Picklable."""
 
     @property
     def state_schema(self) -> Schema:
-        """Of the state of a key."""
+        """The schema of a key's state."""
         ...
 
 
@@ -182,11 +182,11 @@ class AggregateRequest:
     """An object that aggregates, whose methods are to be compiled.
 
     Args:
-        operator: its name, for messages.
-        instance: with `add(t, state)` and `result(state)`, and perhaps `merge(other, state)`.
-        first: the state of nothing.
-        input_schema: of the tuples that it gets.
-        output: of its results; None: find out.
+        operator: The operator's name, for messages.
+        instance: The object, with `add(t, state)` and `result(state)`, and perhaps `merge(other, state)`.
+        first: The initial state.
+        input_schema: The schema of its input.
+        output: The schema of its results; None: infer it.
         location: 'file.py:12' of the declaration.
     """
 
@@ -199,7 +199,7 @@ class AggregateRequest:
 
 
 class CompiledAggregate(Protocol):
-    """What the graph knows of the compiled methods of an object that aggregates. Picklable."""
+    """The compiled methods of an object that aggregates, as the graph sees them. Picklable."""
 
     @property
     def reason(self) -> str:
@@ -208,12 +208,12 @@ class CompiledAggregate(Protocol):
 
     @property
     def state_schema(self) -> Schema:
-        """Of the state."""
+        """The schema of the state."""
         ...
 
     @property
     def output_schema(self) -> Schema:
-        """Of its results."""
+        """The schema of its results."""
         ...
 
     @property
@@ -223,49 +223,49 @@ class CompiledAggregate(Protocol):
 
 
 class OperatorBody(Protocol):
-    """What the graph knows of an operator class's function, or of a native operator. Picklable."""
+    """The function of an operator class, or a native operator, as the graph sees it. Picklable."""
 
     @property
     def lane(self) -> Lane:
-        """The lane that it was given."""
+        """The execution mode."""
         ...
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         ...
 
 
 class CompiledFunction(Protocol):
-    """What the graph knows of a compiled function. Picklable."""
+    """A compiled function, as the graph sees it. Picklable."""
 
     @property
     def lane(self) -> Lane:
-        """The lane that it was given."""
+        """The execution mode."""
         ...
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         ...
 
     @property
     def output_schema(self) -> Schema:
-        """Of the tuples that it emits."""
+        """The schema of its output."""
         ...
 
     @property
     def kept(self) -> frozenset[str]:
-        """The fields that every tuple has as the one had that it was made of, as far as can be told."""
+        """The fields that every output tuple copies from its input tuple, as far as the code shows."""
         ...
 
 
 class SourceDescription(Protocol):
-    """Where tuples come from: a value that can be shipped and started again, never a live iterator."""
+    """Where tuples come from: a value that can be shipped and restarted, never a live iterator."""
 
     @property
     def schema(self) -> Schema:
-        """Of the tuples that it gives."""
+        """The schema of its tuples."""
         ...
 
     @property
@@ -275,7 +275,7 @@ class SourceDescription(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         ...
 
     def check(self, operator: str) -> None:
@@ -293,7 +293,7 @@ class SinkDescription(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         ...
 
     def check(self, operator: str) -> None:
@@ -306,17 +306,17 @@ class OperatorSpec:
     """One declared operator.
 
     Args:
-        name: unique in the topology; keys metrics, state and plans.
-        kind: what it does.
-        inputs: its input ports, in order; none of a source.
-        outputs: its output ports, in order; none of a sink.
-        state_kind: what it remembers.
-        body: SourceDescription, SinkDescription, CompiledFunction, or OperatorBody, by kind.
+        name: Unique in the topology; keys metrics, state and plans.
+        kind: What it does.
+        inputs: Its input ports, in order; none for a source.
+        outputs: Its output ports, in order; none for a sink.
+        state_kind: The kind of its state.
+        body: A SourceDescription, SinkDescription, CompiledFunction, or OperatorBody, by kind.
         location: 'file.py:12' of the declaration.
-        on_error: what happens to a tuple on which its function raises.
-        ttl: after how long without a tuple a key of it is forgotten; None: never.
-        remembers: what it is known to change outside its state, as the user writes it; then it has one replica.
-        automatic: whether its name is that of its function or method, as the program sets none.
+        on_error: What happens to a tuple on which its function raises.
+        ttl: The time without a tuple after which a key is dropped; None: never.
+        remembers: What it changes outside its state, as the user writes it; then it has one replica.
+        automatic: Whether its name is that of its function or method, because the program sets none.
     """
 
     name: str
@@ -333,12 +333,12 @@ class OperatorSpec:
 
     @property
     def input_schema(self) -> Schema | None:
-        """Of its first input port; None of a source."""
+        """The schema of its first input port; None for a source."""
         return self.inputs[0].schema if self.inputs else None
 
     @property
     def output_schema(self) -> Schema | None:
-        """Of its first output port; None of a sink."""
+        """The schema of its first output port; None for a sink."""
         return self.outputs[0].schema if self.outputs else None
 
     @property
@@ -348,27 +348,27 @@ class OperatorSpec:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The names of the streams that it gives."""
+        """The names of its output streams."""
         return tuple(stream_name(self.name, port.name) for port in self.outputs)
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """(stream, endpoint) of all that it takes, port by port; without what comes back in a loop."""
+        """(stream, endpoint) of all its inputs, port by port, without feedback."""
         return tuple((s, endpoint(self.name, port.name)) for port in self.inputs for s in port.streams)
 
     @property
     def loop_edges(self) -> tuple[tuple[str, str], ...]:
-        """(stream, endpoint) of all that comes back to it in a loop."""
+        """(stream, endpoint) of all its feedback inputs."""
         return tuple((s, endpoint(self.name, port.name)) for port in self.inputs for s in port.feedback)
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """The names of the streams that it takes (ports.stream_name); without what comes back in a loop."""
+        """The names of its input streams (ports.stream_name), without feedback."""
         return tuple(stream for port in self.inputs for stream in port.streams)
 
     @property
     def upstream(self) -> tuple[str, ...]:
-        """The operators that feed it, one for each edge; without what comes back in a loop."""
+        """The operators that feed it, one for each edge, without feedback."""
         return tuple(map(operator_of, self.taken))
 
     @property
@@ -378,5 +378,5 @@ class OperatorSpec:
 
     @property
     def reason(self) -> str:
-        """Why in that lane, in words."""
+        """The reason for the execution mode."""
         return self.body.reason

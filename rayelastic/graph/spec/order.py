@@ -1,4 +1,4 @@
-"""The edges of a graph: who consumes whom, what may run anywhere, and an order in which each follows its inputs."""
+"""The edges of a graph: consumers of each operator, operators that may run anywhere, and a topological order."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FUNCTIONS = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, Oper
 
 
 class Graph(Protocol):
-    """What a plan needs of a topology."""
+    """The part of a topology that a plan needs."""
 
     @property
     def name(self) -> str:
-        """Name of the topology."""
+        """The topology's name."""
         ...
 
     @property
@@ -30,28 +30,28 @@ class Graph(Protocol):
 
 
 def runs_anywhere(spec: OperatorSpec) -> bool:
-    """Return whether any replica may run an operator on any tuple: a function without state that gives one stream."""
+    """Return whether any replica may run an operator on any tuple: a stateless function with one output."""
     free = spec.state_kind is StateKind.STATELESS and not spec.remembers
     return spec.kind in _FUNCTIONS and free and len(spec.outputs) == 1
 
 
 def memory_of(spec: OperatorSpec) -> str:
-    """Say what an operator remembers outside its state; empty: nothing that is known."""
+    """Describe the known changes that an operator makes outside its state; empty: none."""
     names = ", ".join(f"`{name}`" for name in spec.remembers)
     return f"remembers {names} outside its state" if names else ""
 
 
 def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
-    """List for each operator those that take its output, one for each edge, in declared order; without loops' ends.
+    """List for each operator its consumers, one for each edge, in declared order, without feedback.
 
     Raises:
-        GraphError: an operator takes its input from an operator or port that doesn't exist.
+        GraphError: An operator's input comes from an operator or port that doesn't exist.
     """
-    found: dict[str, list[str]] = {name: [] for name in operators}
+    consumers_of: dict[str, list[str]] = {name: [] for name in operators}
     for spec in operators.values():
         for stream, _ in (*spec.edges, *spec.loop_edges):
             if not _exists(stream, operators):
-                what = "stream" if operator_of(stream) in found else "operator"
+                what = "stream" if operator_of(stream) in consumers_of else "operator"
                 raise GraphError(
                     f"its input '{stream}' is no {what} of the topology",
                     operator=spec.name,
@@ -59,8 +59,8 @@ def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
                     hint="Build the graph through the streams of one Topology",
                 )
         for upstream in spec.upstream:
-            found[upstream].append(spec.name)
-    return found
+            consumers_of[upstream].append(spec.name)
+    return consumers_of
 
 
 def _exists(stream: str, operators: Mapping[str, OperatorSpec]) -> bool:
@@ -69,10 +69,10 @@ def _exists(stream: str, operators: Mapping[str, OperatorSpec]) -> bool:
 
 
 def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
-    """Order the operators so that each follows its inputs; among those free to come next, in declared order.
+    """Order the operators so that each follows its inputs; if several may come next, in declared order.
 
     Raises:
-        GraphError: there is a cycle; names the operators on it.
+        GraphError: There is a cycle; the message names its operators.
     """
     downstream = consumers(operators)
     rank = {name: i for i, name in enumerate(operators)}
@@ -100,7 +100,7 @@ def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
 
 
 def _cycle(operators: Mapping[str, OperatorSpec], stuck: set[str]) -> list[str]:
-    """Find one cycle among operators of which each has an input that is stuck as well; in flow order."""
+    """Find one cycle among operators that each have an input among them; in flow order."""
     seen: dict[str, int] = {}
     path: list[str] = []
     name = next(n for n in operators if n in stuck)

@@ -1,7 +1,7 @@
-"""Ports: the names by which streams leave and enter operators, and how many tuples an operator wants (Joker 3.1).
+"""Ports: the names of an operator's inputs and outputs, and how many tuples a firing consumes (Joker 3.1).
 
-An operator with one input and one output has the ports 'in' and 'out', and its stream goes by its own name. Other
-streams are called 'operator/port' (J08). Knows no threads, PEs or native code.
+An operator with one input and one output has the ports 'in' and 'out', and its stream has the operator's name. Other
+streams are named 'operator/port' (J08). Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = [
 
 IN = "in"
 OUT = "out"
-LATE = "late"  # the output port of tuples that came too late
+LATE = "late"  # the output port of late tuples
 
 
 class DemandKind(Enum):
-    """Whether a firing takes so many tuples of a port, or all that wait there once there are so many."""
+    """Whether a firing consumes a number of tuples of a port, or all that are queued once there are so many."""
 
     EXACT = "exact"
     AT_LEAST = "at least"
@@ -46,7 +46,7 @@ class DemandKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """How many tuples of a port a conjunctive operator wants at each firing (J02)."""
+    """How many tuples of a port a conjunctive operator consumes at each firing (J02)."""
 
     count: int = 1
     kind: DemandKind = DemandKind.EXACT
@@ -57,15 +57,15 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class InputPort:
-    """Where streams enter an operator.
+    """An input of an operator.
 
     Args:
-        name: unique among the operator's input ports.
-        schema: of the tuples that it takes.
-        streams: the names of the streams that it takes, see stream_name; several are a union.
-        keys: fields by which the operator partitions the tuples of this port; empty if it doesn't.
-        demand: of a conjunctive operator; None: the operator takes what comes.
-        feedback: streams that come back to it in a loop.
+        name: Unique among the operator's input ports.
+        schema: The schema of its tuples.
+        streams: The names of its streams, see stream_name; several are a union.
+        keys: Fields by which the operator partitions the tuples of this port; empty if it doesn't.
+        demand: Of a conjunctive operator; None: the operator fires for each tuple.
+        feedback: Feedback streams of a loop.
     """
 
     name: str
@@ -78,12 +78,12 @@ class InputPort:
 
 @dataclass(frozen=True, slots=True)
 class OutputPort:
-    """Where a stream leaves an operator.
+    """An output of an operator.
 
     Args:
-        name: unique among the operator's output ports.
-        schema: of the tuples that it gives.
-        optional: whether nobody needs to take them, such as tuples that came too late.
+        name: Unique among the operator's output ports.
+        schema: The schema of its tuples.
+        optional: Whether it needs no consumer, such as that of late tuples.
     """
 
     name: str
@@ -92,10 +92,10 @@ class OutputPort:
 
 
 def check_port(name: object, what: str) -> None:
-    """Refuse a name that a port can't have.
+    """Reject an invalid name of a port.
 
     Raises:
-        GraphError: it is no Python name, or starts with an underscore.
+        GraphError: It isn't a Python name, or starts with an underscore.
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise GraphError(
@@ -107,8 +107,8 @@ def side_ports(sides: object) -> tuple[OutputPort, ...]:
     """Make the ports of side outputs that a user declared: {port: schema}.
 
     Raises:
-        GraphError: no mapping, or a name that a side output can't have.
-        SchemaError: a schema can't be laid out.
+        GraphError: Not a mapping, or an invalid name of a side output.
+        SchemaError: A schema can't be laid out.
     """
     if not isinstance(sides, Mapping):
         raise GraphError(f"sides={shown(sides)}", hint="Give {port: schema}")
@@ -120,7 +120,7 @@ def side_ports(sides: object) -> tuple[OutputPort, ...]:
 
 
 def stream_name(operator: str, port: str = OUT) -> str:
-    """Name the stream that leaves an operator by a port.
+    """Name the output stream of an operator's port.
 
     >>> stream_name("words"), stream_name("split", "odd")
     ('words', 'split/odd')
@@ -129,7 +129,7 @@ def stream_name(operator: str, port: str = OUT) -> str:
 
 
 def side_source(source: str, port: str) -> str:
-    """Name the source of what is read of the same files as another, such as their bad rows.
+    """Name a side source, which reads the same files as a source, such as their bad rows.
 
     >>> side_source("trades", "errors")
     'trades_errors'

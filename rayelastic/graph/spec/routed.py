@@ -1,4 +1,4 @@
-"""How a function says by which output port a tuple leaves: `rel.to("late", t)`; without, it leaves by the first."""
+"""`rel.to("late", t)`: a tuple for a named output port; others go to the first port."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Routed", "to"]
 
 
 class Routed:
-    """A tuple and the output port that it is meant for."""
+    """A tuple and its output port."""
 
     __slots__ = ("port", "value")
 
@@ -27,11 +27,11 @@ class Routed:
 
 
 def to(port: str, value: Any) -> Routed:
-    """Send a tuple to a named output port, where an operator has several or a function has side outputs.
+    """Send a tuple to a named output port, if an operator has several or a function has side outputs.
 
     Args:
-        port: name of the output port.
-        value: the tuple, of the schema of that port.
+        port: The output port's name.
+        value: The tuple, of the schema of that port.
 
     >>> to("late", (3,))
     to('late', (3,))

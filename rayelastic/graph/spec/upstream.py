@@ -1,4 +1,4 @@
-"""What the declaration of an operator may know of the stream that it takes: the value `Upstream`.
+"""`Upstream`: what the declaration of an operator may know of its input.
 
 Knows nothing of streams as users hold them, of threads, PEs or native code.
 """
@@ -47,39 +47,39 @@ _CLOCK_UNIT = "ns"  # of the native clock
 
 
 class FunctionCompiler(Protocol):
-    """What the graph needs of a compiler: it makes operator functions of Python functions."""
+    """The compiler as the graph sees it: it makes operator functions of Python functions."""
 
     def compile(self, request: FunctionRequest) -> CompiledFunction:
-        """Compile, or find the python lane. Raises LaneError or SchemaError naming the operator."""
+        """Compile a function, or fall back to Python. Raises LaneError or SchemaError naming the operator."""
         ...
 
     def compile_operator(self, request: OperatorRequest) -> OperatorBody:
-        """Find the lane of an operator class. Raises LaneError or SchemaError naming the operator."""
+        """Choose the execution mode of an operator class. Raises LaneError or SchemaError naming the operator."""
         ...
 
     def compile_process(self, request: ProcessRequest) -> CompiledProcess | str:
-        """Compile an object with timers, or say why it can't be. Raises SchemaError naming the operator."""
+        """Compile an object with timers, or return why it doesn't. Raises SchemaError naming the operator."""
         ...
 
     def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate | str:
-        """Compile an object that aggregates, or say why it can't be. Raises SchemaError naming the operator."""
+        """Compile an object that aggregates, or return why it doesn't. Raises SchemaError naming the operator."""
         ...
 
     def remembered(self, body: OperatorBody) -> tuple[str, ...]:
-        """Name what the functions and objects in a body are known to change outside their state."""
+        """Name what the functions and objects of a body are known to change outside their state."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One or several united streams, as the operator sees them that is being declared behind them.
+    """One or several united streams, as the next operator sees them.
 
     Args:
-        inputs: their names, see ports.stream_name.
-        schema: of their tuples.
-        keys: fields by which the operator keeps its state.
-        operators: declared so far, by name.
-        compiler: makes operator functions of Python functions.
+        inputs: Their names, see ports.stream_name.
+        schema: The schema of their tuples.
+        keys: Fields that key the operator's state.
+        operators: The operators declared so far, by name.
+        compiler: Makes operator functions of Python functions.
     """
 
     inputs: tuple[str, ...]
@@ -90,7 +90,7 @@ class Upstream:
 
     @property
     def called(self) -> str:
-        """What messages call them."""
+        """Their names, for messages."""
         return ", ".join(self.inputs)
 
     @property
@@ -99,10 +99,10 @@ class Upstream:
         return event_time_of(self.operators, self.inputs)
 
     def keyed(self, fields: tuple[str, ...]) -> Upstream:
-        """Give the same with keys.
+        """Return the same streams with keys.
 
         Raises:
-            GraphError: no field, or one that the schema doesn't have.
+            GraphError: No field, or an unknown one.
         """
         with declaring(self.called, caller_location()):
             if not fields:
@@ -129,7 +129,7 @@ class Upstream:
         return replace(self, keys=fields)
 
     def behind(self, spec: OperatorSpec, keys: tuple[str, ...] = ()) -> Upstream:
-        """Give what takes the first stream of an operator that is declared as well."""
+        """Return the first output stream of an operator that is declared as well."""
         operators = {**self.operators, spec.name: spec}
         return Upstream(spec.streams[:1], spec.output_schema or self.schema, keys, operators, self.compiler)
 
@@ -147,22 +147,22 @@ class Upstream:
         on_error: OnError = OnError.FAIL,
         ttl: TimeToLive | None = None,
     ) -> OperatorSpec:
-        """Make an operator that takes them by its first port, and what `others` say by further ones."""
+        """Make an operator with these streams at its first port, and `others` at further ones."""
         inputs = (InputPort(IN, self.schema, self.inputs, keys), *others)
         known = state_kind is not StateKind.STATEFUL and body.lane.needs_python
         remembers = self.compiler.remembered(body) if known else ()
         return OperatorSpec(name, kind, inputs, outputs, state_kind, body, location, on_error, ttl, remembers)
 
     def time_to_live(self, ttl: object, lacks: str | None, *, clock: bool = False) -> TimeToLive | None:
-        """Check what an operator was given as ttl=; None if that is nothing.
+        """Check a user's ttl=; None if it isn't set.
 
         Args:
-            ttl: seconds, a timedelta, or a Ttl.
-            lacks: what it would need to have a time to live, in words; None: nothing.
-            clock: whether it goes by the clock although there is an event time.
+            ttl: Seconds, a timedelta, or a Ttl.
+            lacks: What the operator lacks to have a time to live; None: nothing.
+            clock: Whether it follows the clock although there is an event time.
 
         Raises:
-            GraphError: it lacks something, or it is no time, or not above 0.
+            GraphError: The operator lacks something, or ttl isn't a time above 0.
         """
         if ttl is None:
             return None

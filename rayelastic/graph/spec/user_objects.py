@@ -1,8 +1,8 @@
-"""The methods of a user's object that the runtime calls beside the one that takes tuples.
+"""The lifecycle methods of a user's object, which the runtime calls besides the one that receives tuples.
 
-`initialize()` comes before the first tuple, `shutdown()` after the last one, and `flush()` of a sink at each checkpoint
-and at the end. Other systems have other names for them: an object that has such a method is rejected, since nothing
-would call it, and what it was to open or to write would be missing without a word.
+`initialize()` is called before the first tuple, `shutdown()` after the last one, and `flush()` of a sink at each
+checkpoint and at the end. Other systems have other names for them. An object with such a method is rejected, because
+it would never be called, and whatever it opens or writes would silently be missing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 INITIALIZE, SHUTDOWN, FLUSH = "initialize", "shutdown", "flush"
 LIFE = (INITIALIZE, SHUTDOWN)
-_INSTEAD = {  # {what others call it: what it is called here}
+_INSTEAD = {  # {name in other systems: name here}
     "open": INITIALIZE,
     "setup": INITIALIZE,
     "set_up": INITIALIZE,
@@ -42,13 +42,13 @@ _INSTEAD = {  # {what others call it: what it is called here}
     "__exit__": SHUTDOWN,
     "__aexit__": SHUTDOWN,
 }
-FLUSHED = {**_INSTEAD, FLUSH: SHUTDOWN}  # of a class whose attributes are saved: only the end has to write the rest
+FLUSHED = {**_INSTEAD, FLUSH: SHUTDOWN}  # of a class whose attributes are saved: only its end has to write the rest
 _WHEN = {INITIALIZE: "before the first tuple", SHUTDOWN: "after the last tuple"}
 _WHERE = "map, flat_map, process, rel.call or a class of @rel.operator"
 
 
 def is_object(given: object) -> bool:
-    """Return whether it is an object with attributes of its own, rather than a function, a method or a class.
+    """Return whether it is an object with attributes, rather than a function, a method or a class.
 
     >>> is_object(len), is_object(lambda t: t), is_object([].append), is_object(Exception())
     (False, False, False, True)
@@ -57,17 +57,17 @@ def is_object(given: object) -> bool:
 
 
 def has_method(given: object, name: str) -> bool:
-    """Return whether the class of an object defines a method; what makes up its attributes, as a mock, defines none."""
+    """Return whether the class of an object defines a method; dynamic attributes, as of a mock, don't count."""
     return is_object(given) and _defines(type(given), name)
 
 
 def _defines(cls: type, name: str) -> bool:
-    found = inspect.getattr_static(cls, name, None)
-    return callable(found) or isinstance(found, staticmethod | classmethod)
+    attribute = inspect.getattr_static(cls, name, None)
+    return callable(attribute) or isinstance(attribute, staticmethod | classmethod)
 
 
 def method_of(given: object, name: str) -> Callable[[], Any] | None:
-    """Return the method of that name; None: it has none."""
+    """Return the method of that name; None if there is none."""
     return getattr(given, name) if has_method(given, name) else None
 
 
@@ -79,14 +79,14 @@ def check_object(
     awaited: bool = False,
     error: type[DeclarationError] = GraphError,
 ) -> None:
-    """Reject an object with a method that its author expects to be called, and that nothing calls.
+    """Reject an object with a method that its author expects to be called, but that is never called.
 
     Args:
-        given: the user's object; functions, methods and classes have no life.
-        called: which of `initialize`, `shutdown` and `flush` are called.
-        known: further methods that are called, for other reasons.
-        awaited: whether they may be `async def`.
-        error: what is raised.
+        given: The user's object; functions, methods and classes have no lifecycle.
+        called: Which of `initialize`, `shutdown` and `flush` are called.
+        known: Further methods that are called, for other reasons.
+        awaited: Whether they may be `async def`.
+        error: The class of the error to raise.
     """
     if not is_object(given):
         return
@@ -107,11 +107,11 @@ def check_names(
     """Reject a class with a method of another system's name, unless it has the one of this system as well.
 
     Args:
-        cls: the user's.
-        called: the methods that are called.
-        known: others that are.
-        error: what is raised.
-        others: {another name: what it is called here}.
+        cls: The user's class.
+        called: The methods that are called.
+        known: Further methods that are called.
+        error: The class of the error to raise.
+        others: {name in other systems: name here}.
     """
     for name, instead in others.items():
         if name in known or not _defines(cls, name) or _defines(cls, instead):

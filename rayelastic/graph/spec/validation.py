@@ -1,4 +1,4 @@
-"""Checks of a whole graph: that somebody takes every stream, and that all of it can be sent to other processes."""
+"""Checks of a whole graph: every stream has a consumer, and everything can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_shippable", "check_taken"]
 
 
 def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
-    """Raise GraphError if nothing takes a stream that has to be taken."""
+    """Raise GraphError if a stream that needs a consumer has none."""
     taken = {s for spec in operators.values() for s, _ in (*spec.edges, *spec.loop_edges)}
     for spec in operators.values():
         for port in spec.outputs:
@@ -27,7 +27,7 @@ def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
 
 
 def check_shippable(specs: Iterable[OperatorSpec]) -> None:
-    """Raise NotShippableError if something can't be pickled, naming the operator and what in it can't."""
+    """Raise NotShippableError if something can't be pickled; the message names operator and object."""
     import cloudpickle
 
     specs = list(specs)

@@ -33,12 +33,12 @@ __all__ = [
 
 
 def actor_is_dead(handle: Any) -> bool:
-    """Whether Ray has an actor's process for dead, for good; False while Ray itself can't be asked."""
+    """Return whether Ray has an actor's process for dead, for good; False while Ray itself can't be asked."""
     return _actor_state(handle) == "DEAD"
 
 
 def actor_has_no_place(handle: Any) -> bool:
-    """Whether an actor waits for a node with what it asks for; False while Ray itself can't be asked."""
+    """Return whether an actor waits for a node with what it asks for; False while Ray itself can't be asked."""
     return _actor_state(handle) in ("DEPENDENCIES_UNREADY", "PENDING_CREATION")
 
 
@@ -52,21 +52,21 @@ def _actor_state(handle: Any) -> str:
 
 
 def driver_is_dead(job_id: str) -> bool:
-    """Whether the driver of a Ray job, by `get_job_id`, has ended."""
+    """Return whether the driver of a Ray job, by `get_job_id`, has ended."""
     from ray._private import state
 
     return any(job["JobID"] == job_id and job["IsDead"] for job in state.jobs())
 
 
 def logs_path() -> str:
-    """The folder of this node's logs, of the session that this process is connected to."""
+    """Return the folder of this node's logs, of the session that this process is connected to."""
     import ray
 
     return str(ray._private.worker._global_node.get_logs_dir_path())
 
 
 def started_here() -> bool:
-    """Whether the Ray that this process is connected to is one that this process started."""
+    """Return whether the Ray that this process is connected to is one that this process started."""
     import ray
 
     return bool(ray._private.worker._global_node.head)
@@ -87,7 +87,7 @@ def token_headers() -> dict[str, str]:
 
 
 def asks_for_token() -> bool:
-    """Whether this process shows a token, and the cluster that it is connected to wants one."""
+    """Return whether this process shows a token, and the cluster that it is connected to wants one."""
     from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
     return bool(is_token_auth_enabled())
@@ -135,14 +135,14 @@ def living_nodes(address: str, timeout: float) -> int:
 
 
 def kv_put(key: str, value: bytes, namespace: str, *, overwrite: bool = True) -> bool:
-    """Puts a value; whether the key was there before. Without `overwrite` what was there stays."""
+    """Put a value; whether the key was there before. Without `overwrite` what was there stays."""
     from ray.experimental import internal_kv
 
     return bool(internal_kv._internal_kv_put(key, value, overwrite=overwrite, namespace=namespace))
 
 
 def kv_get(key: str, namespace: str) -> bytes | None:
-    """The value of a key; None: it isn't there."""
+    """Return the value of a key; None: it isn't there."""
     from ray.experimental import internal_kv
 
     found: bytes | None = internal_kv._internal_kv_get(key, namespace=namespace)
@@ -150,14 +150,14 @@ def kv_get(key: str, namespace: str) -> bytes | None:
 
 
 def kv_keys(prefix: str, namespace: str) -> Sequence[str]:
-    """The keys that begin so, in order."""
+    """Return the keys that begin so, in order."""
     from ray.experimental import internal_kv
 
     return sorted(key.decode() for key in internal_kv._internal_kv_list(prefix, namespace=namespace))
 
 
 def kv_delete(key: str, namespace: str, *, prefix: bool = False) -> None:
-    """Removes a key, or all that begin so; no error if there is none."""
+    """Remove a key, or all that begin so; no error if there is none."""
     from ray.experimental import internal_kv
 
     internal_kv._internal_kv_del(key, del_by_prefix=prefix, namespace=namespace)

@@ -31,15 +31,15 @@ class GcsStore(JournalStore):
         self._doubtful: bytes | None = None  # what may be there under the next number, though it couldn't be written
 
     def keep_job(self, pickled: bytes) -> None:
-        """Keeps what a coordinator is made from: the arguments of an actor may end with the driver that gave them."""
+        """Keep what a coordinator is made from: the arguments of an actor may end with the driver that gave them."""
         adapter.kv_put(self._job, pickled, NAMESPACE)
 
     def job(self) -> bytes:
-        """Returns what was kept."""
+        """Return what was kept."""
         return adapter.kv_get(self._job, NAMESPACE) or b""
 
     def lines(self) -> list[str]:
-        """Returns what there is, in order."""
+        """Return what there is, in order."""
         keys = adapter.kv_keys(self._prefix, NAMESPACE)
         values = [adapter.kv_get(key, NAMESPACE) for key in keys]
         if keys:
@@ -47,7 +47,7 @@ class GcsStore(JournalStore):
         return [value.decode() for value in values if value is not None]
 
     def append(self, line: str, *, alone: bool) -> None:
-        """Adds a line; removes those before it if they don't matter any more.
+        """Add a line; removes those before it if they don't matter any more.
 
         Raises:
             JobExistsError: another coordinator has added one.
@@ -70,7 +70,7 @@ class GcsStore(JournalStore):
                         adapter.kv_delete(old, NAMESPACE)
 
     def _put(self, value: bytes) -> bool:
-        """Puts a line under the next number; whether there is one already."""
+        """Put a line under the next number; whether there is one already."""
         try:
             return adapter.kv_put(self._key(self._next), value, NAMESPACE, overwrite=False)
         except Exception as error:  # Ray's own: its store is being restarted, or doesn't answer
@@ -81,7 +81,7 @@ class GcsStore(JournalStore):
             ) from error
 
     def close(self) -> None:
-        """Removes everything: whoever closes a job's journal has ended the job."""
+        """Remove everything: whoever closes a job's journal has ended the job."""
         adapter.kv_delete(self._prefix, NAMESPACE, prefix=True)
         adapter.kv_delete(self._job, NAMESPACE)
 

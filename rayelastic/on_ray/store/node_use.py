@@ -50,7 +50,7 @@ class NodeUse:
         self._told = told
 
     def others(self) -> dict[str, list[float]]:
-        """Returns {machine: CPUs of each other job that uses some of it}."""
+        """Return {machine: CPUs of each other job that uses some of it}."""
         found: dict[str, list[float]] = {}
         for key in adapter.kv_keys(PREFIX, NAMESPACE):
             job = key.removeprefix(PREFIX)
@@ -63,7 +63,7 @@ class NodeUse:
 
 
 def left_to(cpus: float, others: list[float]) -> float:
-    """Returns the CPUs of a machine for one job: what others leave, and in any case its fair part.
+    """Return the CPUs of a machine for one job: what others leave, and in any case its fair part.
 
     Args:
         cpus: of the machine.

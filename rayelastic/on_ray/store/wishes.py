@@ -46,7 +46,7 @@ class CpuWish:
 
 
 def wishes() -> dict[str, int]:
-    """Returns what each job lacks: {job id: CPUs}."""
+    """Return what each job lacks: {job id: CPUs}."""
     asked = (key.removeprefix(PREFIX) for key in adapter.kv_keys(PREFIX, NAMESPACE))
     told = {job: adapter.kv_get(f"{PREFIX}{job}", NAMESPACE) for job in asked if adapter.kv_keys(JOB + job, NAMESPACE)}
     return {job: int(cpus) for job, cpus in told.items() if cpus is not None}

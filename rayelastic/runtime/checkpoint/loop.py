@@ -71,7 +71,7 @@ class CheckpointLoop:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Starts its thread."""
+        """Start its thread."""
         self._thread = threading.Thread(target=self._run, name=f"checkpoints-{self._job}", daemon=True)
         self._thread.start()
 
@@ -82,7 +82,7 @@ class CheckpointLoop:
             self._changed.notify_all()
 
     def join(self, timeout: float) -> None:
-        """Waits until its thread has ended, and nobody writes for it any more; so many seconds at most."""
+        """Wait until its thread has ended, and nobody writes for it any more; so many seconds at most."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
@@ -166,7 +166,7 @@ class CheckpointLoop:
             self.take()
 
     def _wait(self) -> bool:
-        """Waits until the next one is due; False: there is none."""
+        """Wait until the next one is due; False: there is none."""
         began = self._clock()
         with self._changed:
             while not self._stopped:

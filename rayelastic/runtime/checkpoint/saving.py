@@ -103,7 +103,7 @@ class Taken:
 
 
 def check_savable(job: JobSpec, state: State) -> None:
-    """Refuses a job that can't be saved now.
+    """Reject a job that can't be saved now.
 
     Args:
         job: which.
@@ -162,7 +162,7 @@ def save_job(
 
 
 def note_going_on(job: str, journal: ChangeJournal) -> bool:
-    """Notes that a job goes on, or tells that this can't be noted; whether it is. What failed before counts more.
+    """Record that a job goes on, or tells that this can't be noted; whether it is. What failed before counts more.
 
     Args:
         job: its name.
@@ -185,7 +185,7 @@ def take_checkpoint(
     keep: int,
     journal: ChangeJournal,
 ) -> Taken:
-    """Saves a job at one moment of its streams; it goes on, also if it can't be saved.
+    """Save a job at one moment of its streams; it goes on, also if it can't be saved.
 
     That moment goes through the streams with the records, as a mark; where it can't (alignment.py), all stand still.
 
@@ -290,7 +290,7 @@ def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str
 
 
 def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], before: int) -> None:
-    """Ends what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
+    """End what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
 
     Args:
         job: its name.
@@ -313,7 +313,7 @@ def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], befo
 
 
 def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
-    """Raises StateError unless a later run can read what was written: the job still has its state."""
+    """Raise StateError unless a later run can read what was written: the job still has its state."""
     try:
         folder.manifest()
         for part in parts:

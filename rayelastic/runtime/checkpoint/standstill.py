@@ -67,7 +67,7 @@ class Standstill:
             turn = min(2 * turn, MOST_TURN)
 
     def _hold_all(self, turn: float) -> str:
-        """Tries to hold all operators, and lets them go on if that isn't to be; returns what was busy then."""
+        """Try to hold all operators, and let them go on if that isn't to be; return what was busy then."""
         held = self.each(lambda element: element.hold_all(turn), turn)
         busy = next((why for _, why in held.values() if why), "")
         if not busy and is_empty({pe: flow for pe, (flow, _) in held.items()}):
@@ -76,7 +76,7 @@ class Standstill:
         return busy or f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s"
 
     def each(self, ask: Callable[[ElementApi], T], patience: float) -> dict[str, T]:
-        """Asks all elements at once; {element: its answer}.
+        """Ask all elements at once; {element: its answer}.
 
         Args:
             ask: a call of a method.
@@ -104,7 +104,7 @@ class Standstill:
 def ask_all(
     handles: Mapping[str, PEHandle], ask: Callable[[ElementApi], T], patience: float, most: int = MOST_CALLS
 ) -> dict[str, T]:
-    """Asks all elements at once; {element: its answer}.
+    """Ask all elements at once; {element: its answer}.
 
     Args:
         handles: of the elements, by id.

@@ -32,7 +32,7 @@ class RoutingApi(Protocol):
     """
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int, /) -> RouterAnswer:
-        """Opens a link to a replica that a router doesn't know yet."""
+        """Open a link to a replica that a router doesn't know yet."""
         ...
 
     def detach(self, edge: str, target: int, epoch: int, /) -> RouterAnswer:
@@ -40,23 +40,23 @@ class RoutingApi(Protocol):
         ...
 
     def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int, /) -> RouterAnswer:
-        """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        """Keep back the records of partitions from now on; a mark follows the last one that went to their owner."""
         ...
 
     def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int, /) -> RouterAnswer:
-        """Sends the records of partitions to a replica from now on, those that were kept back first."""
+        """Send the records of partitions to a replica from now on, those that were kept back first."""
         ...
 
     def await_mark(self, point: str, mark: int, count: int, patience: float, /) -> bool:
-        """Waits until a mark has passed a point so many times; tells whether it has."""
+        """Wait until a mark has passed a point so many times; return whether it has."""
         ...
 
     def end(self, edge: str, /) -> None:
-        """Ends an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
+        """End an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
         ...
 
     def await_end(self, region: str, edge: str, patience: float, /) -> bool:
-        """Waits until the replica here has processed all of an edge whose routers have ended; tells whether it has."""
+        """Wait until the replica here has processed all of an edge whose routers have ended; return whether it has."""
         ...
 
 
@@ -71,27 +71,27 @@ class ElementApi(Protocol):
     # --- its life -----------------------------------------------------------------------------------------------
 
     def open(self) -> PortAddress | None:
-        """Opens its data port, if anybody has to reach it; returns where it listens."""
+        """Open its data port, if anybody has to reach it; return where it listens."""
         ...
 
     def connect(self, peers: Mapping[str, PortAddress | None], /) -> None:
-        """Opens the links that leave it, to where its peers listen."""
+        """Open the links that leave it, to where its peers listen."""
         ...
 
     def start(self) -> None:
-        """Builds its operators and runs them."""
+        """Build its operators and runs them."""
         ...
 
     def wait(self, timeout: float, /) -> PEStatus:
-        """Waits until it is final, or so many seconds."""
+        """Wait until it is final, or so many seconds."""
         ...
 
     def stop(self, drain: bool, /) -> None:
-        """Ends its sources alone (drain), or everything at once."""
+        """End its sources alone (drain), or everything at once."""
         ...
 
     def close(self) -> None:
-        """Ends everything that it holds; safe to repeat."""
+        """End everything that it holds; safe to repeat."""
         ...
 
     # --- what it tells ------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class ElementApi(Protocol):
         ...
 
     def sample(self) -> PESample:
-        """Its counters so far."""
+        """Return its counters so far."""
         ...
 
     def adaptations(self, number: int = 0, /) -> tuple[Adaptation, ...]:
@@ -123,21 +123,21 @@ class ElementApi(Protocol):
         ...
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
-        """Ends a source, each of whose partitions had so many rows."""
+        """End a source, each of whose partitions had so many rows."""
         ...
 
     def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int], /) -> int:
-        """Ends a micro-batch, each of whose partitions had so many rows; returns how many aren't given on yet."""
+        """End a micro-batch, each of whose partitions had so many rows; return how many aren't given on yet."""
         ...
 
     def has_open_epoch(self, source: str, /) -> bool:
-        """Whether a micro-batch of a source has begun and isn't complete."""
+        """Return whether a micro-batch of a source has begun and isn't complete."""
         ...
 
     # --- changes of regions ---------------------------------------------------------------------------------------
 
     def advance(self, epoch: int, /) -> None:
-        """Refuses links of older epochs from now on."""
+        """Reject links of older epochs from now on."""
         ...
 
     def hold_levels(self, held: bool, /) -> None:
@@ -155,11 +155,11 @@ class ElementApi(Protocol):
     def send_state(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int, /
     ) -> tuple[int, int]:
-        """Copies the state of keys to another element; returns how many keys, and bytes."""
+        """Copy the state of keys to another element; return how many keys, and bytes."""
         ...
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges, /) -> int:
-        """Forgets the state of keys; returns how many there were."""
+        """Forget the state of keys; return how many there were."""
         ...
 
     def state_size(self, operators: Sequence[str], /) -> tuple[int, int]:
@@ -167,7 +167,7 @@ class ElementApi(Protocol):
         ...
 
     def read_state(self, operator: str, ranges: Ranges, most: int, /) -> list[bytes]:
-        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        """Export of the keys of an operator in some hash ranges, about so many, read while it runs."""
         ...
 
     # --- snapshots --------------------------------------------------------------------------------------------------
@@ -192,14 +192,14 @@ class ElementApi(Protocol):
         ...
 
     def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False, /) -> Part:
-        """Writes the state of its operators, which are all held, for a checkpoint.
+        """Write the state of its operators, which are all held, for a checkpoint.
 
         With `alone` nothing of it counts on other checkpoints; with `stops` the job ends there.
         """
         ...
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float, /) -> tuple[Part, float]:
-        """Writes the state of its operators while they run, each where the mark of an epoch has come to it.
+        """Write the state of its operators while they run, each where the mark of an epoch has come to it.
 
         Its sources send that; all elements are asked at once. Returns also the seconds for which sources were held.
         """
@@ -210,22 +210,22 @@ class ElementApi(Protocol):
         ...
 
     def commit(self, epoch: int, kept: Sequence[str] | None = None, /) -> None:
-        """Shows what its sinks had prepared when a checkpoint was taken, which is complete now.
+        """Show what its sinks had prepared when a checkpoint was taken, which is complete now.
 
         Checkpoints on the disk of its node that aren't at one of the places in `kept` are removed.
         """
         ...
 
     def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:
-        """A file of a checkpoint, as its node has it; None if it hasn't, or another one."""
+        """Return a file of a checkpoint, as its node has it; None if it hasn't, or another one."""
         ...
 
     def keep_saved(self, snapshot: Snapshot, name: str, data: bytes, /) -> None:
-        """Writes a file of a checkpoint that another node has to its own disk."""
+        """Write a file of a checkpoint that another node has to its own disk."""
         ...
 
     def discard_checkpoints(self) -> None:
-        """Removes the job's checkpoints from the local disk of its node."""
+        """Remove the job's checkpoints from the local disk of its node."""
         ...
 
     def release(self, go_on: bool, /) -> None:

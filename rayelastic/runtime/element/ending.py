@@ -34,7 +34,7 @@ def end_scheduler(
     ids: Mapping[str, int],
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[str, ...]:
-    """Stops a scheduler, and drops what is under way; logs who doesn't come back, and warns.
+    """Stop a scheduler, and drop what is under way; logs who doesn't come back, and warns.
 
     Args:
         spec: of its processing element.

@@ -27,7 +27,7 @@ TOO_LARGE = ": a tuple has more text than can go"  # link_send.cpp: the end of a
 
 
 def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, OperatorSpec]) -> Failure:
-    """Explains a failure.
+    """Explain a failure.
 
     Args:
         native: what the scheduler says of it.
@@ -79,7 +79,7 @@ def completion_failure(error: Exception) -> Failure:
 
 
 def _function_of(body: object) -> object:
-    """The user's function that an operator calls."""
+    """Return the user's function that an operator calls."""
     match body:
         case Split():
             return body.choice

@@ -31,7 +31,7 @@ class PEHandle(Protocol):
         ...
 
     def within(self, timeout: float) -> ElementApi:
-        """Returns the processing element itself, as far as the caller can tell.
+        """Return the processing element itself, as far as the caller can tell.
 
         Args:
             timeout: seconds that each call of a method waits for its answer. The call raises PELostError if the
@@ -44,7 +44,7 @@ class PEHandle(Protocol):
         ...
 
     def kill(self, *, at_once: bool = False) -> None:
-        """Ends the processing element and frees what it holds; safe to repeat.
+        """End the processing element and frees what it holds; safe to repeat.
 
         Args:
             at_once: don't ask it, as it doesn't answer.
@@ -61,27 +61,27 @@ class PEHost(Protocol):
         ...
 
     def start_pe(self, spec: PESpec) -> PEHandle:
-        """Makes a processing element; it does nothing yet."""
+        """Make a processing element; it does nothing yet."""
         ...
 
     def recycle(self, handle: PEHandle) -> None:
-        """Ends a processing element, and keeps its process ready for another one if it is sound."""
+        """End a processing element, and keep its process ready for another one if it is sound."""
         ...
 
     def make_ready(self, count: int, node: str = "") -> None:
-        """Keeps so many processes ready for elements to come, on a node or on any, if starting one takes time."""
+        """Keep so many processes ready for elements to come, on a node or on any, if starting one takes time."""
         ...
 
     def close(self) -> None:
-        """Ends what was kept ready."""
+        """End what was kept ready."""
         ...
 
     def find_pes(self) -> Sequence[PEHandle]:
-        """Finds the processing elements of this job that are there, whoever made them; of two with one id the newer."""
+        """Find the processing elements of this job that are there, whoever made them; of two with one id the newer."""
         ...
 
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the machines that can host processing elements."""
+        """Return the machines that can host processing elements."""
         ...
 
     def avoid(self, nodes: frozenset[str]) -> None:
@@ -89,7 +89,7 @@ class PEHost(Protocol):
         ...
 
     def request(self, cpus: int) -> None:
-        """Asks whoever can start machines for so many CPUs more than there are; 0: what there is will do."""
+        """Ask whoever can start machines for so many CPUs more than there are; 0: what there is will do."""
         ...
 
 
@@ -105,7 +105,7 @@ class InProcessHandle:
         return self._element.spec.pe
 
     def within(self, timeout: float) -> ElementApi:  # noqa: ARG002  (nothing can be lost here)
-        """Returns the processing element."""
+        """Return the processing element."""
         return self._element
 
     def is_alive(self) -> bool:
@@ -113,7 +113,7 @@ class InProcessHandle:
         return True
 
     def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
-        """Ends the processing element; the process goes on."""
+        """End the processing element; the process goes on."""
         self._element.close()
 
 
@@ -140,7 +140,7 @@ class InProcessHost:
         return self._made[spec.pe]
 
     def recycle(self, handle: PEHandle) -> None:
-        """Ends a processing element."""
+        """End a processing element."""
         handle.kill()
 
     def make_ready(self, count: int, node: str = "") -> None:
@@ -150,11 +150,11 @@ class InProcessHost:
         """Nothing was."""
 
     def find_pes(self) -> Sequence[PEHandle]:
-        """Returns those that this host has made, the last ones of each id."""
+        """Return those that this host has made, the last ones of each id."""
         return list(self._made.values())
 
     def nodes(self) -> tuple[Node, ...]:
-        """Returns this machine, as far as this process may use it."""
+        """Return this machine, as far as this process may use it."""
         return (Node(socket.gethostname(), float(available_cpus())),)
 
     def avoid(self, nodes: frozenset[str]) -> None:

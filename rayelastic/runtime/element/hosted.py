@@ -77,7 +77,7 @@ class HostedOperators:
         return {operator.name: operator for operator in self._spec.operators}
 
     def open(self, outputs: Mapping[str, Output], store: BlobStore | None, *, by_epoch: bool) -> None:
-        """Makes the sources and sinks.
+        """Make the sources and sinks.
 
         Args:
             outputs: what the sinks of the run that this one goes on from have written.
@@ -118,7 +118,7 @@ class HostedOperators:
         return any(source.ingest is not None for source in self.sources.values())
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Takes a connection that brings rows of a source; tells whether it is one."""
+        """Take a connection that brings rows of a source; return whether it is one."""
         kind, _, name = hello.channel.partition(":")
         source = self.sources.get(name) if kind == "ingest" else None
         if source is None or source.ingest is None:
@@ -133,7 +133,7 @@ class HostedOperators:
         return ingest
 
     def build(self) -> None:
-        """Makes the native operators."""
+        """Make the native operators."""
         self.natives = {operator.name: self._made(operator) for operator in self._operators}
 
     def seek(self, positions: Mapping[str, int], inputs: Mapping[str, Input]) -> dict[str, int]:
@@ -161,7 +161,7 @@ class HostedOperators:
         return again
 
     def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:
-        """Makes all that the sinks have taken outlive the process. Every operator is held, and nothing is under way.
+        """Make all that the sinks have taken outlive the process. Every operator is held, and nothing is under way.
 
         Args:
             epoch: of the checkpoint, 1 and up; each is larger than the one before.
@@ -178,7 +178,7 @@ class HostedOperators:
         return {name: self.prepare_sink(name, epoch, store) for name in self.sinks}
 
     def prepare_sink(self, name: str, epoch: int, store: BlobStore) -> Output:
-        """The same of one sink, which is held, or has ended."""
+        """Return the same of one sink, which is held, or has ended."""
         with self._naming(name):
             return self.sinks[name].prepare(epoch, store)
 
@@ -201,7 +201,7 @@ class HostedOperators:
         return written
 
     def commit(self, epoch: int) -> None:
-        """Shows what was prepared for an epoch, whose checkpoint is complete, and those before.
+        """Show what was prepared for an epoch, whose checkpoint is complete, and those before.
 
         From any thread, while the operators run; safe to repeat. If it is left out, the next one does it, or whoever
         goes on from the checkpoint.
@@ -246,7 +246,7 @@ class HostedOperators:
         return left
 
     def close(self, left_behind: Collection[str] = ()) -> None:
-        """Frees what sources, sinks and classes hold; safe to repeat. What sinks have hidden stays hidden.
+        """Free what sources, sinks and classes hold; safe to repeat. What sinks have hidden stays hidden.
 
         Args:
             left_behind: operators that a thread is still in.

@@ -69,7 +69,7 @@ class ProcessingElement:
         self._given_up = False  # whether it was closed
 
     def open(self) -> PortAddress | None:
-        """Makes sources and sinks, and opens the data port if anybody has to reach this PE.
+        """Make sources and sinks, and open the data port if anybody has to reach this PE.
 
         Returns:
             Where it listens; `None` if nobody connects to it.
@@ -85,7 +85,7 @@ class ProcessingElement:
         return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
-        """Opens the links that leave this PE.
+        """Open the links that leave this PE.
 
         Args:
             peers: where each PE of the job listens, by its id.
@@ -97,7 +97,7 @@ class ProcessingElement:
         self._routing.connect(peers)
 
     def start(self) -> None:
-        """Builds the operators and runs them.
+        """Build the operators and runs them.
 
         Raises:
             LinkError: a link that should arrive didn't.
@@ -110,7 +110,7 @@ class ProcessingElement:
         self._running.begin()
 
     def wait(self, timeout: float) -> PEStatus:
-        """Waits until this PE is final, so many seconds at most, and returns the status then."""
+        """Wait until this PE is final, so many seconds at most, and return the status then."""
         if self._running is not None and not self._life.state.is_final and self._running.scheduler.wait(timeout):
             self._conclude(self._running.scheduler.failure())
         return self.status()
@@ -169,15 +169,15 @@ class ProcessingElement:
         return ingest_address(self.spec, address, source, complete=self._hosted.ingest(source).finished)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
-        """Ends a source that is fed from outside; see IngestServer.finish."""
+        """End a source that is fed from outside; see IngestServer.finish."""
         self._hosted.ingest(source).finish(rows)
 
     def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int]) -> int:
-        """Ends a micro-batch of a source that is fed from outside; see IngestServer.end_epoch."""
+        """End a micro-batch of a source that is fed from outside; see IngestServer.end_epoch."""
         return self._hosted.ingest(source).end_epoch(epoch, rows, self._started().given(source))
 
     def has_open_epoch(self, source: str) -> bool:
-        """Whether a micro-batch of a source that is fed from outside has begun and isn't complete."""
+        """Return whether a micro-batch of a source that is fed from outside has begun and isn't complete."""
         return self._hosted.ingest(source).has_open_epoch
 
     @property
@@ -200,33 +200,33 @@ class ProcessingElement:
             self._running.pause_levels(paused)
 
     def share_host(self, budget: CpuBudget | None) -> HostUse:
-        """Keeps to its part of the host from now on. See ElementApi."""
+        """Keep to its part of the host from now on. See ElementApi."""
         return self._started().share_host(budget)
 
     def advance(self, epoch: int) -> None:
-        """Refuses links of older epochs from now on: they come from elements that were replaced."""
+        """Reject links of older epochs from now on: they come from elements that were replaced."""
         self._entrance.advance(epoch)
 
     def send_state(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
     ) -> tuple[int, int]:
-        """Copies the state of some keys to another processing element; it stays here too. See StateExchange.send."""
+        """Copy the state of some keys to another processing element; it stays here too. See StateExchange.send."""
         return self._started().states.send(operators, ranges, to_pe, address, epoch)
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
-        """Forgets the state of some keys; returns how many there were."""
+        """Forget the state of some keys; return how many there were."""
         return self._running.states.drop(operators, ranges) if self._running is not None else 0
 
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
-        """Returns how many keys some operators have, and bytes."""
+        """Return how many keys some operators have, and bytes."""
         return self._started().states.size(operators)
 
     def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Exports of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        """Export of the keys of an operator in some hash ranges, about so many, read while it runs."""
         return self._running.states.look(operator, ranges, most) if self._running is not None else []
 
     def stop(self, drain: bool) -> None:
-        """Stops this PE.
+        """Stop this PE.
 
         Args:
             drain: end its sources and return; what they sent still reaches the sinks, and `wait` tells when. Otherwise
@@ -258,12 +258,12 @@ class ProcessingElement:
         return links | self._routing.flow()
 
     def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False) -> Part:
-        """Writes the state of its operators, which are all held. See Holding.save."""
+        """Write the state of its operators, which are all held. See Holding.save."""
         with self._failing_with_sinks():
             return self._held().save(snapshot, epoch, alone, stops)
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
-        """Saves its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
+        """Save its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
         with self._failing_with_sinks():
             return self._started().marked.save(snapshot, epoch, patience)
 
@@ -273,7 +273,7 @@ class ProcessingElement:
             self._running.marked.abandon(epoch)
 
     def commit(self, epoch: int, kept: Sequence[str] | None = None) -> None:
-        """Shows what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
+        """Show what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
         if kept is not None:
             keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
         if self._running is not None:
@@ -286,20 +286,20 @@ class ProcessingElement:
         return self._running.left_behind if self._running is not None else ()
 
     def saved(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
-        """A file of a checkpoint, as this node has it; None if it hasn't, or another one."""
+        """Return a file of a checkpoint, as this node has it; None if it hasn't, or another one."""
         try:
             return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
         except StateError:
             return None
 
     def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
-        """Writes a file of a checkpoint that another node has to the disk of this one."""
+        """Write a file of a checkpoint that another node has to the disk of this one."""
         folder = SnapshotFolder(snapshot)
         folder.make()  # not `prepare`: on the coordinator's disk it is complete
         folder.write(name, data)
 
     def discard_checkpoints(self) -> None:
-        """Removes the job's checkpoints from the local disk of this node."""
+        """Remove the job's checkpoints from the local disk of this node."""
         discard_local(self.spec.job_id)
 
     def release(self, go_on: bool) -> None:
@@ -308,7 +308,7 @@ class ProcessingElement:
             self._running.holding.release(go_on)
 
     def close(self) -> None:
-        """Ends everything that this PE holds; safe to repeat."""
+        """End everything that this PE holds; safe to repeat."""
         with self._life.ending:
             self._given_up = True
             if self._running is not None:
@@ -344,7 +344,7 @@ class ProcessingElement:
         return encryption_of(links, secure=self.spec.config.secure)
 
     def _conclude(self, failed: _native.OperatorFailure | None) -> None:
-        """Makes the state final once the scheduler has ended by itself, with a failure or without."""
+        """Make the state final once the scheduler has ended by itself, with a failure or without."""
         with self._life.ending:
             if self._life.state.is_final:
                 return
@@ -360,7 +360,7 @@ class ProcessingElement:
 
     @contextlib.contextmanager
     def _failing_with_sinks(self) -> Iterator[None]:
-        """Ends it at once if a sink couldn't prepare: no later checkpoint would get past that, nor would its end."""
+        """End it at once if a sink couldn't prepare: no later checkpoint would get past that, nor would its end."""
         try:
             yield
         except SinkError as error:
@@ -373,7 +373,7 @@ class ProcessingElement:
             raise
 
     def _completed(self) -> Failure | None:
-        """Completes what its sinks have written; in a job that takes checkpoints that comes once all have ended."""
+        """Complete what its sinks have written; in a job that takes checkpoints that comes once all have ended."""
         if self.spec.by_epoch:
             return None
         try:

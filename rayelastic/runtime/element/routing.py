@@ -41,7 +41,7 @@ COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may ha
 
 
 def _end_mark(edge: str) -> int:
-    """The mark behind the last record of an edge; the coordinator's are less (mark_log.hpp)."""
+    """Return the mark behind the last record of an edge; the coordinator's are less (mark_log.hpp)."""
     return FIRST_END_MARK | int.from_bytes(blake2b(edge.encode(), digest_size=7).digest())
 
 
@@ -114,7 +114,7 @@ class Routing:
     # --- how it starts ------------------------------------------------------------------------------------------
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
-        """Opens the links that leave from here at the start.
+        """Open the links that leave from here at the start.
 
         Args:
             peers: where each processing element listens.
@@ -126,7 +126,7 @@ class Routing:
             self._keep(link, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Takes a link that another processing element has opened; tells whether it is one for here.
+        """Take a link that another processing element has opened; return whether it is one for here.
 
         Raises:
             LinkError: the stream that it belongs to has ended.
@@ -141,7 +141,7 @@ class Routing:
         return False
 
     def wire(self, scheduler: _native.Scheduler, numbers: Mapping[str, int]) -> None:
-        """Adds routers, gathers and taps to a scheduler that isn't started, and connects them with its operators.
+        """Add routers, gathers and taps to a scheduler that isn't started, and connect them with its operators.
 
         Args:
             scheduler: has the operators.
@@ -194,7 +194,7 @@ class Routing:
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> RouterAnswer:
-        """Opens a link to a replica that a router doesn't know yet; done also if it is known already."""
+        """Open a link to a replica that a router doesn't know yet; done also if it is known already."""
         counters = self._routers[edge].counters()
         if self._targets.get((edge, target)) == link.name and target not in counters.broken:
             return RouterAnswer.DONE
@@ -210,15 +210,15 @@ class Routing:
         return answer
 
     def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
-        """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        """Keep back the records of partitions from now on; a mark follows the last one that went to their owner."""
         return self._answer(edge, self._routers[edge].hold(list(partitions), owner, mark, epoch))
 
     def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> RouterAnswer:
-        """Sends the records of partitions to a replica from now on, those that were kept back first."""
+        """Send the records of partitions to a replica from now on, those that were kept back first."""
         return self._answer(edge, self._routers[edge].route(list(partitions), target, epoch))
 
     def await_mark(self, point: str, mark: int, count: int, patience: float) -> bool:
-        """Waits until a mark has passed a point.
+        """Wait until a mark has passed a point.
 
         Args:
             point: an elastic region that has a replica here (its tap), or the name of an edge (its gather).
@@ -233,12 +233,12 @@ class Routing:
         return where.wait_mark(mark, count, patience)
 
     def end(self, edge: str) -> None:
-        """Ends an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
+        """End an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
         if edge in self._gathers:
             self._gathers[edge].seal()
 
     def await_end(self, region: str, edge: str, patience: float) -> bool:
-        """Waits until the replica of a region here has processed all of an edge whose routers have ended.
+        """Wait until the replica of a region here has processed all of an edge whose routers have ended.
 
         Args:
             region: elastic.
@@ -252,12 +252,12 @@ class Routing:
         return self._taps[region].wait_mark(_end_mark(edge), by_router + (edge in self._gathers), patience)
 
     def lost_peers(self) -> dict[str, str]:
-        """Returns {processing element: why} of links that broke; whether that matters is the coordinator's to say."""
+        """Return {processing element: why} of links that broke; whether that matters is the coordinator's to say."""
         with self._lock:
             return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
 
     def hot_keys(self) -> dict[str, HotKey]:
-        """Returns {region: the key that has most of its tuples} of the regions that tuples go to by keys from here."""
+        """Return {region: the key that has most of its tuples} of the regions that tuples go to by keys from here."""
         found: dict[str, list[HotKey]] = {}
         for plan in self._spec.routing.routers:
             if (seen := self._routers[plan.edge.name].hottest()) is not None:
@@ -274,7 +274,7 @@ class Routing:
         return {name: (put + 1, passed + 1) for name, (put, passed) in ends.items()}
 
     def close(self) -> None:
-        """Unblocks whoever waits in a link."""
+        """Unblock whoever waits in a link."""
         for link in self.links.values():
             link.interrupt()
 

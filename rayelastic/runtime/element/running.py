@@ -119,7 +119,7 @@ class Running:
         self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})
 
     def begin(self) -> None:
-        """Starts its sources and loops."""
+        """Start its sources and loops."""
         for name, source in self._hosted.sources.items():
             source.start(name)
         for loop in self._loops():
@@ -150,20 +150,20 @@ class Running:
         return self._adaptation.budget if self._adaptation is not None else None
 
     def share_host(self, budget: CpuBudget | None) -> HostUse:
-        """Keeps to its part of the host from now on. See ElementApi."""
+        """Keep to its part of the host from now on. See ElementApi."""
         if self._adaptation is not None:
             self._adaptation.budget = budget
         return HostUse(cpu_seconds(self.scheduler.sample()), waited_seconds(), available_cpus())
 
     def stop(self, drain: bool) -> None:
-        """Stops its sources alone (drain), or all of its threads."""
+        """Stop its sources alone (drain), or all of its threads."""
         if drain:
             self.holding.end_sources()  # links that arrive end by themselves, when their producers have
         elif not self.left_behind:
             self.left_behind = end_scheduler(self._spec, self.scheduler, self._hosted.natives, self.ids)
 
     def end_loops(self) -> None:
-        """Ends what adapts it; what is in force stays."""
+        """End what adapts it; what is in force stays."""
         for loop in self._loops():
             loop.stop()
 

@@ -57,7 +57,7 @@ class ElementSampling:
         bad_rows: Mapping[str, int],
         hot_keys: Mapping[str, HotKey],
     ) -> PESample:
-        """Makes a sample.
+        """Make a sample.
 
         Args:
             native: the scheduler's sample.

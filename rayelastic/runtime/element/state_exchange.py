@@ -43,7 +43,7 @@ class StateExchange:
     def send(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
     ) -> tuple[int, int]:
-        """Copies the state of some keys to another processing element; it stays here too.
+        """Copy the state of some keys to another processing element; it stays here too.
 
         Args:
             operators: whose state.
@@ -63,14 +63,14 @@ class StateExchange:
         return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self._stores, kept, ranges)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Takes a connection that brings keys, in a thread of its own; tells whether it is one."""
+        """Take a connection that brings keys, in a thread of its own; return whether it is one."""
         if hello.channel.partition(":")[0] != STATE_CHANNEL:
             return False
         threading.Thread(target=self.receive, args=(connection, hello), daemon=True).start()
         return True
 
     def receive(self, connection: socket.socket, hello: Hello) -> None:
-        """Takes the state of keys that come here; the sender hears of any failure by the end of the connection."""
+        """Take the state of keys that come here; the sender hears of any failure by the end of the connection."""
         key = self._key(hello.sender, self._spec.pe, hello.epoch)
         try:
             receive_state(connection, key, self._stores)
@@ -78,15 +78,15 @@ class StateExchange:
             _log.warning("'%s' couldn't take state from '%s': %s", self._spec.pe, hello.sender, error)
 
     def drop(self, operators: Sequence[str], ranges: Ranges) -> int:
-        """Forgets the state of some keys; returns how many there were."""
+        """Forget the state of some keys; return how many there were."""
         return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
-        """Returns how many keys some operators have, and bytes."""
+        """Return how many keys some operators have, and bytes."""
         return self._stores.size([operator for operator in operators if operator in self._stores])
 
     def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Exports of some keys, while the operator runs; see StateStores.look."""
+        """Export of some keys, while the operator runs; see StateStores.look."""
         if operator not in self._stores:
             return []
         return self._stores.look(operator, ranges, most)

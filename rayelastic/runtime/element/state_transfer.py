@@ -97,7 +97,7 @@ class StateStores:
                 return
 
     def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Exports of the keys in some hash ranges, about `most` of them, each read at a safe point; they stay here.
+        """Export of the keys in some hash ranges, about `most` of them, each read at a safe point; they stay here.
 
         Raises:
             StateError: what was counted doesn't fit into its state.
@@ -145,14 +145,14 @@ class StateStores:
                 state.reserve_more(keys, pause)
 
     def take(self, operator: str, ranges: Ranges, chunk: bytes) -> int:
-        """Adds keys of some hash ranges to the state of an operator; returns how many."""
+        """Add keys of some hash ranges to the state of an operator; return how many."""
         state, pause = self._stores[operator]
         with self._lock:
             self._came[operator].update(ranges)
             return state.import_(chunk, pause)
 
     def drop(self, operator: str, ranges: Ranges) -> int:
-        """Forgets the keys in some hash ranges; returns how many there were."""
+        """Forget the keys in some hash ranges; return how many there were."""
         given, keys = self._given.pop(operator, (None, None))
         if keys is None or given != ranges:
             keys = self._selected(operator, ranges)
@@ -185,7 +185,7 @@ class StateStores:
         time.sleep(REST * (time.monotonic() - began))
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
-        """Returns the keys and the bytes of some operators."""
+        """Return the keys and the bytes of some operators."""
         states = [self._stores[operator][0] for operator in operators]
         return sum(state.size for state in states), sum(state.used_bytes for state in states)
 
@@ -193,7 +193,7 @@ class StateStores:
 def send_state(
     connection: socket.socket, key: bytes, stores: StateStores, operators: Sequence[str], ranges: Ranges
 ) -> tuple[int, int]:
-    """Sends the state of some keys and waits until it has been taken.
+    """Send the state of some keys and waits until it has been taken.
 
     Args:
         connection: to the element that shall have it; closed afterwards.
@@ -225,7 +225,7 @@ def send_state(
 
 
 def receive_state(connection: socket.socket, key: bytes, stores: StateStores) -> int:
-    """Takes what `send_state` sends.
+    """Take what `send_state` sends.
 
     Raises:
         LinkError: the sender is lost, or a frame isn't as it was signed.
@@ -286,7 +286,7 @@ def _send(
 
 
 def _receive(connection: socket.socket, key: bytes, by_checksum: Sequence[bool]) -> tuple[int, int, Kind, bytes]:
-    """Takes a frame; `by_checksum` tells for each operator whether its chunks are signed by their checksum."""
+    """Take a frame; `by_checksum` tells for each operator whether its chunks are signed by their checksum."""
     header = _exactly(connection, _HEADER.size)
     length, sequence, operator, kind = _HEADER.unpack(header)
     signature = _exactly(connection, _MAC_BYTES)

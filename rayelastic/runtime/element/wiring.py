@@ -24,7 +24,7 @@ def connect_operators(
     numbers: Mapping[str, int],
     routed: Collection[Edge] = (),
 ) -> None:
-    """Connects the operators of a scheduler with each other.
+    """Connect the operators of a scheduler with each other.
 
     Args:
         scheduler: which has them, and isn't started.
@@ -86,7 +86,7 @@ def shared_operators(
 def connect_links(
     scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int], links: Mapping[str, _native.Link]
 ) -> None:
-    """Adds the ends of the links that enter and leave a processing element, and connects them.
+    """Add the ends of the links that enter and leave a processing element, and connect them.
 
     Args:
         scheduler: which has its operators, and isn't started.
@@ -108,10 +108,10 @@ def connect_links(
 
 
 def output_number(operator: OperatorSpec, port: str) -> int:
-    """Returns the number of an output port in the scheduler."""
+    """Return the number of an output port in the scheduler."""
     return next(number for number, made in enumerate(operator.outputs) if made.name == port)
 
 
 def input_number(operator: OperatorSpec, port: str) -> int:
-    """Returns the number of an input port in the scheduler."""
+    """Return the number of an input port in the scheduler."""
     return next(number for number, taken in enumerate(operator.inputs) if taken.name == port)

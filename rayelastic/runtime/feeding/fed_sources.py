@@ -33,7 +33,7 @@ LOOK = 0.02  # seconds between two looks
 
 
 def is_streamed(operator: OperatorSpec) -> bool:
-    """Whether it is a source whose rows are forgotten by whoever pushes once a checkpoint has them."""
+    """Return whether it is a source whose rows are forgotten by whoever pushes once a checkpoint has them."""
     return isinstance(operator.body, IngestSource) and operator.body.streams
 
 
@@ -107,7 +107,7 @@ class FedSources:
         return False
 
     def secure(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
-        """Waits until a checkpoint has the rows of a micro-batch, a few seconds at most. Safe to repeat.
+        """Wait until a checkpoint has the rows of a micro-batch, a few seconds at most. Safe to repeat.
 
         A job without checkpoints has nothing better than that they have arrived.
 
@@ -121,7 +121,7 @@ class FedSources:
         return secured
 
     def await_complete(self) -> None:
-        """Waits until no micro-batch is under way, and lets none begin: the job is about to be stopped."""
+        """Wait until no micro-batch is under way, and let none begin: the job is about to be stopped."""
         self._stops = True
         until = time.monotonic() + DRAIN_PATIENCE
         while self._under_way() and not self._status().state.is_final and time.monotonic() < until:

@@ -23,11 +23,11 @@ class FileFormat(Protocol):
     suffix: str
 
     def begin(self, file: Any) -> Any:
-        """Returns pyarrow's writer, with `write_batch` and `close`, on a file that was just opened."""
+        """Return pyarrow's writer, with `write_batch` and `close`, on a file that was just opened."""
         ...
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:
-        """Puts the first rows of another file behind what a writer on a file has written."""
+        """Put the first rows of another file behind what a writer on a file has written."""
         ...
 
 
@@ -44,13 +44,13 @@ class ParquetFormat:
         self._schema = schema.to_arrow()
 
     def begin(self, file: Any) -> Any:
-        """Returns a writer."""
+        """Return a writer."""
         from pyarrow.parquet import ParquetWriter
 
         return ParquetWriter(file, self._schema)
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (the writer has the file)
-        """Copies row group by row group; of the last one as many rows as are asked for."""
+        """Copy row group by row group; of the last one as many rows as are asked for."""
         from pyarrow.parquet import ParquetFile
 
         old = ParquetFile(before)
@@ -75,7 +75,7 @@ class CsvFormat:
         self._written = _written(self._schema)
 
     def begin(self, file: Any) -> Any:
-        """Returns a writer, which has written the header."""
+        """Return a writer, which has written the header."""
         from pyarrow.csv import CSVWriter
 
         writer = CSVWriter(file, self._written)
@@ -83,7 +83,7 @@ class CsvFormat:
         return writer if is_same else _Casting(writer, self._written)
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
-        """Copies bytes, without the header."""
+        """Copy bytes, without the header."""
         start = _end_of(before, 0)
         before.seek(0)
         end = _end_of(before, rows)
@@ -109,7 +109,7 @@ def _written(schema: Any) -> Any:
 
 
 def _has_blank_lines(schema: Any) -> bool:
-    """Whether pyarrow would write a blank line for a row."""
+    """Return whether pyarrow would write a blank line for a row."""
     return len(schema) == 1 and bool(schema.field(0).nullable)
 
 
@@ -125,14 +125,14 @@ class _Casting:
         self._writer, self._schema = writer, schema
 
     def write_batch(self, batch: Any) -> None:
-        """Writes the rows."""
+        """Write the rows."""
         made = cast_table(batch, self._schema)
         if made.num_columns == 1:
             made = type(batch).from_arrays([made.column(0).fill_null("")], schema=self._schema)
         self._writer.write_batch(made)
 
     def close(self) -> None:
-        """Closes the writer."""
+        """Close the writer."""
         self._writer.close()
 
 

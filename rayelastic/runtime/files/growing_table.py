@@ -67,7 +67,7 @@ class GrowingTable:
         return self._parts.begin()
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch.
+        """Take a batch.
 
         Raises:
             OSError: an earlier one couldn't be written.
@@ -82,7 +82,7 @@ class GrowingTable:
             self._write_part()
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Writes what still waits, to be shown when the checkpoint of an epoch is complete.
+        """Write what still waits, to be shown when the checkpoint of an epoch is complete.
 
         Raises:
             OSError: rows couldn't be written.
@@ -94,11 +94,11 @@ class GrowingTable:
             return self._parts.prepare(epoch, store)
 
     def commit(self, epoch: int) -> None:
-        """Shows what was prepared for an epoch and those before; safe to repeat, from any thread."""
+        """Show what was prepared for an epoch and those before; safe to repeat, from any thread."""
         self._parts.commit(epoch)
 
     def close(self) -> str:
-        """Writes what still waits; gives the folder. A table without rows gets one file, for its columns.
+        """Write what still waits; return the folder. A table without rows gets one file, for its columns.
 
         Raises:
             OSError: rows couldn't be written.
@@ -111,13 +111,13 @@ class GrowingTable:
         return self._parts.close()
 
     def abandon(self) -> None:
-        """Begins no more files: somebody else goes on from the last checkpoint, or nobody does."""
+        """Begin no more files: somebody else goes on from the last checkpoint, or nobody does."""
         self._closed.set()
         self._thread.join(JOIN_TIMEOUT)
         self._parts.abandon()
 
     def output(self, rows: int, store: BlobStore) -> Output:
-        """Writes what still waits: the job is stopped, and shows the rest when it is closed."""
+        """Write what still waits: the job is stopped, and shows the rest when it is closed."""
         self._write_part()
         with self._writing:
             return self._parts.output(rows, store)

@@ -39,11 +39,11 @@ class JsonFormat:
         self._forms = {field.name: plain_form(field.format) for field in schema.fields}
 
     def begin(self, file: Any) -> JsonWriter:
-        """Returns a writer."""
+        """Return a writer."""
         return JsonWriter(file, self._forms)
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (it keeps nothing back)
-        """Copies bytes."""
+        """Copy bytes."""
         left = _lines(before, rows)
         before.seek(0)
         while left > 0 and (piece := before.read(min(COPY_BYTES, left))):
@@ -64,7 +64,7 @@ class JsonWriter:
         self._forms = {name: form for name, form in forms.items() if _differs(form)}
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Writes the rows, each with its line end."""
+        """Write the rows, each with its line end."""
         rows, forms = batch.to_pylist(), self._forms
         if forms:
             lines = [_object((_text_of(name), _text_of(v, forms.get(name))) for name, v in row.items()) for row in rows]
@@ -77,12 +77,12 @@ class JsonWriter:
 
 
 def _differs(form: Form) -> bool:
-    """Whether Python's json would write it otherwise, or not at all."""
+    """Return whether Python's json would write it otherwise, or not at all."""
     return form.kind in (DataType.JSON, DataType.MAP) or any(_differs(part) for _, part, _ in form.parts)
 
 
 def _text_of(value: Any, form: Form | None = None) -> str:
-    """A value as JSON: text that is JSON as it is, maps of texts as objects.
+    """Return a value as JSON: text that is JSON as it is, maps of texts as objects.
 
     Args:
         value: as Arrow has it in Python.

@@ -10,7 +10,7 @@ __all__ = ["discard_local", "is_local", "keep_local", "local_folder"]
 
 
 def local_folder(job_id: str) -> Path:
-    """The folder of one run of a job."""
+    """Return the folder of one run of a job."""
     return Path.home() / ".cache" / "rayelastic" / "checkpoints" / job_id
 
 
@@ -24,12 +24,12 @@ def is_local(location: str, job_id: str) -> bool:
 
 
 def discard_local(job_id: str) -> None:
-    """Removes it: nobody can go back any more."""
+    """Remove it: nobody can go back any more."""
     shutil.rmtree(local_folder(job_id), ignore_errors=True)
 
 
 def keep_local(job_id: str, kept: Collection[str]) -> None:
-    """Removes all checkpoints of it but some; what their sinks count on beside them stays.
+    """Remove all checkpoints of it but some; what their sinks count on beside them stays.
 
     Args:
         job_id: of the run.

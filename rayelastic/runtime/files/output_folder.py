@@ -81,11 +81,11 @@ class OutputFolder:
         self._path = where.parent if self.file else where
 
     def names(self) -> list[str]:
-        """The names of the files in it."""
+        """Return the names of the files in it."""
         return list(self.sizes())
 
     def sizes(self, below: str = "") -> dict[str, int]:
-        """The files in it, or in a folder in it, and their bytes.
+        """Return the files in it, or in a folder in it, and their bytes.
 
         Raises:
             SinkError: it can't be listed.
@@ -116,7 +116,7 @@ class OutputFolder:
             }
 
     def discard_hidden(self, which: Callable[[str], bool], keep: frozenset[str] = frozenset()) -> None:
-        """Removes hidden files that runs have left which ended badly.
+        """Remove hidden files that runs have left which ended badly.
 
         Args:
             which: of the names that such files would have been given.
@@ -127,7 +127,7 @@ class OutputFolder:
                 self.delete(name)
 
     def open(self, name: str) -> Any:
-        """Begins a file, which is hidden.
+        """Begin a file, which is hidden.
 
         Raises:
             SinkError: nothing can be written there.
@@ -139,12 +139,12 @@ class OutputFolder:
             raise self.error(error) from error
 
     def make(self, below: str = "") -> None:
-        """Makes the folder, or one in it; of a store of objects nothing has to be."""
+        """Make the folder, or one in it; of a store of objects nothing has to be."""
         if self._files.type_name not in _OF_OBJECTS:
             self._files.create_dir(str(self._path / below), recursive=True)
 
     def read(self, name: str) -> Any:
-        """Opens a file that is there, for reading anywhere in it.
+        """Open a file that is there, for reading anywhere in it.
 
         Raises:
             OSError: it can't be read.
@@ -152,7 +152,7 @@ class OutputFolder:
         return self._files.open_input_file(self._at(name))
 
     def close(self, file: Any, name: str) -> None:
-        """Ends a file that was begun; it stays hidden, and what was written outlives the machine's loss of power.
+        """End a file that was begun; it stays hidden, and what was written outlives the machine's loss of power.
 
         Raises:
             SinkError: its end couldn't be written.
@@ -184,7 +184,7 @@ class OutputFolder:
                 raise self.error(error) from error
 
     def delete(self, name: str) -> None:
-        """Removes a file, if it is there.
+        """Remove a file, if it is there.
 
         Raises:
             SinkError: it can't be removed.
@@ -197,7 +197,7 @@ class OutputFolder:
             raise self.error(error) from error
 
     def delete_folder(self, below: str) -> None:
-        """Removes an empty folder in it; one that isn't empty stays."""
+        """Remove an empty folder in it; one that isn't empty stays."""
         if self.is_local and not self.sizes(below):
             try:
                 Path(self._at(below)).rmdir()
@@ -205,7 +205,7 @@ class OutputFolder:
                 return
 
     def write(self, name: str, data: bytes, *, new: bool) -> bool:
-        """Writes a small file that readers see at once.
+        """Write a small file that readers see at once.
 
         Args:
             name: of it, perhaps in a folder in this one.

@@ -24,15 +24,15 @@ class BlobStore(Protocol):
         ...
 
     def write(self, name: str, data: bytes) -> str:
-        """Writes a file, for good, and gives its SHA-256 in hex."""
+        """Write a file, for good, and return its SHA-256 in hex."""
         ...
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """Reads files, given by name and SHA-256; raises StateError for one that isn't what was written."""
+        """Read files, given by name and SHA-256; raise StateError for one that isn't what was written."""
         ...
 
     def delete(self, name: str) -> None:
-        """Removes a file, if it is there."""
+        """Remove a file, if it is there."""
         ...
 
 

@@ -135,7 +135,7 @@ class SingleFile:
         return HiddenPart(self._folder, name, self._form)
 
     def _tag_of(self, name: str) -> str:
-        """The lineage of a hidden file of this output; empty: it is another's."""
+        """Return the lineage of a hidden file of this output; empty: it is another's."""
         found = re.fullmatch(rf"{re.escape(self._folder.file)}(?:\.part-\d+|\.whole)-([0-9a-f]{{8}})-\d+", name)
         return found[1] if found is not None else ""
 

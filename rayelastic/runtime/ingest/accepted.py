@@ -69,7 +69,7 @@ class Accepted:
         self._finished = False
 
     def partition(self, epoch: Epoch, number: int) -> Partition:
-        """The partition of a number, of an epoch that is as late as any; a new one if it wasn't known.
+        """Return the partition of a number, of an epoch that is as late as any; a new one if it wasn't known.
 
         Raises:
             SourceError: the epoch is over, or it comes too late: those before it are nowhere.
@@ -79,13 +79,13 @@ class Accepted:
             return self._partitions.setdefault((epoch, number), Partition())
 
     def log(self, partition: Partition, rows: int) -> None:
-        """Notes that the feeder is about to take rows of a partition, behind all that were noted before."""
+        """Record that the feeder is about to take rows of a partition, behind all that were noted before."""
         with self._lock:
             self._log.append((partition, rows))
             self._logged += rows
 
     def end(self, epoch: Epoch, rows: Mapping[int, int]) -> None:
-        """Notes that an epoch, or all of a source that is pushed once, is complete.
+        """Record that an epoch, or all of a source that is pushed once, is complete.
 
         Args:
             epoch: which.
@@ -196,7 +196,7 @@ class Accepted:
         return all(one.given == one.rows for (of, _), one in self._partitions.items() if of == epoch)
 
     def _enter(self, current: Epoch) -> None:
-        """Begins an epoch; drops what was known of those that Spark can't replay any more."""
+        """Begin an epoch; drops what was known of those that Spark can't replay any more."""
         latest = self._latest.get(current.query, 0)
         oldest = max(latest, current.number) - KEPT_EPOCHS + 1
         if current.number < oldest:

@@ -15,7 +15,7 @@ __all__ = ["ingest_address"]
 
 
 def ingest_address(spec: PESpec, address: PortAddress, source: str, *, complete: bool) -> IngestAddress:
-    """The address of a source, with a secret for it alone.
+    """Return the address of a source, with a secret for it alone.
 
     Args:
         spec: of the processing element that hosts it.

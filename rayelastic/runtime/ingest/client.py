@@ -46,7 +46,7 @@ def push_partition(
     sender: str,
     epoch: Epoch | None = None,
 ) -> int:
-    """Pushes the rows of one partition and waits until all of them were accepted.
+    """Push the rows of one partition and waits until all of them were accepted.
 
     Args:
         target: where the source listens.
@@ -120,7 +120,7 @@ def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cuts a batch until each piece is small, or a single row."""
+    """Cut a batch until each piece is small, or a single row."""
     if batch.num_rows > 1 and pa.ipc.get_record_batch_size(batch) > CUT_FRAME:
         half = batch.num_rows // 2
         yield from _pieces(batch.slice(0, half))

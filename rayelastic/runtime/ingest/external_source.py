@@ -20,7 +20,7 @@ class ExternalSource(Protocol):
     """A source description whose rows the driver has pushed."""
 
     def push(self, feed: Feed) -> dict[int, int]:
-        """Pushes every row and returns when all were acknowledged; called again when the job has gone back.
+        """Push every row and returns when all were acknowledged; called again when the job has gone back.
 
         Args:
             feed: where to push to.
@@ -31,7 +31,7 @@ class ExternalSource(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Makes a running `push` end early; called from another thread."""
+        """Make a running `push` end early; called from another thread."""
         ...
 
     def for_pe(self) -> IngestSource:
@@ -48,5 +48,5 @@ class DriverSink(Protocol):
         ...
 
     def finish(self, rows: int, value: Any) -> Any:
-        """Makes the result that the user gets of what the processing element's sink left."""
+        """Make the result that the user gets of what the processing element's sink left."""
         ...

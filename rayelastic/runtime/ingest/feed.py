@@ -52,7 +52,7 @@ class Feed(Protocol):
         ...
 
     def secure(self, address: IngestAddress, epoch: Epoch, rows: Mapping[int, int]) -> bool:
-        """Waits until a complete checkpoint has the rows of a micro-batch; false: they are to be pushed again.
+        """Wait until a complete checkpoint has the rows of a micro-batch; false: they are to be pushed again.
 
         Args:
             address: where they were pushed to.

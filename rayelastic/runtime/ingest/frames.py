@@ -109,7 +109,7 @@ def send_frame(
     rows: int = 0,
     payload: pa.Buffer | bytes = b"",
 ) -> None:
-    """Sends one frame; blocks while the other end doesn't read.
+    """Send one frame; blocks while the other end doesn't read.
 
     Raises:
         OSError: the connection is broken.
@@ -124,7 +124,7 @@ def send_frame(
 
 
 def receive_frame(connection: socket.socket, *, max_frame: int = MAX_FRAME) -> Frame | None:
-    """Reads one frame.
+    """Read one frame.
 
     Args:
         connection: after the handshake.

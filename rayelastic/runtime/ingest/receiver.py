@@ -49,7 +49,7 @@ class Feeder(Protocol):
     """Where accepted batches go: the native `ArrowFeeder`."""
 
     def push(self, batch: pa.RecordBatch) -> bool:
-        """Takes the rows of a batch; blocks while the source can't take more; false if it was stopped."""
+        """Take the rows of a batch; blocks while the source can't take more; false if it was stopped."""
         ...
 
     def finish(self) -> None:
@@ -116,7 +116,7 @@ class IngestServer:
         self._rows = self._bytes = self._batches = self._repeated = self._refused = 0
 
     def serve(self, connection: socket.socket) -> None:
-        """Takes over a connection: reads it in a thread of its own, and closes it."""
+        """Take over a connection: reads it in a thread of its own, and close it."""
         with self._lock:
             if self._closed:
                 connection.close()
@@ -126,7 +126,7 @@ class IngestServer:
         threading.Thread(target=self._serve, args=(connection,), name=name, daemon=True).start()
 
     def finish(self, rows: Mapping[int, int]) -> None:
-        """Ends the source when every partition is complete.
+        """End the source when every partition is complete.
 
         Args:
             rows: the row count of each partition, as its last successful task reported it.
@@ -141,7 +141,7 @@ class IngestServer:
         self._feeder.finish()
 
     def end_epoch(self, epoch: Epoch, rows: Mapping[int, int], given: int) -> int:
-        """Notes that a micro-batch is complete; safe to repeat.
+        """Record that a micro-batch is complete; safe to repeat.
 
         Args:
             epoch: which.
@@ -195,7 +195,7 @@ class IngestServer:
             )
 
     def close(self) -> None:
-        """Ends every connection; tasks that still push see it broken. Safe to repeat."""
+        """End every connection; tasks that still push see it broken. Safe to repeat."""
         with self._lock:
             self._closed = True
             connections = list(self._connections)

@@ -30,27 +30,27 @@ class CoordinatorApi(Protocol):
     # --- the life of the job --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts every processing element."""
+        """Start every processing element."""
         ...
 
     def wait(self, timeout: float | None = None, /) -> JobStatus:
-        """Waits until the job is final, or so many seconds."""
+        """Wait until the job is final, or so many seconds."""
         ...
 
     def cancel(self, drain: bool = True, /) -> JobStatus:
-        """Stops the job: its sources alone (drain), or everything at once."""
+        """Stop the job: its sources alone (drain), or everything at once."""
         ...
 
     def stop(self, snapshot: Snapshot, /) -> JobStatus:
-        """Stops the job where it is and saves what a later one needs to go on from there."""
+        """Stop the job where it is and saves what a later one needs to go on from there."""
         ...
 
     def snapshot(self, snapshot: Snapshot, /) -> JobStatus:
-        """Saves what a later job needs to go on from here, and goes on itself."""
+        """Save what a later job needs to go on from here, and goes on itself."""
         ...
 
     def close(self) -> None:
-        """Ends whatever still runs; safe to repeat."""
+        """End whatever still runs; safe to repeat."""
         ...
 
     # --- changes --------------------------------------------------------------------------------------------------
@@ -78,15 +78,15 @@ class CoordinatorApi(Protocol):
     # --- what it tells --------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
-        """The state of the job and of each processing element."""
+        """Return the state of the job and of each processing element."""
         ...
 
     def plan(self) -> ExecPlan:
-        """The plan in force."""
+        """Return the plan in force."""
         ...
 
     def describe(self) -> dict[str, OperatorInfo]:
-        """The kind, execution mode, reason and location of each operator."""
+        """Return the kind, execution mode, reason and location of each operator."""
         ...
 
     def metrics(self) -> JobMetrics:
@@ -102,7 +102,7 @@ class CoordinatorApi(Protocol):
         ...
 
     def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int, /) -> tuple[Shape, list[bytes]]:
-        """Exports of a key of an operator, or (None) of about so many keys, and how they are laid out."""
+        """Export of a key of an operator, or (None) of about so many keys, and how they are laid out."""
         ...
 
     # --- sources that are fed from outside --------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class CoordinatorApi(Protocol):
         ...
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
-        """Ends a source, each of whose partitions had so many rows."""
+        """End a source, each of whose partitions had so many rows."""
         ...
 
     def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None, /) -> bool:
@@ -120,5 +120,5 @@ class CoordinatorApi(Protocol):
         ...
 
     def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int], /) -> Secured:
-        """Waits until a checkpoint has the rows of a micro-batch, a few seconds at most."""
+        """Wait until a checkpoint has the rows of a micro-batch, a few seconds at most."""
         ...

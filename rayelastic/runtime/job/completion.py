@@ -77,7 +77,7 @@ class Completion:
         self._underway = False
 
     def begin(self) -> None:
-        """Complete the job in a thread of its own, unless that is under way; returns at once."""
+        """Complete the job in a thread of its own, unless that is under way; return at once."""
         with self._lock:
             if self._underway:
                 return

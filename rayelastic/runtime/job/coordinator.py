@@ -132,7 +132,7 @@ class Coordinator:
     # --- the life of the job --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts every processing element: all open their ports, then all connect, then all run.
+        """Start every processing element: all open their ports, then all connect, then all run.
 
         Raises:
             RayelasticError: a processing element couldn't be started; nothing is left running.
@@ -180,7 +180,7 @@ class Coordinator:
         self._runs()
 
     def wait(self, timeout: float | None = None) -> JobStatus:
-        """Waits until the job is finished, failed or cancelled.
+        """Wait until the job is finished, failed or cancelled.
 
         Args:
             timeout: seconds; `None` waits for ever.
@@ -195,7 +195,7 @@ class Coordinator:
         return status
 
     def cancel(self, drain: bool = True) -> JobStatus:
-        """Stops the job.
+        """Stop the job.
 
         Args:
             drain: stop the sources and let everything that they sent reach the sinks; otherwise stop at once.
@@ -213,7 +213,7 @@ class Coordinator:
         return self.status()
 
     def stop(self, snapshot: Snapshot) -> JobStatus:
-        """Stops the job where it is and saves what a later one needs to go on from there.
+        """Stop the job where it is and saves what a later one needs to go on from there.
 
         All sources are held, what they sent is processed, and only then is anything written: the state is that of
         one moment. Sinks complete what they have. When something goes wrong before that, the job goes on.
@@ -227,7 +227,7 @@ class Coordinator:
         return self.status()
 
     def snapshot(self, snapshot: Snapshot) -> JobStatus:
-        """Saves what a later job needs to go on from here, and goes on itself.
+        """Save what a later job needs to go on from here, and goes on itself.
 
         Raises:
             StateError: it can't be saved; names the operator.
@@ -242,7 +242,7 @@ class Coordinator:
         return self.status()
 
     def close(self) -> None:
-        """Ends whatever still runs, and the threads that watch it; safe to repeat."""
+        """End whatever still runs, and the threads that watch it; safe to repeat."""
         self._life.end(State.CANCELLED)
         self._loops.stop()
         self._watchers.join()
@@ -269,7 +269,7 @@ class Coordinator:
         self._changes.renew_secret()
 
     def recover(self) -> ExecPlan:
-        """Ends the change that a coordinator before this one has begun, and returns the plan in force then."""
+        """End the change that a coordinator before this one has begun, and return the plan in force then."""
         return self._rescaling.recover()
 
     def pause_elasticity(self, paused: bool) -> None:
@@ -283,15 +283,15 @@ class Coordinator:
     # --- what it tells ------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
-        """The state of the job and of each processing element, without asking them."""
+        """Return the state of the job and of each processing element, without asking them."""
         return self._life.status()
 
     def plan(self) -> ExecPlan:
-        """The plan in force."""
+        """Return the plan in force."""
         return self._plan.now
 
     def describe(self) -> dict[str, OperatorInfo]:
-        """The kind, execution mode, reason and location of each operator."""
+        """Return the kind, execution mode, reason and location of each operator."""
         return describe(self._job.operators)
 
     def metrics(self) -> JobMetrics:
@@ -337,7 +337,7 @@ class Coordinator:
         return self._fed.fail(source, reason, pushed_to)
 
     def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
-        """Waits until a checkpoint has the rows of a micro-batch; see FedSources.secure."""
+        """Wait until a checkpoint has the rows of a micro-batch; see FedSources.secure."""
         return self._fed.secure(source, address, epoch, rows)
 
     # -- how it is done -------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ class Coordinator:
         fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
 
     def _ending(self, state: State, failure: Failure | None) -> None:
-        """Notes that the job is over, and ends every processing element."""
+        """Record that the job is over, and end every processing element."""
         if self._safety is not None:
             self._safety.halt()
         self._loops.halt()

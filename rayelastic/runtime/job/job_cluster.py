@@ -99,7 +99,7 @@ class JobCluster:
         manifest: Manifest | None = None,
         works: Callable[[], None] | None = None,
     ) -> None:
-        """Starts elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
+        """Start elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
 
         Args:
             plan: with them in it.
@@ -137,7 +137,7 @@ class JobCluster:
             self._started(handle)
 
     def adopt(self) -> None:
-        """Takes over the elements that an earlier coordinator of the job has started, as far as they answer."""
+        """Take over the elements that an earlier coordinator of the job has started, as far as they answer."""
         adopted: dict[str, PEHandle] = {}
         for handle in self._host.find_pes():
             status, address = self._asked(handle)
@@ -168,7 +168,7 @@ class JobCluster:
         return PEStatus(handle.pe, State.CREATED), None
 
     def element(self, pe: str, timeout: float) -> ElementApi:
-        """Returns an element, whose loss is noted when a call finds it out; see PEHandle.within.
+        """Return an element, whose loss is noted when a call finds it out; see PEHandle.within.
 
         Raises:
             PELostError: it is gone.
@@ -187,7 +187,7 @@ class JobCluster:
         return cast("ElementApi", Remote(send))
 
     def address(self, pe: str) -> PortAddress:
-        """Returns where an element listens.
+        """Return where an element listens.
 
         Raises:
             PELostError: it doesn't.
@@ -208,18 +208,18 @@ class JobCluster:
             return pe in self._lost
 
     def loses(self, pe: str) -> None:
-        """Notes that an element has been lost."""
+        """Record that an element has been lost."""
         with self._lock:
             self._ended.add(pe)
             self._lost.add(pe)
 
     def ends(self, pe: str) -> None:
-        """Notes that an element has ended or been lost."""
+        """Record that an element has ended or been lost."""
         with self._lock:
             self._ended.add(pe)
 
     def retire(self, pe: str) -> None:
-        """Waits for an element that gets no more tuples to end, and frees what it holds; safe to repeat."""
+        """Wait for an element that gets no more tuples to end, and free what it holds; safe to repeat."""
         if (handle := self.handles.get(pe)) is None:
             return
         try:
@@ -238,7 +238,7 @@ class JobCluster:
             self._remove(handle, at_once=False)
 
     def give_up(self, pe: str) -> None:
-        """Ends an element that doesn't answer, without asking it; safe to repeat."""
+        """End an element that doesn't answer, without asking it; safe to repeat."""
         if (handle := self.handles.get(pe)) is not None:
             self._remove(handle, at_once=True)
 
@@ -260,7 +260,7 @@ class JobCluster:
         in_threads(hold, self.handles.values())
 
     def give_up_all(self) -> None:
-        """Ends every element, sound or not, all at the same time: others take their places, in their processes."""
+        """End every element, sound or not, all at the same time: others take their places, in their processes."""
         with self._lock:  # first: what they fail by as they end is nothing that the job fails by
             handles, self._handles = self._handles, {}
             self._ended.update(handles)
@@ -274,7 +274,7 @@ class JobCluster:
             self._sweep(self._addresses.pop(handle.pe, None))
 
     def kill(self) -> None:
-        """Ends every element, all at the same time: some may take a while."""
+        """End every element, all at the same time: some may take a while."""
 
         def end(handle: PEHandle) -> None:
             with contextlib.suppress(PELostError):
@@ -308,7 +308,7 @@ class JobCluster:
 
     @staticmethod
     def _sweep(address: PortAddress | None) -> None:
-        """Removes the Unix socket that an element of this node left behind because it was killed."""
+        """Remove the Unix socket that an element of this node left behind because it was killed."""
         if address is not None and address.unix_path:
             shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)
 

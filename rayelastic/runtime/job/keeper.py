@@ -50,11 +50,11 @@ class Keeper:
         self._closed = threading.Event()
 
     def start(self) -> None:
-        """Starts to look."""
+        """Start to look."""
         threading.Thread(target=self._run, name="keeper", daemon=True).start()
 
     def asked(self, method: str) -> None:
-        """Notes that somebody calls."""
+        """Record that somebody calls."""
         self._asked_at = self._clock()
         self._starting = self._starting or method == "start"
         if method == "close":

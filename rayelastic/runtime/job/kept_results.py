@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 20  # of rows: the journal is in the memory of Ray's GCS
 
 
 def encoded(results: Mapping[str, SinkResult], most: int = MOST_BYTES) -> dict[str, dict[str, Any]]:
-    """Returns results as what JSON holds.
+    """Return results as what JSON holds.
 
     >>> encoded({"out": SinkResult("out", 3, "/tmp/out.csv")})
     {'out': {'rows': 3, 'text': '/tmp/out.csv'}}
@@ -37,7 +37,7 @@ def encoded(results: Mapping[str, SinkResult], most: int = MOST_BYTES) -> dict[s
 
 
 def decoded(kept: Mapping[str, Mapping[str, Any]]) -> dict[str, SinkResult]:
-    """Returns the results again.
+    """Return the results again.
 
     Raises:
         PELostError: rows of a sink were too many to be kept.

@@ -93,41 +93,41 @@ class JobLife:
         return self._clock() - self._started_at
 
     def status(self) -> JobStatus:
-        """The state of the job and of each element."""
+        """Return the state of the job and of each element."""
         with self._changed:
             elements = tuple(self._elements.values())
             outage = self.outage if self._state is State.RECOVERING else None
             return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints, self.paused, outage)
 
     def elements(self) -> dict[str, PEStatus]:
-        """The states of the elements that there are, by id."""
+        """Return the states of the elements that there are, by id."""
         with self._changed:
             return dict(self._elements)
 
     def wait(self, timeout: float | None) -> bool:
-        """Waits until the job is over and its elements have ended, or so many seconds; tells whether that is so."""
+        """Wait until the job is over and its elements have ended, or so many seconds; return whether that is so."""
         with self._changed:
             return self._changed.wait_for(lambda: self._over, timeout)
 
     def saved(self, record: CheckpointRecord) -> None:
-        """Notes a savepoint."""
+        """Record a savepoint."""
         self.checkpoints = self.checkpoints.with_record(record)
 
     # --- what happens to elements -------------------------------------------------------------------------------
 
     def begins(self, status: PEStatus) -> None:
-        """Notes an element that has been started."""
+        """Record an element that has been started."""
         with self._changed:
             self._elements[status.pe] = status
 
     def progresses(self, status: PEStatus) -> None:
-        """Notes how an element is; one that has been retired isn't noted any more."""
+        """Record how an element is; one that has been retired isn't noted any more."""
         with self._changed:
             if status.pe in self._elements and not self._state.is_final:
                 self._elements[status.pe] = status
 
     def loses(self, pe: str, reason: str) -> bool:
-        """Notes that an element is gone; tells whether the job had it still."""
+        """Record that an element is gone; return whether the job had it still."""
         with self._changed:
             if self._state.is_final or pe not in self._elements:
                 return False
@@ -135,7 +135,7 @@ class JobLife:
             return True
 
     def keeps(self, pes: Collection[str]) -> None:
-        """Forgets all elements but these; the job is over if these have ended meanwhile."""
+        """Forget all elements but these; the job is over if these have ended meanwhile."""
         with self._changed:
             self._elements = {pe: status for pe, status in self._elements.items() if pe in pes}
         self.end_if_finished()
@@ -143,7 +143,7 @@ class JobLife:
     # --- what happens to the job ----------------------------------------------------------------------------------
 
     def runs(self, began: float | None = None) -> None:
-        """Notes that all elements run under this coordinator.
+        """Record that all elements run under this coordinator.
 
         Args:
             began: when they did first, by the wall clock, if that was under an earlier coordinator.
@@ -155,13 +155,13 @@ class JobLife:
                 self._state = State.RUNNING
 
     def runs_again(self) -> None:
-        """Notes that the new elements run."""
+        """Record that the new elements run."""
         with self._changed:
             if self._state is State.RECOVERING:
                 self._state = State.RUNNING
 
     def recovers(self) -> bool:
-        """Notes that all elements are given up for new ones; tells whether the job isn't over."""
+        """Record that all elements are given up for new ones; return whether the job isn't over."""
         with self._changed:
             if self._state.is_final:
                 return False
@@ -170,13 +170,13 @@ class JobLife:
             return True
 
     def cancels(self) -> bool:
-        """Notes that the job is to stop; tells whether it wasn't over already."""
+        """Record that the job is to stop; return whether it wasn't over already."""
         with self._changed:
             self._cancelling = self._cancelling or not self._state.is_final
             return not self._state.is_final
 
     def was_over(self, state: State, failure: Failure | None) -> None:
-        """Notes how the job ended under an earlier coordinator: there is nothing left to end."""
+        """Record how the job ended under an earlier coordinator: there is nothing left to end."""
         with self._changed:
             self._state, self._failure = state, failure
             self._over = True
@@ -199,11 +199,11 @@ class JobLife:
             self._ends(state, None)
 
     def fail(self, failure: Failure | None) -> None:
-        """Ends the job as failed; the first failure counts."""
+        """End the job as failed; the first failure counts."""
         self.end(State.FAILED, failure)
 
     def end(self, state: State, failure: Failure | None = None) -> None:
-        """Makes the job final, once."""
+        """Make the job final, once."""
         if self._becomes(state, failure):
             self._ends(state, failure)
 

@@ -36,7 +36,7 @@ class PlanInForce:
         self.now: ExecPlan = journal.plan or job.plan
 
     def placed(self, elements: Mapping[str, PEStatus]) -> ExecPlan:
-        """Returns the plan with the node of each processing element, as these say."""
+        """Return the plan with the node of each processing element, as these say."""
         nodes = {pe: status.node for pe, status in elements.items() if pe in self.now.pes and status.node}
         if nodes != self.now.nodes:
             self.now = self.now.with_nodes(nodes)

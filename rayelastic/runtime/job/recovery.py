@@ -220,7 +220,7 @@ class Recovery:
             pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
 
     def _waits_for(self, cause: Failure) -> bool:
-        """Waits before the next attempt while something outside doesn't answer; False: the job is over."""
+        """Wait before the next attempt while something outside doesn't answer; False: the job is over."""
         outage, begins = self._outages.fails(cause, self._life.checkpoints.taken)
         self._life.outage = outage
         if begins:
@@ -310,7 +310,7 @@ class Recovery:
         return None
 
     def _last_whole(self) -> tuple[SavedAt | None, Snapshot | None, Manifest | None]:
-        """The newest checkpoint whose manifest is as it was written; without any, where the job began.
+        """Return the newest checkpoint whose manifest is as it was written; without any, where the job began.
 
         Raises:
             StateError: there were some, and none is whole.
@@ -373,5 +373,5 @@ def _cause(problem: Exception | None, again: Failure | None) -> Failure:
 
 
 def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:
-    """The key that signs what a job saves: that of its settings, or one that only this job has."""
+    """Return the key that signs what a job saves: that of its settings, or one that only this job has."""
     return settings.key or derive_secret(job.secret, "checkpoint")

@@ -61,7 +61,7 @@ def region_level(
     *,
     saves: bool,
 ) -> RegionLoop | None:
-    """Returns the loop over the parts of a coordinator; None if nothing is to be adapted.
+    """Return the loop over the parts of a coordinator; None if nothing is to be adapted.
 
     Args:
         job: what runs.
@@ -123,7 +123,7 @@ def region_level(
 
 
 def bounds_now(wishes: Mapping[str, Wish]) -> dict[str, Bounds]:
-    """Returns the fewest and the most replicas of each region at this time of the day."""
+    """Return the fewest and the most replicas of each region at this time of the day."""
     now = datetime.now(UTC)
     return {name: bounds_at(wish, now) for name, wish in wishes.items()}
 
@@ -153,12 +153,12 @@ def why_together(job: JobSpec, *, saves: bool) -> str:
 
 
 def sources_of(job: JobSpec) -> list[OperatorSpec]:
-    """Returns the sources of a job."""
+    """Return the sources of a job."""
     return [spec for spec in job.operators.values() if spec.kind is OperatorKind.SOURCE]
 
 
 def aggregates_for_two_steps(job: JobSpec) -> dict[str, str]:
-    """Finds the aggregates that are all that goes by keys in their regions, and could be declared in two steps.
+    """Find the aggregates that are all that goes by keys in their regions, and could be declared in two steps.
 
     Args:
         job: what runs.

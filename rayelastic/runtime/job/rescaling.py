@@ -111,13 +111,13 @@ class Rescaling:
             return self._change(wanted)
 
     def recover(self) -> ExecPlan:
-        """Ends what a performer before this one has begun: forward if it can be ended, else back."""
+        """End what a performer before this one has begun: forward if it can be ended, else back."""
         with self._changing:
             self._performer = self._new_performer()
             return self._recover()
 
     def take_over(self) -> None:
-        """Ends what a coordinator before this one has begun, and the elements that nobody needs any more."""
+        """End what a coordinator before this one has begun, and the elements that nobody needs any more."""
         with self._changing:
             self._recover()
             for pe in self._cluster.handles:
@@ -132,7 +132,7 @@ class Rescaling:
             yield
 
     def forget(self) -> None:
-        """Begins anew, with other elements and nothing under way; to be called while the plan stands still."""
+        """Begin anew, with other elements and nothing under way; to be called while the plan stands still."""
         self._performer = self._new_performer()
 
     # -- how it is done -------------------------------------------------------------------------------------------

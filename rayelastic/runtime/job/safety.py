@@ -135,7 +135,7 @@ class Safety:
         return self._plan.placed(self._life.elements())
 
     def _save(self, wanted: ExecPlan) -> None:
-        """Takes a checkpoint, and sees to it that the elements of another plan find it."""
+        """Take a checkpoint, and sees to it that the elements of another plan find it."""
         before = self._life.checkpoints.taken
         self._loop.take()
         if self._life.checkpoints.taken == before:

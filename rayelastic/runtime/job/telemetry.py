@@ -63,13 +63,13 @@ class JobTelemetry:
         self.regions: dict[str, RegionCounters] = {}  # whoever changes regions writes here
 
     def keep(self, pe: str, legacy: Legacy) -> None:
-        """Keeps what an element has left."""
+        """Keep what an element has left."""
         self._samples[pe] = legacy.sample
         self._ended[pe] = legacy.adaptations
         self._results.update(legacy.results)
 
     def forget(self) -> None:
-        """Forgets what elements have left: others take their places."""
+        """Forget what elements have left: others take their places."""
         self._ended.clear()
         self._results.clear()
 

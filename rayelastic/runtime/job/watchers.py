@@ -57,7 +57,7 @@ class Watchers:
         self._threads: list[threading.Thread] = []
 
     def watch(self, handle: PEHandle) -> None:
-        """Begins to watch an element that has been started."""
+        """Begin to watch an element that has been started."""
         try:
             status = handle.within(CALL_TIMEOUT).status()
         except (PELostError, TimeoutError):
@@ -70,7 +70,7 @@ class Watchers:
         watcher.start()
 
     def lose(self, handle: PEHandle, reason: str) -> None:
-        """Takes an element for lost: the job fails, if it can't go on without."""
+        """Take an element for lost: the job fails, if it can't go on without."""
         pe = handle.pe
         if self._cluster.handles.get(pe) is not handle:
             return  # it was retired, and its name may be another's
@@ -79,7 +79,7 @@ class Watchers:
             self._lost(self._plan.loss(reason, pe))
 
     def join(self) -> None:
-        """Waits until all threads have seen that the job is over."""
+        """Wait until all threads have seen that the job is over."""
         for thread in self._threads:
             if thread.ident is not None:  # an interrupt may have come before it was started
                 thread.join(JOIN_TIMEOUT)
@@ -118,7 +118,7 @@ class Watchers:
                 return
 
     def _stay_until_completed(self, handle: PEHandle) -> None:
-        """Watches an element whose streams have ended: what its sinks have hidden is shown when the job is over."""
+        """Watch an element whose streams have ended: what its sinks have hidden is shown when the job is over."""
         while not self._life.wait(WATCH_PERIOD) and self._cluster.handles.get(handle.pe) is handle:
             try:
                 handle.within(CALL_TIMEOUT).status()
@@ -131,7 +131,7 @@ class Watchers:
                 return
 
     def _ends_job(self, handle: PEHandle, status: PEStatus) -> bool:
-        """Ends the job, or has it go back, if the state of one of its elements says so; tells whether it has."""
+        """End the job, or has it go back, if the state of one of its elements says so; return whether it has."""
         lost = [(peer, why) for peer, why in status.lost_peers.items() if not self._plan.is_dispensable(peer)]
         failure = status.failure
         if lost:

@@ -66,7 +66,7 @@ def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) 
 
 
 def waits_for_clock(operator: OperatorSpec) -> bool:
-    """Whether an operator is woken by the clock, between its tuples."""
+    """Return whether an operator is woken by the clock, between its tuples."""
     if isinstance(operator.body, KeyedProcess):
         return operator.body.time is None
     if isinstance(operator.body, EventTime):

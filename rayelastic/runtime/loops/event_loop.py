@@ -41,7 +41,7 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result(timeout)
 
     def close(self) -> None:
-        """Cancels what runs on it, and ends it; safe to repeat."""
+        """Cancel what runs on it, and end it; safe to repeat."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or loop.is_closed():
             return
@@ -99,7 +99,7 @@ class WaitingThreads(Executor):
         self._busy = 0  # calls that have or want a thread
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Calls a function on a thread of its own, as soon as there is one."""
+        """Call a function on a thread of its own, as soon as there is one."""
         future: Future[Any] = Future()
         self._work.put((future, lambda: fn(*args, **kwargs)))
         with self._lock:
@@ -111,7 +111,7 @@ class WaitingThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - an Executor's
-        """Ends the threads, each after its call; waits for none."""
+        """End the threads, each after its call; waits for none."""
         with self._lock:
             for _ in range(self._threads):
                 self._work.put(None)

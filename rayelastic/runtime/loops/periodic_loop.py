@@ -45,7 +45,7 @@ class PeriodicLoop(ABC):
             self._still.discard(why)
 
     def halt(self) -> None:
-        """Have it end with the pass that it is in; returns at once."""
+        """Have it end with the pass that it is in; return at once."""
         self._stopped.set()
 
     def stop(self) -> None:

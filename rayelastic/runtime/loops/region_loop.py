@@ -112,7 +112,7 @@ class RegionLoop(PeriodicLoop):
         return self._period * (SHORT if self._number < self._early else 1.0)
 
     def run(self) -> None:
-        """Adapts until stopped. A policy that raises ends the adaptation, not the job."""
+        """Adapt until stopped. A policy that raises ends the adaptation, not the job."""
         started = self._clock()
         age = self._age or (lambda: self._clock() - started)
         plan, before = self._plan(), self._sample()
@@ -129,7 +129,7 @@ class RegionLoop(PeriodicLoop):
             plan, before = self._plan(), self._sample()
 
     def step(self, before: Mapping[str, PESample], after: Mapping[str, PESample], *, at: float) -> RegionAdaptation:
-        """Makes one pass on two samples."""
+        """Make one pass on two samples."""
         plan, nodes = self._plan(), self._nodes()
         here = {node.name for node in nodes}  # an element on a node that is gone is its watcher's affair
         shown = plan.with_nodes({pe: node for pe, node in plan.nodes.items() if node in here})
@@ -165,7 +165,7 @@ class RegionLoop(PeriodicLoop):
         return adaptation
 
     def _carry_out(self, plan: ExecPlan, wanted: ExecPlan) -> ExecPlan:
-        """Changes the plan, a growth by several elements in two steps; returns the one in force then."""
+        """Change the plan, a growth by several elements in two steps; return the one in force then."""
         first, *rest = growth_steps(plan, wanted)
         plan = self._change(first)
         for step in rest:
@@ -188,5 +188,5 @@ class RegionLoop(PeriodicLoop):
 
 
 def _made(samples: Mapping[str, PESample]) -> int:
-    """Returns the tuples that sources have made: those that take nothing."""
+    """Return the tuples that sources have made: those that take nothing."""
     return sum(o.tuples_out for sample in samples.values() for o in sample.operators if o.tuples_in == 0)

@@ -87,7 +87,7 @@ def observe_regions(
 
 
 def _latencies(before: Samples, after: Samples) -> tuple[int, ...]:
-    """The marks that reached sinks meanwhile."""
+    """Return the marks that reached sinks meanwhile."""
     then = {(pe, o.name): o.latency for pe, sample in before.items() for o in sample.operators if o.latency}
     gone = [
         [now - was for now, was in zip_longest(o.latency, then.get((pe, o.name), ()), fillvalue=0)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def channels_operator(spec: OperatorSpec, width: _native.ChannelWidth) -> _native.Operator:
-    """Makes the operator that deals tuples out.
+    """Make the operator that deals tuples out.
 
     Args:
         spec: of the operator.
@@ -33,13 +33,13 @@ def channels_operator(spec: OperatorSpec, width: _native.ChannelWidth) -> _nativ
 
 
 def in_turn_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator that restores the order."""
+    """Make the operator that restores the order."""
     assert spec.input_schema is not None
     return _native.Operator.in_turn(spec.name, native_schema(spec.input_schema), len(spec.inputs))
 
 
 def pinned_models(operators: Sequence[OperatorSpec], config: JobConfig) -> dict[str, ThreadingModel]:
-    """Returns the threading models that nobody finds: those that the user has set, and those of elastic channels.
+    """Return the threading models that nobody finds: those that the user has set, and those of elastic channels.
 
     An elastic channel has a thread of its own (S01, L01), unless the user says otherwise.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _native.Operator:
-    """Makes the operator of a user's class, and initializes its instance.
+    """Make the operator of a user's class, and initializes its instance.
 
     Args:
         spec: of the operator.

@@ -106,18 +106,18 @@ class Calls:
         return self._how.room - self._under_way
 
     def begin(self, tuples: list[Any]) -> None:
-        """Begins a call for each, or puts them into batches."""
+        """Begin a call for each, or puts them into batches."""
         calls = [_Call(item) for item in tuples]
         self._line.extend(calls)
         self._under_way += len(calls)
         self._loop.spawn((lambda: self._batched(calls)) if self._how.max_batch else (lambda: self._alone(calls)))
 
     def bar(self) -> None:
-        """Keeps what comes from now on behind what came before."""
+        """Keep what comes from now on behind what came before."""
         self._line.append(None)
 
     def wait(self) -> None:
-        """Waits for news, for a moment at most."""
+        """Wait for news, for a moment at most."""
         with self._changed:
             self._changed.wait_for(lambda: self._news, SLICE)
 
@@ -154,7 +154,7 @@ class Calls:
         return lists, number + bar, skipped, bar
 
     def _ready(self) -> Sequence[_Call]:
-        """Takes out of the line what is done, in order: all, or what has nothing undone before it."""
+        """Take out of the line what is done, in order: all, or what has nothing undone before it."""
         line = self._line
         ready: list[_Call] = []
         undone: list[_Call] = []
@@ -189,7 +189,7 @@ class Calls:
         return [self._answer((call,)) for call in calls]
 
     def _batched(self, calls: Sequence[_Call]) -> list[Coroutine[Any, Any, None]]:
-        """Starts the batches that are full by now; the rest waits for more, or its time."""
+        """Start the batches that are full by now; the rest waits for more, or its time."""
         waiting, most = [*self._batch, *calls], self._how.max_batch
         full = len(waiting) - len(waiting) % most
         if full and self._timer is not None:
@@ -216,7 +216,7 @@ class Calls:
             self._wake()
 
     async def _settle(self, calls: Sequence[_Call]) -> None:
-        """Finds out what each call gives, or raises; of a batch that raises the parts, where failures are tolerated."""
+        """Find out what each call gives, or raises; of a batch that raises the parts, where failures are tolerated."""
         try:
             if not self._how.max_batch:
                 calls[0].made = await self._tried(calls[0].item)
@@ -267,7 +267,7 @@ def _nobody() -> None:
 
 
 def concurrent_operator(spec: OperatorSpec, how: Concurrency, loop: EventLoop) -> tuple[_native.Operator, Calls]:
-    """Makes the operator of a function whose calls wait at the same time.
+    """Make the operator of a function whose calls wait at the same time.
 
     Args:
         spec: of the operator.

@@ -26,7 +26,7 @@ NativeAggregate = tuple[str, str, str, float, float]  # function, field, field o
 
 
 def function_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator of a user's function in its lane."""
+    """Make the operator of a user's function in its lane."""
     code = spec.body
     assert isinstance(code, OperatorCode)
     loaded = load(code)
@@ -61,7 +61,7 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
 
 
 def split_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator of a split."""
+    """Make the operator of a split."""
     body = spec.body
     assert isinstance(body, Split)
     assert spec.input_schema is not None
@@ -81,7 +81,7 @@ def split_operator(spec: OperatorSpec) -> _native.Operator:
 
 
 def match_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator that finds sequences of tuples."""
+    """Make the operator that finds sequences of tuples."""
     body = spec.body
     assert isinstance(body, Matching)
     code = body.marks
@@ -114,12 +114,12 @@ def match_operator(spec: OperatorSpec) -> _native.Operator:
 
 
 def native_aggregates(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> list[NativeAggregate]:
-    """Aggregates as the native layer takes them."""
+    """Aggregate as the native layer takes them."""
     return [(a.function.value, a.field or "", a.weight or "", a.first, a.second) for _, a in aggregates]
 
 
 def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator of an aggregate."""
+    """Make the operator of an aggregate."""
     body = spec.body
     assert isinstance(body, Aggregation)
     assert spec.input_schema is not None

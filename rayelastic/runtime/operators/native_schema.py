@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def native_schema(schema: Schema) -> _native.Schema:
-    """The native schema with the same layout; equal schemas share one.
+    """Return the native schema with the same layout; equal schemas share one.
 
     >>> from rayelastic.graph.records.schema import Schema
     >>> native_schema(Schema.of({"word": str, "n": int})).record_size

@@ -22,7 +22,7 @@ __all__ = ["own_aggregate"]
 
 
 def own_aggregate(operator: str, code: CompiledAggregate | None) -> _native.OwnAggregate | None:
-    """Links the methods into this process; None if there is no such aggregate."""
+    """Link the methods into this process; None if there is no such aggregate."""
     if code is None:
         return None
     assert isinstance(code, AggregateCode)

@@ -22,7 +22,7 @@ __all__ = ["process_operator"]
 
 
 def process_operator(spec: OperatorSpec) -> _native.Operator:
-    """Makes the operator of a user's class."""
+    """Make the operator of a user's class."""
     body = spec.body
     assert isinstance(body, KeyedProcess)
     if body.code is not None:

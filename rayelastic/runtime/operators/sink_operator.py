@@ -58,7 +58,7 @@ class Writer(Protocol):
     """Takes what a sink gets, epoch by epoch. One thread at a time calls it, but for `commit`."""
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Makes everything so far outlive the process; a checkpoint counts on it."""
+        """Make everything so far outlive the process; a checkpoint counts on it."""
         ...
 
     def commit(self, epoch: int) -> None:
@@ -66,7 +66,7 @@ class Writer(Protocol):
         ...
 
     def close(self) -> Any:
-        """Shows what isn't shown yet, and returns what the sink leaves.
+        """Show what isn't shown yet, and return what the sink leaves.
 
         A job that takes checkpoints prepares and commits all rows before. `prepare` may follow, and repeats what is
         there.
@@ -230,7 +230,7 @@ class Counted:
         """Has nothing to show."""
 
     def close(self) -> None:
-        """Leaves nothing."""
+        """Leave nothing."""
 
     def output(self, rows: int, store: BlobStore) -> None:
-        """Leaves nothing that a later run meets."""
+        """Leave nothing that a later run meets."""

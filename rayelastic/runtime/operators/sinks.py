@@ -44,7 +44,7 @@ BATCH_ROWS = 65_536  # rows of one Arrow batch that a sink gets
 
 
 def sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
-    """Makes the native operator of a sink.
+    """Make the native operator of a sink.
 
     Args:
         spec: the sink.

@@ -90,13 +90,13 @@ class SourceOperator:
     _told: bool = False
 
     def start(self, name: str) -> None:
-        """Starts feeding, if somebody has to."""
+        """Start feeding, if somebody has to."""
         if self.feed is not None:
             self._feeding = threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True)
             self._feeding.start()
 
     def tell_left_out(self, name: str, job: str, pe: str) -> None:
-        """Logs how many rows were left out, once, if there are any."""
+        """Log how many rows were left out, once, if there are any."""
         rows = self.left_out
         if rows.count and not self._told:
             self._told = True
@@ -104,7 +104,7 @@ class SourceOperator:
             tell("bad rows left out", job=job, pe=pe, level=logging.WARNING, **fields)
 
     def close(self) -> None:
-        """Ends whoever pushes from outside, and waits for the feeding thread of an operator that has ended."""
+        """End whoever pushes from outside, and wait for the feeding thread of an operator that has ended."""
         self.stop()
         if self.ingest is not None:
             self.ingest.close()
@@ -113,7 +113,7 @@ class SourceOperator:
 
 
 def source_operator(spec: OperatorSpec) -> SourceOperator:
-    """Makes a source, ready to be added to a scheduler.
+    """Make a source, ready to be added to a scheduler.
 
     Raises:
         SourceError: nobody knows how to read such a description.
@@ -131,7 +131,7 @@ def _files_of(spec: OperatorSpec) -> dict[str, FileIdentity]:
 
 
 def _source_operator(spec: OperatorSpec) -> SourceOperator:
-    """Makes the native operator of a source.
+    """Make the native operator of a source.
 
     Raises:
         SourceError: nobody knows how to read such a description.
@@ -303,7 +303,7 @@ def _batch_source(
     reachable: Callable[[int], int] = lambda _: 0,
     left_out: LeftOut | None = None,
 ) -> SourceOperator:
-    """A source that is fed with batches.
+    """Return a source that is fed with batches.
 
     Args:
         spec: of it.

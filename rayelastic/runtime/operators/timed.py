@@ -48,7 +48,7 @@ class NativeWindow(NamedTuple):
 
 
 def native_window(window: Window) -> NativeWindow:
-    """A window as the native layer takes it."""
+    """Return a window as the native layer takes it."""
     time = window.time or TimeInfo("", "us")
     return NativeWindow(
         window.kind.value, window.size, window.slide, time.field, time.shift, window.rest, window.lateness,

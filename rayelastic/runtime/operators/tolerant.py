@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tolerant_operator(spec: OperatorSpec, loaded: LoadedFunction, native: _native.Operator | None) -> _native.Operator:
-    """Makes the operator.
+    """Make the operator.
 
     Args:
         spec: of the operator.
@@ -51,7 +51,7 @@ def _per_run(spec: OperatorSpec, code: OperatorCode) -> Any:
 
 
 def ttl_of(spec: OperatorSpec) -> tuple[int, str, int, str]:
-    """The time to live of an operator's keys, as the native layer takes it."""
+    """Return the time to live of an operator's keys, as the native layer takes it."""
     return (0, "", 0, "last") if spec.ttl is None else spec.ttl.described
 
 

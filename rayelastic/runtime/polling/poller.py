@@ -91,7 +91,7 @@ class Poller:
         self._split_told: int | None = None  # the split whose rows the feeder has last
 
     def seek(self, _: int, saved: Input | None) -> int:
-        """Begins where partitions were; nothing is given twice.
+        """Begin where partitions were; nothing is given twice.
 
         Raises:
             StateError: what was saved is no position.
@@ -131,7 +131,7 @@ class Poller:
         self._stopped.set()
 
     def feed(self) -> None:
-        """Asks until all partitions have ended or it is stopped. What the user's code raises fails the source."""
+        """Ask until all partitions have ended or it is stopped. What the user's code raises fails the source."""
         parts: dict[str, Partition] = {}
         try:
             self._run(parts)
@@ -176,7 +176,7 @@ class Poller:
             self._skip(name, part, at)
 
     def _split(self, name: str) -> int:
-        """The number of a partition; the same after a restore, since positions keep their order."""
+        """Return the number of a partition; the same after a restore, since positions keep their order."""
         return list(self._at).index(name)
 
     def _has_last(self, name: str) -> bool:
@@ -184,7 +184,7 @@ class Poller:
             return any(one.partition == name and one.last for one in self._waiting)
 
     def _skip(self, name: str, part: Partition, at: _At) -> None:
-        """Leaves out what was given on behind the position that it was opened at."""
+        """Leave out what was given on behind the position that it was opened at."""
         left = at.given
         while left and not self._stopped.is_set():
             batch = self._batch(part)
@@ -204,7 +204,7 @@ class Poller:
                 at.position, at.given = _position(part, name), left
 
     def _poll(self, name: str, parts: dict[str, Partition]) -> int | None:
-        """Asks one partition; how many rows it had, None: the source is to end."""
+        """Ask one partition; how many rows it had, None: the source is to end."""
         part = parts[name]
         batch = self._batch(part)
         if batch is None:
@@ -246,7 +246,7 @@ class Poller:
 
 
 def _position(part: Partition, name: str) -> Any:
-    """A copy: the user's may be changed by the next poll."""
+    """Return a copy: the user's may be changed by the next poll."""
     try:
         return json.loads(json.dumps(part.position))
     except (TypeError, ValueError) as error:

@@ -133,7 +133,7 @@ def check_secret(secret: bytes) -> bytes:
 
 
 def _key(secret: bytes, transcript: bytes) -> bytes:
-    """The key of one connection, for TLS: both nonces are in the transcript, so no two have the same."""
+    """Return the key of one connection, for TLS: both nonces are in the transcript, so no two have the same."""
     return hmac.digest(secret, b"rayelastic key\0" + transcript, hashlib.sha256)
 
 

@@ -30,7 +30,7 @@ GET_OPENSSL: Final = "Install OpenSSL 3 on every node (Debian, Ubuntu: apt insta
 
 
 def check_encryption(certificates: TLS | None = None) -> None:
-    """Checks that this machine can encrypt what a job sends.
+    """Check that this machine can encrypt what a job sends.
 
     Args:
         certificates: what its links show; None: nothing.
@@ -132,7 +132,7 @@ class SecureSocket(socket.socket):
         return step if step != _DONE or self._proof is None else self._proof.step()
 
     def shake_hands(self, deadline: float) -> None:
-        """Ends the handshake.
+        """End the handshake.
 
         Args:
             deadline: by the monotonic clock.
@@ -145,7 +145,7 @@ class SecureSocket(socket.socket):
             self._await(_EVENTS[step], deadline)
 
     def sendall(self, data: Buffer, _flags: int = 0, /) -> None:
-        """Sends all bytes, or raises OSError."""
+        """Send all bytes, or raises OSError."""
         deadline = self._deadline()
         with memoryview(data).cast("B") as view:
             sent = 0
@@ -156,16 +156,16 @@ class SecureSocket(socket.socket):
                     sent += count
 
     def send(self, data: Buffer, _flags: int = 0, /) -> int:
-        """Sends all bytes, or raises OSError; returns how many."""
+        """Send all bytes, or raises OSError; return how many."""
         self.sendall(data)
         return memoryview(data).nbytes
 
     def sendmsg(self, buffers: Iterable[Buffer], *_: Any) -> int:
-        """Sends all bytes of all buffers, or raises OSError; returns how many."""
+        """Send all bytes of all buffers, or raises OSError; return how many."""
         return sum(self.send(part) for part in buffers)
 
     def recv_into(self, buffer: Buffer, nbytes: int = 0, flags: int = 0) -> int:  # noqa: ARG002 - as a plain socket has it
-        """Fills a buffer with what is there, at least a byte; 0: the other side has ended the connection."""
+        """Fill a buffer with what is there, at least a byte; 0: the other side has ended the connection."""
         deadline = self._deadline()
         with memoryview(buffer).cast("B") as view:
             part = view[:nbytes] if nbytes else view

@@ -63,7 +63,7 @@ class Files:
         self._lock = threading.Lock()
 
     def seek(self, position: int, saved: object) -> int:
-        """Begins with a file; the rows of it, and of those behind, that will be given again.
+        """Begin with a file; the rows of it, and of those behind, that will be given again.
 
         Args:
             position: rows that were given.
@@ -75,12 +75,12 @@ class Files:
         return position - self._before
 
     def begin(self, rows: int) -> None:
-        """Notes that the next file begins, when so many rows were read in this run."""
+        """Record that the next file begins, when so many rows were read in this run."""
         with self._lock:
             self._starts.append(self._before + rows)
 
     def position(self, given: int) -> list[int]:
-        """The file that the row behind those that were given is in, and how many rows are in front of that file.
+        """Return the file that the row behind those that were given is in, and how many rows are in front of that file.
 
         Args:
             given: rows since the very first start.
@@ -98,7 +98,7 @@ class Files:
 
 
 def rejected(bad: BadRow) -> None:
-    """Fails the source."""
+    """Fail the source."""
     hint = ENCODING_WAY_OUT if "UTF-8" in bad.error else TELLS
     raise SourceError(f"{bad.file!r}, row {bad.row:,}: {bad.error}", hint=hint)
 

@@ -32,7 +32,7 @@ LONGER = 16  # how many times a block grows if a row is longer
 
 
 def csv_batches(path: str, body: CsvSource, put_aside: PutAside) -> Iterator[pa.RecordBatch]:
-    """The rows of a file.
+    """Return the rows of a file.
 
     Args:
         path: of the file.
@@ -61,7 +61,7 @@ class _File:
         self._open: SourceError | None = None  # a quote that is never closed
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, again and again from where reading stopped."""
+        """Yield the rows, again and again from where reading stopped."""
         from pyarrow import ArrowException
 
         while True:
@@ -76,7 +76,7 @@ class _File:
                 self._go_on(str(error))
 
     def _go_on(self, said: str) -> None:
-        """Finds another way after an error, or raises it."""
+        """Find another way after an error, or raises it."""
         if self._open is not None:
             raise self._open
         if "straddling" in said:
@@ -92,7 +92,7 @@ class _File:
             raise self._error(f"it can't be read on behind row {self._number(self._done) - 1:,}: {said}", TELLS)
 
     def _attempt(self) -> Iterator[pa.RecordBatch]:
-        """Reads the file from its beginning, and gives what is new."""
+        """Read the file from its beginning, and return what is new."""
         from pyarrow import csv
 
         form = self._body.form
@@ -115,13 +115,13 @@ class _File:
                 self._check_end(names)
 
     def _names(self) -> list[str]:
-        """The columns of the file."""
+        """Return the columns of the file."""
         names = self._columns.of_file(self._path, self._body.form)
         self._check_names(names)
         return names
 
     def _check_names(self, names: list[str]) -> None:
-        """Raises SourceError if the file lacks a column, or has one that the first file hasn't and none were chosen."""
+        """Raise SourceError if the file lacks a column, or has one that the first file hasn't and none were chosen."""
         if (missing := next((name for name in self._body.columns if name not in names), None)) is not None:
             raise self._error(f"it has no column {missing!r}", f"Its columns are {', '.join(names)}")
         if not self._body.is_whole:
@@ -146,7 +146,7 @@ class _File:
         return made
 
     def _number(self, index: int) -> int:
-        """The number of a row of the right length, by its index among such."""
+        """Return the number of a row of the right length, by its index among such."""
         number = index + self._body.form.first_row
         return number + bisect.bisect_right(self._ragged, number)
 
@@ -170,7 +170,7 @@ class _File:
         return "skip"
 
     def _is_open(self, text: str) -> bool:
-        """Whether the text of a row ends within quotes."""
+        """Return whether the text of a row ends within quotes."""
         quote, delimiter, escape = self._body.form.quote, self._body.form.delimiter, self._body.form.escape
         if escape is not None:
             text = re.sub(re.escape(escape) + "(?:.|\\Z)", "", text, flags=re.DOTALL)
@@ -188,7 +188,7 @@ class _File:
         return False
 
     def _check_end(self, names: list[str] | None) -> None:
-        """Raises SourceError if the last field begins with a quote that is never closed: it is the rest of the file."""
+        """Raise SourceError if the last field begins with a quote that is never closed: it is the rest of the file."""
         from pyarrow import csv
 
         form = self._body.form
@@ -225,7 +225,7 @@ class _File:
             yield quote + tail.replace(escape, escape + escape).replace(quote, escape + quote)
 
     def _end(self, count: int) -> bytes:
-        """The last bytes of the text."""
+        """Return the last bytes of the text."""
         form = self._body.form
         end = b""
         with form.text(self._path) as text:
@@ -238,7 +238,7 @@ class _File:
 
 
 def _as_text(batch: pa.RecordBatch, at: int, delimiter: str) -> str:
-    """A row as it may have been written."""
+    """Return a row as it may have been written."""
     values = [(column[at].as_py() or b"").decode(errors="replace") for column in batch.columns]
     into = io.StringIO()
     plain_csv.writer(into, delimiter=delimiter, lineterminator="").writerow(values)

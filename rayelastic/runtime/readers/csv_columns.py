@@ -76,7 +76,7 @@ class Columns:
         )
 
     def of_file(self, path: str, form: CsvForm) -> list[str]:
-        """The names of a file's columns."""
+        """Return the names of a file's columns."""
         from pyarrow import csv
 
         read, parse = form.reading(LONGEST_ROW), form.parsing(lambda _: "skip")
@@ -85,7 +85,7 @@ class Columns:
             return names
 
     def finished(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch that was read as `typed`, of the schema.
+        """Return a batch that was read as `typed`, of the schema.
 
         Raises:
             NotOfSchemaError: it has a value that isn't of it.
@@ -130,7 +130,7 @@ class Columns:
         return pa.RecordBatch.from_arrays(columns, schema=self._target), sorted(wrong.items())
 
     def spans_lines(self, row: pa.RecordBatch) -> bool:
-        """Whether a text of it has a line end in it."""
+        """Return whether a text of it has a line end in it."""
         values = (column[0].as_py() for column in row.columns)
         return any("\n" in v if isinstance(v, str) else isinstance(v, bytes) and b"\n" in v for v in values)
 
@@ -138,7 +138,7 @@ class Columns:
         return field.type in _NOT_READ or (field.name in self._body.inferred and field.type.is_numeric)
 
     def _bad(self, column: Any, field: Field, target: Any, start: int) -> list[int]:
-        """The indexes of values that aren't of a field."""
+        """Return the indexes of values that aren't of a field."""
         try:
             made = self._converted(column, field, target)
         except NotOfSchemaError:
@@ -154,7 +154,7 @@ class Columns:
         ]
 
     def _converted(self, column: Any, field: Field, target: Any) -> Any:
-        """A column of bytes as one of a type.
+        """Return a column of bytes as one of a type.
 
         Raises:
             NotOfSchemaError: a value isn't of it.
@@ -184,7 +184,7 @@ class Columns:
             raise NotOfSchemaError from error
 
     def _check_inferred(self, text: Any, field: Field) -> None:
-        """Raises NotOfSchemaError for what isn't kept as it is."""
+        """Raise NotOfSchemaError for what isn't kept as it is."""
         import pyarrow.compute as pc
 
         suspect = pc.match_substring_regex(text, "^[+-]?0[0-9xX]")
@@ -211,7 +211,7 @@ class Columns:
 
 
 def _check_members(values: Any, field: Field) -> None:
-    """Raises NotOfSchemaError for what is no member of an enum."""
+    """Raise NotOfSchemaError for what is no member of an enum."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -221,7 +221,7 @@ def _check_members(values: Any, field: Field) -> None:
 
 
 def _check_finite(made: Any, text: Any) -> None:
-    """Raises NotOfSchemaError for finite numbers that are beyond all floats of a type."""
+    """Raise NotOfSchemaError for finite numbers that are beyond all floats of a type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

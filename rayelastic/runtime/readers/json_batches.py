@@ -35,7 +35,7 @@ AHEAD = THREADS + 1  # blocks that are parsed before they are wanted
 
 
 def json_batches(path: str, body: JsonSource, put_aside: PutAside) -> Iterator[pa.RecordBatch]:
-    """The rows of a file.
+    """Yield the rows of a file.
 
     Args:
         path: of the file.
@@ -66,7 +66,7 @@ def json_batches(path: str, body: JsonSource, put_aside: PutAside) -> Iterator[p
 
 
 def _one_by_one(first: int, block: bytes, lines: Lines, shown: str, put_aside: PutAside) -> pa.RecordBatch:
-    """The rows of a block whose lines are converted one by one."""
+    """Return the rows of a block whose lines are converted one by one."""
     rows = []
     for number, line in enumerate(block.split(b"\n"), first):
         if not line.strip(b" \t\r"):
@@ -106,7 +106,7 @@ class _Reader:
         self._has_floats = bool(floats)
 
     def parsed(self, block: bytes) -> pa.RecordBatch | None:
-        """The rows of a block; None if its lines have to be converted one by one."""
+        """Return the rows of a block; None if its lines have to be converted one by one."""
         if not self._is_plain or not _native.are_json_objects(block, DEEPEST):
             return None
         if self._has_floats and _native.has_long_whole_number(block, self._floats):
@@ -139,13 +139,13 @@ def _single(column: Any) -> Any:
 
 
 def _is_by_line(form: Form) -> bool:
-    """Whether pyarrow's reader has no such values, or reads them otherwise."""
+    """Return whether pyarrow's reader has no such values, or reads them otherwise."""
     by_line = (DataType.JSON, DataType.MAP, DataType.BINARY)
     return form.kind in by_line or any(_is_by_line(part) for _, part, _ in form.parts)
 
 
 def _float_names(name: str, form: Form) -> Iterator[str]:
-    """The names in front of floats; '' for those that are items of a list."""
+    """Yield the names in front of floats; '' for those that are items of a list."""
     if form.kind is DataType.FLOAT64:
         yield name
     for part, inner, _ in form.parts:

@@ -58,7 +58,7 @@ class Lines:
         self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in target])
 
     def row(self, values: dict[str, Any]) -> list[Any]:
-        """The values of the fields of an object, as they are read.
+        """Return the values of the fields of an object, as they are read.
 
         Raises:
             BadLineError: a value isn't of the schema.
@@ -78,7 +78,7 @@ class Lines:
         ]
 
     def batch(self, rows: list[list[Any]]) -> pa.RecordBatch:
-        """A batch of such rows."""
+        """Return a batch of such rows."""
         import pyarrow as pa
 
         columns = [
@@ -89,7 +89,7 @@ class Lines:
 
 
 def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) -> Any:
-    """A value as it is read.
+    """Return a value as it is read.
 
     Raises:
         BadLineError: it isn't of the form.
@@ -157,7 +157,7 @@ def _json(value: Any) -> str:
 
 
 def _plain(value: Any, form: Form, inferred: bool) -> Any:
-    """A value of a form without parts; None if it isn't of it."""
+    """Return a value of a form without parts; None if it isn't of it."""
     kind = form.kind
     if kind is DataType.BOOL:
         return value if isinstance(value, bool) else None

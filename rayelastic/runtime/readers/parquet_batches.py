@@ -22,7 +22,7 @@ __all__ = ["parquet_batches", "parquet_rows"]
 
 
 def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch | int]:
-    """The rows of all files, one after the other, each behind its number.
+    """Yield the rows of all files, one after the other, each behind its number.
 
     Args:
         body: the source.
@@ -40,7 +40,7 @@ def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Ite
 
 
 def parquet_rows(body: ParquetSource, enough: int) -> int:
-    """Counts the rows of all files by what their ends say, up to enough.
+    """Count the rows of all files by what their ends say, up to enough.
 
     Raises:
         SourceError: a file can't be read.
@@ -64,7 +64,7 @@ def _rows_in(path: str) -> int:
 def _read_twice(
     path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a file. A failure of its store is tried once more: twice the same is about the content."""
+    """Yield the rows of a file. A failure of its store is tried once more: twice the same is about the content."""
     rows, said = start, ""
     while True:
         try:
@@ -82,7 +82,7 @@ def _read_twice(
 
 
 def _answers(path: str) -> bool:
-    """Whether the store of a file does."""
+    """Return whether the store of a file does."""
     try:
         return FileIdentity.of(path, edges=False) is not None
     except (LocationError, OSError):
@@ -111,7 +111,7 @@ def _file_batches(
 
 @contextmanager
 def _unchanged(path: str) -> Iterator[None]:
-    """Raises SourceError if the file isn't what it was when reading began, whatever the reader makes of that."""
+    """Raise SourceError if the file isn't what it was when reading began, whatever the reader makes of that."""
     before = FileIdentity.of(path)
     try:
         yield

@@ -19,7 +19,7 @@ class Problem:
     error: Exception | None = None
 
     def text(self, error: Exception) -> str:
-        """Keeps it, and returns what the source fails with."""
+        """Keep it, and return what the source fails with."""
         self.error = error
         return f"{type(error).__name__}: {error}"
 

@@ -24,7 +24,7 @@ __all__ = ["bad_row_batches", "good_row_batches"]
 def good_row_batches(
     body: CsvSource | JsonSource, left_out: LeftOut, files: Files | None = None
 ) -> Iterator[pa.RecordBatch | int]:
-    """The rows of all files, each behind its number, without those that aren't of the schema.
+    """Yield the rows of all files, each behind its number, without those that aren't of the schema.
 
     Args:
         body: the source.
@@ -45,7 +45,7 @@ def good_row_batches(
 
 
 def bad_row_batches(body: BadRows) -> Iterator[pa.RecordBatch]:
-    """The rows of all files that aren't of the schema.
+    """Yield the rows of all files that aren't of the schema.
 
     Raises:
         SourceError: a file can't be read on.

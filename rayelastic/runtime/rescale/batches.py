@@ -32,7 +32,7 @@ class Batch:
         return tuple(key_ranges(self.partitions))
 
     def back(self) -> Batch:
-        """Returns the batch that undoes it."""
+        """Return the batch that undoes it."""
         return Batch(self.region, self.target, self.source, self.partitions)
 
 

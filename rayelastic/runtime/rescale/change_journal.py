@@ -72,11 +72,11 @@ class JournalStore(Protocol):
     """Where lines are kept, whatever becomes of the process that writes them."""
 
     def lines(self) -> list[str]:
-        """Returns what there is, in order."""
+        """Return what there is, in order."""
         ...
 
     def append(self, line: str, *, alone: bool) -> None:
-        """Adds a line; it is safe when this returns, and may be there or not when this raises.
+        """Add a line; it is safe when this returns, and may be there or not when this raises.
 
         Args:
             line: of text.
@@ -114,7 +114,7 @@ class FileStore:
         self._whole = os.fstat(self._file.fileno()).st_size  # bytes of whole lines
 
     def lines(self) -> list[str]:
-        """Returns what there is, in order."""
+        """Return what there is, in order."""
         self._file.seek(0)
         told = self._file.readall()
         whole = told[: told.rfind(b"\n") + 1]
@@ -123,7 +123,7 @@ class FileStore:
         return whole.decode().splitlines()
 
     def append(self, line: str, *, alone: bool) -> None:  # noqa: ARG002  (a file tells all of its history)
-        """Adds a line; it is on the disk when this returns. When it raises nothing of it is there, if possible."""
+        """Add a line; it is on the disk when this returns. When it raises nothing of it is there, if possible."""
         self._take_back()  # of an earlier one, where it couldn't then
         left = memoryview(f"{line}\n".encode())
         after = self._whole + len(left)
@@ -138,7 +138,7 @@ class FileStore:
         self._whole = after
 
     def _take_back(self) -> None:
-        """Removes what is behind the last whole line, which another one would be torn by."""
+        """Remove what is behind the last whole line, which another one would be torn by."""
         if os.fstat(self._file.fileno()).st_size > self._whole:
             self._file.truncate(self._whole)
 
@@ -191,24 +191,24 @@ class ChangeJournal:
             self._store.close()
 
     def started(self) -> int:
-        """Notes that a coordinator begins; returns the number of its incarnation, higher than all before."""
+        """Record that a coordinator begins; return the number of its incarnation, higher than all before."""
         self._write({"kind": "started", "incarnation": self.incarnation + 1})
         return self.incarnation
 
     def begin(self, change: PlanChange, batch: int) -> None:
-        """Notes what is about to be done."""
+        """Record what is about to be done."""
         self._write({"kind": "begin", "old": change.old.to_dict(), "new": change.new.to_dict(), "batch": batch})
 
     def moved(self, count: int) -> None:
-        """Notes that so many batches belong to their new owners, whatever happens."""
+        """Record that so many batches belong to their new owners, whatever happens."""
         self._write({"kind": "moved", "count": count})
 
     def undo(self, count: int) -> None:
-        """Notes that the change has been given up, and how many batches belong to their old owners again."""
+        """Record that the change has been given up, and how many batches belong to their old owners again."""
         self._write({"kind": "undo", "count": count})
 
     def end(self, plan: ExecPlan, began: float | None = None) -> None:
-        """Notes that nothing is under way, and which plan is in force.
+        """Record that nothing is under way, and which plan is in force.
 
         Args:
             plan: in force.
@@ -219,27 +219,27 @@ class ChangeJournal:
             self._write({"kind": "end", **self._all(plan, self.checkpoints)}, alone=True)
 
     def leaves(self, nodes: tuple[str, ...]) -> None:
-        """Notes the nodes that the job has left for good."""
+        """Record the nodes that the job has left for good."""
         self._write({"kind": "left", "nodes": list(nodes)})
 
     def pauses(self, paused: bool) -> None:
-        """Notes that nothing is to be adapted from now on, or again."""
+        """Record that nothing is to be adapted from now on, or again."""
         self._write({"kind": "paused", "paused": paused})
 
     def renews(self, secret: bytes) -> None:
-        """Notes the secret that the job's elements get, before those that have the old one end."""
+        """Record the secret that the job's elements get, before those that have the old one end."""
         self._write({"kind": "secret", "secret": secret.hex()})
 
     def stops(self, location: str) -> None:
-        """Notes that the job is about to be held, and saved there."""
+        """Record that the job is about to be held, and saved there."""
         self._write({"kind": "stop", "location": location})
 
     def saved(self) -> None:
-        """Notes that it is saved: it ends where it is held."""
+        """Record that it is saved: it ends where it is held."""
         self._write({"kind": "saved"})
 
     def checkpointed(self, at: SavedAt, plan: ExecPlan, keep: int) -> tuple[SavedAt, ...]:
-        """Notes that a checkpoint is complete, under the plan in force, and that the job goes on.
+        """Record that a checkpoint is complete, under the plan in force, and that the job goes on.
 
         Args:
             at: the checkpoint.
@@ -260,16 +260,16 @@ class ChangeJournal:
         return (*doubtful, *all_of_them[:-keep])
 
     def without(self, damaged: SavedAt, plan: ExecPlan) -> None:
-        """Notes that a checkpoint isn't whole any more: an earlier one counts."""
+        """Record that a checkpoint isn't whole any more: an earlier one counts."""
         left = tuple(one for one in self.checkpoints if one != damaged)
         self._write({"kind": "checkpoint", **self._all(plan, left)}, alone=True)
 
     def goes_on(self) -> None:
-        """Notes that it couldn't be saved, and goes on."""
+        """Record that it couldn't be saved, and goes on."""
         self._write({"kind": "goes on"})
 
     def ends_job(self, state: str, reason: str, results: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Notes that the job is over, in which state, why if it failed, and what its sinks left (kept_results.py)."""
+        """Record that the job is over, in which state, why if it failed, and what its sinks left (kept_results.py)."""
         left = {"results": results} if results else {}
         self._write({"kind": "over", "state": state, "reason": reason, **left})
 

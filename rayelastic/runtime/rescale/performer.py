@@ -48,19 +48,19 @@ class Cluster(Elements, Protocol):
     """The elements of a job, as far as a change needs them."""
 
     def address(self, pe: str) -> PortAddress:
-        """Returns where an element listens."""
+        """Return where an element listens."""
         ...
 
     def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
-        """Starts elements of a plan; those that run are left alone."""
+        """Start elements of a plan; those that run are left alone."""
         ...
 
     def retire(self, pe: str) -> None:
-        """Waits for an element that gets no more tuples to end, and frees what it holds; safe to repeat."""
+        """Wait for an element that gets no more tuples to end, and free what it holds; safe to repeat."""
         ...
 
     def give_up(self, pe: str) -> None:
-        """Ends an element that doesn't answer, without asking it; safe to repeat."""
+        """End an element that doesn't answer, without asking it; safe to repeat."""
         ...
 
 
@@ -120,7 +120,7 @@ class AdaptationPerformer:
         return self._go_on()
 
     def recover(self) -> ExecPlan | None:
-        """Ends what a coordinator before this one has begun: forward if it can, else back.
+        """End what a coordinator before this one has begun: forward if it can, else back.
 
         Returns:
             The plan in force then; None if nothing was under way.
@@ -187,7 +187,7 @@ class AdaptationPerformer:
         entry.attach(replica, address, change.started_pes, functools.partial(self._passing, "attach"))
 
     def _announce(self, change: PlanChange, region: str, replica: int) -> None:
-        """Waits until all who take a new replica's output have its watermark: from then on they wait for it, too."""
+        """Wait until all who take a new replica's output have its watermark: from then on they wait for it, too."""
         next_mark = functools.partial(self._next_mark, change)
         mark, senders = self._entry(change.new, region, change).hold((), replica, next_mark, lambda: None)
         self._flush(change.new, region, plan_pe(change.new, region, replica), mark, senders)
@@ -211,7 +211,7 @@ class AdaptationPerformer:
     def _move(
         self, change: PlanChange, batch: Batch, done: Callable[[], None] | None, hold: Sequence[int] = ()
     ) -> None:
-        """Moves a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of.
+        """Move a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of.
 
         `hold` are the partitions to be held for it; none: they are, and nothing of them is under way any more.
         """
@@ -249,7 +249,7 @@ class AdaptationPerformer:
                 self._cluster.element(pe, timeout).drop_state(operators, batch.ranges)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, senders: Sequence[str]) -> None:
-        """Waits until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
+        """Wait until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
         points = [(source, region)]
         elastic = elastic_regions(plan, self._operators)
         for edge in exits_of(plan, region):
@@ -271,7 +271,7 @@ class AdaptationPerformer:
     # --- back ---------------------------------------------------------------------------------------------------
 
     def _go_back(self, reason: Exception | None) -> ExecPlan:
-        """Undoes the change: again where it fails, since one that is left alone holds its keys for ever."""
+        """Undoe the change: again where it fails, since one that is left alone holds its keys for ever."""
         here = self._journal.open_change
         assert here is not None
         for tries_left in reversed(range(UNDOINGS)):
@@ -340,7 +340,7 @@ class AdaptationPerformer:
         return self._counters.get(region, RegionCounters())
 
     def _batch_size(self, change: PlanChange) -> int:
-        """Returns how many partitions have about BATCH_BYTES of state."""
+        """Return how many partitions have about BATCH_BYTES of state."""
         most = 0.0
         for part in change.regions:
             planned = change.old.region(part.region)

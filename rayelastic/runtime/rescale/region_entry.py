@@ -32,7 +32,7 @@ class Elements(Protocol):
     """The elements of a job, as far as commands to routers need them."""
 
     def element(self, pe: str, timeout: float) -> ElementApi:
-        """Returns an element whose methods wait so many seconds; PELostError and TimeoutError as PEHandle.within."""
+        """Return an element whose methods wait so many seconds; PELostError and TimeoutError as PEHandle.within."""
         ...
 
     def is_running(self, pe: str) -> bool:
@@ -64,7 +64,7 @@ class RegionEntry:
         self._edges = list(dict.fromkeys(edge.name for _, edge in self._all))
 
     def routers(self, without: Sequence[str] = ()) -> list[RouterAt]:
-        """Returns the routers.
+        """Return the routers.
 
         Args:
             without: elements that are left out.

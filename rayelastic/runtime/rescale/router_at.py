@@ -48,15 +48,15 @@ class RouterAt:
         self._epoch = epoch
 
     def attach(self, replica: int, link: PlanLink, address: PortAddress) -> bool:
-        """Opens a link to a replica that listens at an address."""
+        """Open a link to a replica that listens at an address."""
         return self._done("attach", self._routing.attach(self.edge.name, replica, link, address, self._epoch))
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int) -> bool:
-        """Keeps back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        """Keep back the records of partitions from now on; a mark follows the last one that went to their owner."""
         return self._done("hold", self._routing.hold(self.edge.name, partitions, owner, mark, self._epoch))
 
     def route(self, partitions: Sequence[int], target: int) -> bool:
-        """Sends the records of partitions to a replica from now on, if any come; those that wait first.
+        """Send the records of partitions to a replica from now on, if any come; those that wait first.
 
         The router is busy with these as long as the replica takes for them: a change must not fail by that.
         """

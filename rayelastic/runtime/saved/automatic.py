@@ -52,7 +52,7 @@ def check_same(spec: OperatorSpec, then: str | None) -> None:
 
 
 def name_to_give(name: str, form: str | None, operators: Mapping[str, OperatorSpec], known: Iterable[str]) -> str:
-    """The hint for state that no operator has the name of: which `name=` to write.
+    """Return the hint for state that no operator has the name of: which `name=` to write.
 
     Args:
         name: in the snapshot.

@@ -71,7 +71,7 @@ class Reader:
         self.at = 0
 
     def take(self, size: int) -> bytes:
-        """The next bytes, so many; raises DamagedError where there are fewer."""
+        """Return the next bytes, so many; raises DamagedError where there are fewer."""
         end = self.at + size
         if end > len(self.data):
             raise DamagedError("exported state ends in the middle of a key", hint="Use an earlier snapshot")
@@ -79,16 +79,16 @@ class Reader:
         return taken
 
     def number(self) -> int:
-        """The next number of 4 bytes."""
+        """Return the next number of 4 bytes."""
         return self.numbers(_LENGTH)[0]
 
     def numbers(self, of: struct.Struct) -> tuple[int, ...]:
-        """The next numbers, of such sizes."""
+        """Return the next numbers, of such sizes."""
         return of.unpack(self.take(of.size))
 
 
 def opened(chunk: bytes, magic: bytes) -> tuple[Reader, int]:
-    """A reader behind the header of an export, and how many keys that has.
+    """Return a reader behind the header of an export, and how many keys that has.
 
     Args:
         chunk: the export.
@@ -126,14 +126,14 @@ def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
 
 
 def exported_record(reader: Reader, schema: Schema) -> bytes:
-    """The bytes of a record, with its long texts, as record_cells takes them."""
+    """Return the bytes of a record, with its long texts, as record_cells takes them."""
     record = reader.take(schema.record_size)
     lengths = (_LENGTH.unpack_from(record, field.offset)[0] for field in schema.fields if field.type.is_variable)
     return record + b"".join(reader.take(length) for length in lengths if length > _INLINE)
 
 
 def record_cells(payload: bytes, schema: Schema) -> list[Cell]:
-    """The values of an exported record, field by field."""
+    """Return the values of an exported record, field by field."""
     cells: list[Cell] = []
     behind = schema.record_size
     for field in schema.fields:
@@ -151,7 +151,7 @@ def record_cells(payload: bytes, schema: Schema) -> list[Cell]:
 
 
 def record_bytes(cells: Sequence[Cell], schema: Schema) -> bytes:
-    """An exported record of such values: what `record_cells` takes apart."""
+    """Return an exported record of such values: what `record_cells` takes apart."""
     record, behind = bytearray(schema.record_size), bytearray()
     for field, cell in zip(schema.fields, cells, strict=True):
         if cell is None:
@@ -183,7 +183,7 @@ def _key_cells(entry: Entry, keys: Sequence[Column]) -> list[Cell]:
 
 
 def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
-    """A key as one would write it in Python; of several fields a tuple.
+    """Return a key as one would write it in Python; of several fields a tuple.
 
     Args:
         key: its bytes, as native tables have them.
@@ -203,7 +203,7 @@ def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
 
 
 def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Table:
-    """The keys of exports and what they have, a row each.
+    """Return the keys of exports and what they have, a row each.
 
     Args:
         chunks: the exports.
@@ -248,7 +248,7 @@ def kept_objects(chunks: Iterable[bytes], *, trusted: bool) -> list[Any]:
 
 
 def object_table(chunks: Iterable[bytes], *, trusted: bool) -> pa.Table:
-    """The same, a row each: a column `value`, or `value_as_text`."""
+    """Return the same, a row each: a column `value`, or `value_as_text`."""
     import pyarrow as pa
 
     title, values = _values(kept_objects(chunks, trusted=trusted))
@@ -274,7 +274,7 @@ def _unpickled(data: bytes) -> Any:
 
 
 def _values(objects: Sequence[Any]) -> tuple[str, pa.Array]:
-    """A column of Python values; it is called otherwise where they are shown as Python writes them."""
+    """Return a column of Python values; it is called otherwise where they are shown as Python writes them."""
     import pyarrow as pa
 
     try:
@@ -342,7 +342,7 @@ def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
 
 
 def _without_touches(chunks: Iterable[bytes], shape: Shape, layout: int) -> Iterator[bytes]:
-    """Exports of aggregates with a time to live as those of aggregates without, one for each key."""
+    """Export of aggregates with a time to live as those of aggregates without, one for each key."""
     takes, gives = native_schema(laid_out("Takes", shape.takes)), native_schema(laid_out("Gives", shape.values))
     keys, made = [name for name, _, _ in shape.keys], list(shape.aggregates)
     mortal = _native.Operator.aggregate("state", takes, gives, keys, made, shape.emit, shape.ttl).state

@@ -27,7 +27,7 @@ def turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
 
 
 def column_of(cells: Sequence[Cell], text: str) -> pa.Array:
-    """The values of a field of that type, as an Arrow array."""
+    """Return the values of a field of that type, as an Arrow array."""
     import numpy as np
     import pyarrow as pa
 
@@ -50,7 +50,7 @@ def column_of(cells: Sequence[Cell], text: str) -> pa.Array:
 
 
 def values_of(column: Any, text: str) -> list[Any]:
-    """The values of a column, of enums whose class is known their members."""
+    """Return the values of a column, of enums whose class is known their members."""
     reader = reader_of(plain_form(text), generated_type)
     values: list[Any] = column.to_pylist()
     return values if reader is None else [reader(value) for value in values]

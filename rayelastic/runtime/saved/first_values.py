@@ -23,7 +23,7 @@ __all__ = ["check_first_values"]
 
 
 def check_first_values(operators: Iterable[OperatorSpec]) -> None:
-    """Refuses operators that keep what can't be pickled from their first tuple on.
+    """Reject operators that keep what can't be pickled from their first tuple on.
 
     Args:
         operators: of a job that is to take checkpoints.

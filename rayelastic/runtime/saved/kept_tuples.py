@@ -50,7 +50,7 @@ _MICROSECOND = 1000  # nanoseconds
 
 
 def join_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """The tuples that a join keeps, a row each: its side, and the fields of both sides, null on the other.
+    """Return the tuples that a join keeps, a row each: its side, and the fields of both sides, null on the other.
 
     Args:
         chunks: exports of the join.
@@ -116,7 +116,7 @@ class Taken(NamedTuple):
 
 
 def pattern_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """The tuples that a pattern keeps, a row each.
+    """Return the tuples that a pattern keeps, a row each.
 
     Args:
         chunks: exports of the operator.
@@ -161,7 +161,7 @@ def _sequences(chunks: Iterable[bytes], steps: Sequence[str], schema: Schema) ->
 
 
 def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """The tuples that a delay keeps, a row each: `due_in`, the time that it has left to wait, then its fields.
+    """Return the tuples that a delay keeps, a row each: `due_in`, the time that it has left to wait, then its fields.
 
     Args:
         chunks: exports of the operator.
@@ -244,7 +244,7 @@ def _waiting(reader: Reader, schema: Schema, front: int = 0) -> Iterator[list[Ce
 
 
 def _waiting_at_ports(reader: Reader, schema: Schema, front: int = 0) -> Iterator[tuple[int, list[Cell]]]:
-    """The tuples behind what keys have, which wait for the watermark, and by which input they came.
+    """Yield the tuples behind what keys have, which wait for the watermark, and by which input they came.
 
     Args:
         reader: behind the keys.
@@ -262,5 +262,5 @@ def _columns(rows: Sequence[Sequence[Cell]], of: Columns) -> list[Any]:
 
 
 def _beside(names: Sequence[str], fields: Sequence[str]) -> list[str]:
-    """The names of fields beside other columns."""
+    """Return the names of fields beside other columns."""
     return [name if name not in names else f"tuple_{name}" for name in fields]

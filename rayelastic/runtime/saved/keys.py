@@ -26,7 +26,7 @@ _FLOATS = {DataType.FLOAT32: "<f", DataType.FLOAT64: "<d", DataType.FLOAT16: "<e
 
 
 def key_bytes(key: Sequence[Any], shape: Shape, operator: str) -> tuple[bytes, bool]:
-    """The bytes of a key as tables have them (key_extractor.hpp), and whether it is the null key.
+    """Return the bytes of a key as tables have them (key_extractor.hpp), and whether it is the null key.
 
     Raises:
         StateError: it isn't a key of this operator.

@@ -28,7 +28,7 @@ AT_ITS_END = "what a job has kept is in its savepoints once it has ended: job.sn
 
 
 def check_readable(job: str, operator: str, state: State) -> None:
-    """Refuses a job whose operators keep nothing at the moment, or nothing any more.
+    """Reject a job whose operators keep nothing at the moment, or nothing any more.
 
     Raises:
         StateError: names the operator, and how its state can be had.
@@ -45,7 +45,7 @@ def read_state(
     most: int,
     hosting: Iterable[Ask],
 ) -> tuple[Shape, list[bytes]]:
-    """Exports of a key, or of some keys, of an operator that runs.
+    """Export of a key, or of some keys, of an operator that runs.
 
     Args:
         operators: of the job, by name.

@@ -94,7 +94,7 @@ class SavedStates(Mapping[str, "pa.Table"]):
 
 
 def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
-    """Reads what a job saved: by job.snapshot, by job.stop, or in a checkpoint; the job's program isn't needed.
+    """Read what a job saved: by job.snapshot, by job.stop, or in a checkpoint; the job's program isn't needed.
 
     Args:
         snapshot: where it is; of a folder of checkpoints the newest whole one is read.

@@ -58,7 +58,7 @@ def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
 
 
 def newest(saved: Snapshot, job: str) -> tuple[Snapshot, Manifest]:
-    """The snapshot itself, or of a folder of checkpoints the newest one that is whole, down to the last byte.
+    """Return the snapshot itself, or of a folder of checkpoints the newest one that is whole, down to the last byte.
 
     Args:
         saved: where to look.
@@ -112,7 +112,7 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
 def _newest_whole(
     saved: Snapshot, names: Sequence[str], job: str
 ) -> tuple[tuple[Snapshot, Manifest] | None, StateError | None]:
-    """The newest one that is whole; without any, what is wrong with the newest."""
+    """Return the newest one that is whole; without any, what is wrong with the newest."""
     problem: StateError | None = None
     for name in names:
         one = _numbered(saved, name)
@@ -143,7 +143,7 @@ def _check_whole(saved: Snapshot, manifest: Manifest) -> None:
 
 
 def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> None:
-    """Raises StateError, naming the operator, if no other job could restore what is kept in a store without a key."""
+    """Raise StateError, naming the operator, if no other job could restore what is kept in a store without a key."""
     if settings.location is None or settings.key is not None or local_path(str(settings.location)) is not None:
         return
     for spec in operators:
@@ -157,7 +157,7 @@ def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> N
 
 
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
-    """Raises StateError, naming the operator, if the topology can't go on from the snapshot."""
+    """Raise StateError, naming the operator, if the topology can't go on from the snapshot."""
     there = {*manifest.forms, *manifest.positions, *manifest.outputs, *operators}
     for name in snapshot.drop:
         if name not in there:

@@ -89,7 +89,7 @@ class Shape:
         return self.kind in (StateKindOf.RECORD, StateKindOf.VALUE, StateKindOf.TIMERS, StateKindOf.AGGREGATE)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as JSON has it."""
+        """Return the same as JSON has it."""
         return {
             "kind": self.kind.value,
             "keys": self.keys,
@@ -104,7 +104,7 @@ class Shape:
 
     @staticmethod
     def from_json(held: Mapping[str, Any]) -> Shape:
-        """Raises LookupError, TypeError or ValueError for what isn't one."""
+        """Raise LookupError, TypeError or ValueError for what isn't one."""
         return Shape(
             StateKindOf(held["kind"]),
             _columns(held["keys"]),
@@ -154,7 +154,7 @@ def _columns(held: Iterable[Sequence[Any]]) -> Columns:
 
 
 def columns_of(schema: Schema, names: Sequence[str] | None = None) -> Columns:
-    """The fields of a schema, or some of them in this order."""
+    """Return the fields of a schema, or some of them in this order."""
     fields = schema.fields if names is None else [schema.field(name) for name in names]
     return tuple((field.name, field.format, field.nullable) for field in fields)
 
@@ -218,7 +218,7 @@ def shapes_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
 
 
 def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
-    """The shape, if there is one.
+    """Return the shape, if there is one.
 
     Raises:
         StateError: the operator keeps nothing by key, or nothing that can be shown.

@@ -63,7 +63,7 @@ class Widening:
         return Widening(old, new, _first_cells(code.state_initial, new.value_schema))
 
     def __call__(self, chunk: bytes, layout: int) -> bytes:
-        """An export of old records as one of new ones, whose table has this layout."""
+        """Return an export of old records as one of new ones, whose table has this layout."""
         magic, _, keys, _ = HEADER.unpack_from(chunk)
         body = b"".join(self._entry(entry) for entry in entries(chunk, self._old))
         return HEADER.pack(magic, layout, keys, len(body)) + body
@@ -96,7 +96,7 @@ def _number(cell: bytes, was: str, now: str) -> bytes:
 
 
 def _first_cells(initial: bytes, schema: Schema) -> list[Cell]:
-    """The values of the record of a new key, whose long texts stand behind it (compile/code/state.py)."""
+    """Return the values of the record of a new key, whose long texts stand behind it (compile/code/state.py)."""
     cells: list[Cell] = []
     for field in schema.fields:
         cell = initial[field.offset : field.offset + field.type.size]

@@ -56,7 +56,7 @@ def _pickled(error: BaseException | None) -> bytes:
 
 
 def bounded(text: str, most: int) -> str:
-    """The text, or its start and end with a word on what is left out.
+    """Return the text, or its start and end with a word on what is left out.
 
     >>> bounded("q" * 100, 8)
     'qqqq... (92 characters left out) ...qqqq'

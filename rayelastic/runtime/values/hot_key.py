@@ -55,7 +55,7 @@ def hot_keys_of(seen: Iterable[Mapping[str, HotKey]]) -> dict[str, HotKey]:
 
 
 def merged(found: Sequence[HotKey]) -> HotKey:
-    """Returns the most frequent key of several streams together; what none of them tells of a key isn't counted."""
+    """Return the most frequent key of several streams together; what none of them tells of a key isn't counted."""
     looks = sum(one.looks for one in found)
     shares: dict[str, float] = {}
     for one in found:

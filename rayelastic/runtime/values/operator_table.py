@@ -58,7 +58,7 @@ class OperatorTable(Sequence[OperatorSample]):
 
     @classmethod
     def of(cls, samples: Sequence[OperatorSample]) -> OperatorTable:
-        """The table of samples; of a table itself."""
+        """Return the table of samples; of a table itself."""
         if isinstance(samples, OperatorTable):
             return samples
         rows = [
@@ -78,7 +78,7 @@ class OperatorTable(Sequence[OperatorSample]):
         return self.numbers[:, COUNTERS.index(name)]
 
     def ordered(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """The numbers of other operators, a row each in their order; 0 of those that aren't there."""
+        """Return the numbers of other operators, a row each in their order; 0 of those that aren't there."""
         if self.names == names:
             return self.numbers
         row_of = {name: row for row, name in enumerate(self.names)}

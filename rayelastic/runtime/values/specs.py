@@ -119,5 +119,5 @@ class IngestAddress:
     complete: bool = False
 
     def is_same(self, other: IngestAddress) -> bool:
-        """Whether both are of the same run of the source: it is elsewhere once the job has gone back."""
+        """Return whether both are of the same run of the source: it is elsewhere once the job has gone back."""
         return (self.address, self.epoch) == (other.address, other.epoch)

@@ -96,7 +96,7 @@ class OperatorSample:
     lines_repaired: int = 0
 
     def latency_quantile(self, quantile: float) -> float | None:
-        """The latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
+        """Return the latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
 
         Args:
             quantile: 0 to 1, such as 0.5 and 0.99.
@@ -210,7 +210,7 @@ class CheckpointCounters:
     recent: tuple[CheckpointRecord, ...] = ()
 
     def with_record(self, record: CheckpointRecord) -> CheckpointCounters:
-        """Keeps one more record, of the last ones.
+        """Keep one more record, of the last ones.
 
         >>> CheckpointCounters().with_record(CheckpointRecord(1, 2.0, 0.5)).recent[0].number
         1
@@ -267,7 +267,7 @@ class RegionCounters:
     held: int = 0
 
     def with_change(self, *, undone: bool = False) -> RegionCounters:
-        """Counts one more change."""
+        """Count one more change."""
         return replace(self, changes=self.changes + (not undone), undone=self.undone + undone)
 
     def moving(self, to_move: int, held: int) -> RegionCounters:
@@ -275,7 +275,7 @@ class RegionCounters:
         return replace(self, to_move=to_move, held=held)
 
     def with_move(self, keys: int, size: int, seconds: float) -> RegionCounters:
-        """Counts one more batch of partitions.
+        """Count one more batch of partitions.
 
         >>> moved = RegionCounters().with_move(10, 400, 0.5).with_move(5, 200, 0.25)
         >>> moved.moved_keys, moved.moved_bytes, moved.held_seconds, moved.longest_hold

@@ -226,12 +226,12 @@ def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limi
 
 
 def _before(pe: PESample | None, now: OperatorTable) -> NDArray[np.float64]:
-    """The counters of an element at the first reading, in the order of the second."""
+    """Return the counters of an element at the first reading, in the order of the second."""
     return np.zeros_like(now.numbers) if pe is None else OperatorTable.of(pe.operators).ordered(now.names)
 
 
 def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
-    """The share of the time that each link waited for credit: room on the other side."""
+    """Yield the share of the time that each link waited for credit: room on the other side."""
     earlier = {pe.pe: pe for pe in before.pes}
     for pe in after.pes:
         for link, counters in pe.links.items():
@@ -241,7 +241,7 @@ def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
 
 
 def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mapping[str, HotKey]) -> Bottleneck | None:
-    """The replica that gets more than its share, if it is full."""
+    """Return the replica that gets more than its share, if it is full."""
     by_name: dict[str, list[_Use]] = {}
     for use in uses:
         by_name.setdefault(use.sample.name, []).append(use)

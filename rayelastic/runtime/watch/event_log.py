@@ -28,7 +28,7 @@ _log.addHandler(logging.NullHandler())  # nothing is set up, so nothing is writt
 
 
 def tell(event: str, *, job: str, pe: str = "", level: int = logging.INFO, **fields: Any) -> None:
-    """Logs an event.
+    """Log an event.
 
     Args:
         event: what happened, in a word or two.
@@ -101,7 +101,7 @@ class RateLimited:
         self._returned = False  # the last one ended with a carriage return, to which a newline may belong
 
     def write(self, text: str) -> int:
-        """Passes on what is complete and allowed."""
+        """Pass on what is complete and allowed."""
         with self._lock:
             now = self._clock()
             self._allowed = min(float(self._burst), self._allowed + (now - self._at) * self._rate)
@@ -132,7 +132,7 @@ class RateLimited:
         self._stream.write(line + "\n")
 
     def flush(self) -> None:
-        """Flushes what was passed on."""
+        """Flush what was passed on."""
         self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:

@@ -67,7 +67,7 @@ class MetricsPort:
         self.port: int = self._server.server_port
 
     def close(self) -> None:
-        """Ends it; safe to repeat."""
+        """End it; safe to repeat."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -103,7 +103,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__((host, port), _Handler)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Takes the next connection, in place of the oldest one if there are too many."""
+        """Take the next connection, in place of the oldest one if there are too many."""
         connection, address = super().get_request()
         with self._lock:
             if len(self._open) >= MOST_CONNECTIONS:
@@ -112,7 +112,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         return connection, address
 
     def service_actions(self) -> None:
-        """Ends connections whose time is over; called twice a second."""
+        """End connections whose time is over; called twice a second."""
         with self._lock:
             for descriptor in [one for one, (until, _) in self._open.items() if until < time.monotonic()]:
                 _end(self._open.pop(descriptor)[1])
@@ -135,7 +135,7 @@ class _Server(ThreadingMixIn, WSGIServer):
                     self._open.pop(descriptor, None)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forgets a connection, and closes it."""
+        """Forget a connection, and close it."""
         with self._lock:
             self._open.pop(request.fileno(), None)
         super().shutdown_request(request)

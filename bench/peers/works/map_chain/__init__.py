@@ -11,7 +11,7 @@ MAPS = 100
 
 
 def write_input(path: Path, rows: int) -> None:
-    """Writes that many pairs of numbers as CSV."""
+    """Write that many pairs of numbers as CSV."""
     path.write_text("a,b\n" + "".join(f"{row},{row % 1000}.5\n" for row in range(rows)))
 
 

@@ -11,7 +11,7 @@ TIMES = 10_000
 
 
 def write_input(path: Path, rows: int) -> None:
-    """Writes that many numbers as CSV."""
+    """Write that many numbers as CSV."""
     path.write_text("x\n" + "".join(f"{1.0 + row / 1000}\n" for row in range(rows)))
 
 

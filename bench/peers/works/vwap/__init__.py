@@ -17,7 +17,7 @@ SEED = 20_191
 
 
 def write_input(path: Path, rows: int) -> None:
-    """Writes that many trades and quotes, in turns at random, as CSV."""
+    """Write that many trades and quotes, in turns at random, as CSV."""
     generator = random.Random(SEED)
     symbols = [f"S{number:03d}" for number in range(SYMBOLS)]
     means = {symbol: generator.randint(1_000, 50_000) for symbol in symbols}

@@ -15,7 +15,7 @@ SEED = 20_190  # the Zipf exponent is 1, as for natural text
 
 
 def write_input(path: Path, sentences: int) -> None:
-    """Writes that many sentences, one a line."""
+    """Write that many sentences, one a line."""
     generator = random.Random(SEED)
     letters = "etaoinshrdlucmfwypvbgk"
     words: dict[str, None] = {}

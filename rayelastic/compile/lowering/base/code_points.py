@@ -33,7 +33,7 @@ def _count_points(text: Any, start: Any, stop: Any) -> Any:
 
 
 def offset_of(text: Any, index: int) -> int:
-    """The offset of a character, counted from the end if negative; clipped to the text, as slices are."""
+    """Return the offset of a character, counted from the end if negative; clipped to the text, as slices are."""
     raise TypeError("only compiled")
 
 
@@ -78,7 +78,7 @@ def _forward(text: Any, index: int) -> int:
 
 @register_jitable
 def next_offset(text: Any, at: int) -> int:
-    """The offset after the character at an offset of a str."""
+    """Return the offset after the character at an offset of a str."""
     at += 1
     while at < size_of(text) and (byte_at(text, at) & 0xC0) == 0x80:
         at += 1
@@ -87,7 +87,7 @@ def next_offset(text: Any, at: int) -> int:
 
 @register_jitable
 def point_at(text: Any, at: int) -> int:
-    """The code point at an offset of a str."""
+    """Return the code point at an offset of a str."""
     byte = byte_at(text, at)
     if byte < 0x80:
         return byte

@@ -22,17 +22,17 @@ Value = TypeVar("Value")
 
 
 def overloads(function: Any) -> Callable[[Typing], Typing]:
-    """Declares what a function does to types of ours."""
+    """Declare what a function does to types of ours."""
     return lambda typing: overload(function)(_bare(typing))
 
 
 def overloads_method(kind: type, name: str) -> Callable[[Typing], Typing]:
-    """Declares a method of a type of ours."""
+    """Declare a method of a type of ours."""
     return lambda typing: overload_method(kind, name)(_bare(typing))
 
 
 def overload_attribute_of(kind: type, name: str) -> Callable[[Typing], Typing]:
-    """Declares an attribute of a type."""
+    """Declare an attribute of a type."""
     return lambda typing: overload_attribute(kind, name)(_bare(typing))
 
 
@@ -42,7 +42,7 @@ def primitive(typing: Typing, *, prefer_literal: bool = False) -> Any:
 
 
 def constants(cls: type[Value], kind: type[types.Type], typed: Callable[[Value], types.Type]) -> None:
-    """Declares objects outside the function that are known when it is compiled: all that they are is in their type.
+    """Declare objects outside the function that are known when it is compiled: all that they are is in their type.
 
     Args:
         cls: of the objects.

@@ -98,7 +98,7 @@ def pattern_sub(builder: Any, *arguments: Any) -> Any:
 
 
 def current_context(builder: Any) -> Any:
-    """The engine's context of the call that this thread is in."""
+    """Return the engine's context of the call that this thread is in."""
     return builder.call(_service(builder, "pthread_getspecific", POINTER, [I32]), [_key(builder)])
 
 

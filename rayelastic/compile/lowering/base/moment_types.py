@@ -51,7 +51,7 @@ UTC = ("UTC", "Etc/UTC", "+00:00", "Z")  # the names by which a field gives date
 
 
 def moment_type(unit: str, zone: str) -> types.Type:
-    """The type of a datetime of a field."""
+    """Return the type of a datetime of a field."""
     return ZonedType(unit, zone) if zone and zone not in UTC else MomentType(unit, zone)
 
 

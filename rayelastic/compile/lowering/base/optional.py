@@ -17,7 +17,7 @@ from rayelastic.compile.lowering.base.views import ViewType
 
 @primitive
 def present(typingctx: Any, value: Any) -> Any:
-    """The value of an Optional that isn't None; any other value as it is."""
+    """Return the value of an Optional that isn't None; any other value as it is."""
     inner = value.type if isinstance(value, types.Optional) else value
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:

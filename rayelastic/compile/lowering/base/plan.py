@@ -58,18 +58,18 @@ class Plan:
         return self.decided
 
     def refuse(self, problem: str) -> str:
-        """Notes why the function can't be compiled; returns it."""
+        """Record why the function can't be compiled; return it."""
         self.problem = self.problem or problem
         return problem
 
     def is_member(self, schema: Schema, name: str) -> bool:
-        """Whether the user's tuple class has a method or property of that name, written in Python."""
+        """Return whether the user's tuple class has a method or property of that name, written in Python."""
         found = inspect.getattr_static(schema.tuple_type, name, None)
         function = found.fget if isinstance(found, property) else found
         return inspect.isfunction(function) and not hasattr(tuple, name) and not name.startswith("_")
 
     def missing_field(self, schema: Schema, name: str, *, is_state: bool) -> str:
-        """Notes that there is no such field: misspelt, unless the user's tuple class has something of that name."""
+        """Record that there is no such field: misspelt, unless the user's tuple class has something of that name."""
         if hasattr(schema.tuple_type, name):
             return self.refuse(f"'{name}' of {schema.name} isn't compiled: only its fields, methods and properties are")
         what = "state " if is_state else ""

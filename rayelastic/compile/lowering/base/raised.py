@@ -44,7 +44,7 @@ note(NoneUsedError)
 
 
 def _known(kind: Any, arguments: Any) -> Any:
-    """The class that CPython would raise where Numba raises this one."""
+    """Return the class that CPython would raise where Numba raises this one."""
     said = str(arguments[0]) if arguments else ""
     is_none = kind is TypeError and said.startswith("expected ") and said.endswith("got None")
     return NoneUsedError if is_none else kind
@@ -102,7 +102,7 @@ class RaisingConvention(CPUCallConv):
         return slot
 
     def raise_again(self, builder: Any, raised: Any) -> None:
-        """Raises what was caught."""
+        """Raise what was caught."""
         status = self.check_try_status(builder)
         builder.store(raised, self._get_excinfo_argument(builder.function))
         with builder.if_then(builder.not_(status.in_try)):
@@ -114,7 +114,7 @@ class RaisingConvention(CPUCallConv):
 
 @primitive
 def caught(typingctx: Any) -> Any:
-    """The exception that a handler has caught."""
+    """Return the exception that a handler has caught."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.bitcast(builder.load(context.call_conv.caught(builder)), cgutils.voidptr_t)
@@ -124,7 +124,7 @@ def caught(typingctx: Any) -> Any:
 
 @primitive
 def raise_again(typingctx: Any, raised: Any) -> Any:
-    """Raises it from where the handler is."""
+    """Raise it from where the handler is."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         context.call_conv.raise_again(builder, builder.bitcast(args[0], excinfo_ptr_t))

@@ -21,13 +21,13 @@ REFUSED = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba itself uses n
 
 
 def refuse(builder: Any) -> None:
-    """Ends the function that is being built."""
+    """End the function that is being built."""
     builder.ret(REFUSED)
 
 
 @primitive
 def refuse_if(typingctx: Any, condition: Any) -> Any:
-    """Refuses where the condition holds; for functions written in Python."""
+    """Reject where the condition holds; for functions written in Python."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         with builder.if_then(args[0], likely=False):

@@ -39,7 +39,7 @@ class RowType(types.IterableType):
 
     @abstractmethod
     def compares(self, wanted: types.Type) -> bool:
-        """Whether an item may be compared with a value of a type."""
+        """Return whether an item may be compared with a value of a type."""
 
 
 class RowIterator(SimpleIteratorType):
@@ -95,7 +95,7 @@ def count(typingctx: Any, row: Any) -> Any:
 
 @primitive
 def item(typingctx: Any, row: Any, index: Any) -> Any:
-    """The item at an index, which isn't checked."""
+    """Return the item at an index, which isn't checked."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         reading, typ = _READING[type(sig.args[0])], sig.args[0]

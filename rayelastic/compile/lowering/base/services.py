@@ -61,7 +61,7 @@ def call(
     constants: Sequence[int | bytes],
     raises: Sequence[type[Exception]],
 ) -> Any:
-    """The result of a service; see `service`."""
+    """Return the result of a service; see `service`."""
     result = sig.return_type
     makes_text = not isinstance(result, types.Boolean | types.Integer | types.Float)
     given = [_room(builder)] if makes_text else []
@@ -82,7 +82,7 @@ def call(
 
 
 def is_bytes(view: ViewType) -> int:
-    """The constant by which a service is told that a text is bytes."""
+    """Return the constant by which a service is told that a text is bytes."""
     return int(view == BYTES)
 
 

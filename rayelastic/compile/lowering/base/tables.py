@@ -46,7 +46,7 @@ constants(Table, TableType, TableType)
 
 
 def table_of(name: str, value: dict[Any, Any] | set[Any]) -> Table | None:
-    """The table of a dict or set of constants of one kind; None if it isn't such a one."""
+    """Return the table of a dict or set of constants of one kind; None if it isn't such a one."""
     keys = tuple(value)
     values = tuple(value.values()) if isinstance(value, dict) else ()
     if not keys or not _is_key(keys) or (values and _kind(values) is None and not _is_small(values)):
@@ -63,14 +63,14 @@ def _is_key(items: tuple[Any, ...]) -> bool:
 
 
 def _is_small(items: tuple[Any, ...]) -> bool:
-    """Whether they are bytes, or tuples with constants of the same types."""
+    """Return whether they are bytes, or tuples with constants of the same types."""
     if all(type(item) is bytes for item in items):
         return True
     return is_rows(items)
 
 
 def is_rows(items: Sequence[Any]) -> bool:
-    """Whether items are tuples of constants, of the same types in the same order."""
+    """Return whether items are tuples of constants, of the same types in the same order."""
     shapes = {tuple(map(type, item)) if type(item) is tuple else None for item in items}
     shape = shapes.pop() if len(shapes) == 1 else None
     return all(kind in (int, float, bool, str, bytes) for kind in shape or (None,)) and _fits(items)
@@ -137,7 +137,7 @@ def _slots(table: Table) -> Any:
 
 
 def view_of(item: Any) -> Any:
-    """A constant as compiled code sees it: text and bytes as views, in tuples, too."""
+    """Return a constant as compiled code sees it: text and bytes as views, in tuples, too."""
     if type(item) is tuple:
         return tuple(view_of(one) for one in item)
     return TextLiteral(item) if type(item) is str else BytesLiteral(item) if type(item) is bytes else item
@@ -154,12 +154,12 @@ def _column(items: tuple[Any, ...]) -> Any:
 
 
 def keys_of(kind: TableType) -> Any:
-    """The keys in their order, as what compiled code iterates."""
+    """Return the keys in their order, as what compiled code iterates."""
     return _column(kind.table.keys)
 
 
 def _finder(table: Table) -> Any:
-    """The compiled look-up of an index, -1 if the key isn't there."""
+    """Return the compiled look-up of an index, -1 if the key isn't there."""
     if _kind(table.keys) is None:
         return _finder_one_by_one(table)
     slots, keys = _slots(table), _column(table.keys)
@@ -193,7 +193,7 @@ def _matches(table: Table, key: Any) -> bool:
 
 
 def _is_like(constant: Any, key: Any) -> bool:
-    """Whether a value of a type can equal a constant in compiled code as it does in Python."""
+    """Return whether a value of a type can equal a constant in compiled code as it does in Python."""
     if type(constant) is tuple:
         items: Any = key if isinstance(key, types.BaseTuple) else ()
         return len(items) == len(constant) and all(

@@ -131,7 +131,7 @@ def parts(context: Any, builder: Any, typ: ViewType, value: Any) -> tuple[Any, A
 
 
 def load_view(context: Any, builder: Any, typ: ViewType, field: Any) -> Any:
-    """The view that a 16-byte string view at `field` stands for; points into the record if it is inline."""
+    """Return the view that a 16-byte string view at `field` stands for; points into the record if it is inline."""
     size = builder.zext(builder.load(builder.bitcast(field, I32.as_pointer())), I64)
     inline = builder.gep(field, [I64(4)])
     far = builder.load(builder.bitcast(builder.gep(field, [I64(8)]), POINTER.as_pointer()))
@@ -140,7 +140,7 @@ def load_view(context: Any, builder: Any, typ: ViewType, field: Any) -> Any:
 
 
 def store_view(context: Any, builder: Any, typ: ViewType, value: Any, field: Any) -> None:
-    """Stores a view as a 16-byte string view at `field`: inline up to 12 bytes, unused bytes zero."""
+    """Store a view as a 16-byte string view at `field`: inline up to 12 bytes, unused bytes zero."""
     data, size = parts(context, builder, typ, value)
 
     def word(kind: Any, at: Any) -> Any:
@@ -205,7 +205,7 @@ def size_of(typingctx: Any, view: ViewType) -> Any:
 
 @primitive
 def byte_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
-    """The byte at offset `at`, 0..255."""
+    """Return the byte at offset `at`, 0..255."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data, _ = parts(context, builder, sig.args[0], args[0])
@@ -237,7 +237,7 @@ def trailing_zeros(typingctx: Any, value: types.Integer) -> Any:
 
 @primitive
 def cut(typingctx: Any, view: ViewType, start: types.Integer, stop: types.Integer) -> Any:
-    """The view of bytes start..stop."""
+    """Return the view of bytes start..stop."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data, _ = parts(context, builder, sig.args[0], args[0])
@@ -263,7 +263,7 @@ def compare_bytes(typingctx: Any, left: ViewType, right: ViewType, size: types.I
 
 @primitive
 def search(typingctx: Any, view: ViewType, wanted: ViewType, start: types.Integer, stop: types.Integer) -> Any:
-    """The lowest offset in start..stop at which `wanted` lies completely, or -1."""
+    """Return the lowest offset in start..stop at which `wanted` lies completely, or -1."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data, _ = parts(context, builder, sig.args[0], args[0])
@@ -281,7 +281,7 @@ def search(typingctx: Any, view: ViewType, wanted: ViewType, start: types.Intege
 
 @primitive
 def new_view(typingctx: Any, like: ViewType, size: types.Integer) -> Any:
-    """A view of fresh memory that lives as long as any run of this call; null data if there is none."""
+    """Return a view of fresh memory that lives as long as any run of this call; null data if there is none."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data = engine.allocate(builder, engine.current_context(builder), args[1])
@@ -294,7 +294,7 @@ def new_view(typingctx: Any, like: ViewType, size: types.Integer) -> Any:
 
 @primitive
 def put_byte(typingctx: Any, view: ViewType, at: types.Integer, value: types.Integer) -> Any:
-    """Writes a byte into a view from `new_view`."""
+    """Write a byte into a view from `new_view`."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data, _ = parts(context, builder, sig.args[0], args[0])
@@ -306,7 +306,7 @@ def put_byte(typingctx: Any, view: ViewType, at: types.Integer, value: types.Int
 
 @primitive
 def put_view(typingctx: Any, view: ViewType, at: types.Integer, source: ViewType) -> Any:
-    """Copies `source` into a view from `new_view`."""
+    """Copy `source` into a view from `new_view`."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data, _ = parts(context, builder, sig.args[0], args[0])

@@ -29,7 +29,7 @@ _PUT = {"append": 0, "extend": 0, "insert": 1, "remove": 0, "index": 0, "count":
 
 
 def check_conversions(state: Any) -> None:
-    """Raises for what can't be had, with the line."""
+    """Raise for what can't be had, with the line."""
     for block in state.func_ir.blocks.values():
         for statement in block.body:
             if isinstance(statement, ir.SetItem):
@@ -53,7 +53,7 @@ def _check_assigned(state: Any, target: Any, value: Any, shown: Any, loc: Any) -
 
 
 def _is_small(known: Any) -> bool:
-    """Whether it is a constant, no number of which becomes another one as a float."""
+    """Return whether it is a constant, no number of which becomes another one as a float."""
     if isinstance(known, tuple):
         return all(map(_is_small, known))
     return known is not None and not (isinstance(known, int) and abs(known) > 2**53)
@@ -81,7 +81,7 @@ def _shown(variable: Any, other: str) -> str:
 
 
 def _check_bool(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
-    """Refuses a bool that becomes a number, of which True and 1 or 1.0 can't be told apart any more."""
+    """Reject a bool that becomes a number, of which True and 1 or 1.0 can't be told apart any more."""
     for one, other in _alike(wanted, given):
         if said := _mixed([one, other]):
             raise UnsupportedError(f"{_shown(variable, 'a value')} {said}", loc)
@@ -209,7 +209,7 @@ _COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, ope
 
 
 def _check_contains(state: Any, value: Any, container: Any, item: Any) -> None:
-    """Refuses to look for an int among floats, or the other way round: it may equal what stands next to it alone."""
+    """Reject to look for an int among floats, or the other way round: it may equal what stands next to it alone."""
     if isinstance(container, types.Set | types.List):
         _check(container.dtype, item, value.lhs, value.loc)
         if isinstance(container.dtype, types.Boolean) and isinstance(container, types.Set):
@@ -222,7 +222,7 @@ def _check_contains(state: Any, value: Any, container: Any, item: Any) -> None:
 
 
 def _parts(state: Any, variable: Any, container: Any) -> list[Any]:
-    """The kinds in a tuple: those of its items where it is built of them, of which constants are known."""
+    """Return the kinds in a tuple: those of its items where it is built of them, of which constants are known."""
     try:
         made = state.func_ir.get_definition(variable)
     except KeyError:
@@ -270,7 +270,7 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
 
 
 def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
-    """Refuses a method that would write items of another size than the list has.
+    """Reject a method that would write items of another size than the list has.
 
     Numba keeps what a method was typed for while its list was one of `str`. An `append` further down may have made it
     one of `str | None` since.
@@ -290,7 +290,7 @@ def _has_optional(kind: Any) -> bool:
 
 
 def check_constant_sets(func_ir: Any) -> None:
-    """Raises where the items of a set that is a constant are taken in their order: before constants are folded."""
+    """Raise where the items of a set that is a constant are taken in their order: before constants are folded."""
     for block in func_ir.blocks.values():
         for value in (s.value for s in block.find_insts(ir.Assign) if isinstance(s.value, ir.Expr)):
             if value.op in ("getiter", "exhaust_iter") and _is_constant_set(func_ir, value.value):

@@ -29,7 +29,7 @@ _FAILED = I32(-1)  # of a comparison: Numba's dict raises then
 
 
 def refuse_keys(state: Any) -> None:
-    """Refuses dicts and sets with keys that compiled code can't find as CPython does.
+    """Reject dicts and sets with keys that compiled code can't find as CPython does.
 
     Raises:
         UnsupportedError: at the first line that makes one.
@@ -56,7 +56,7 @@ def _holds_float(key: Any) -> bool:
 
 
 def _items(kind: Any) -> Any:
-    """The types of a tuple's items; Numba's stubs don't say that its tuple types can be iterated over."""
+    """Return the types of a tuple's items; Numba's stubs don't say that its tuple types can be iterated over."""
     return kind
 
 

@@ -29,7 +29,7 @@ def listed(items: Any) -> Any:
 
 
 def words(items: Any) -> Any:
-    """A list of what split() gives, where it is going to be changed; anything else as it is."""
+    """Return a list of what split() gives, where it is going to be changed; anything else as it is."""
     raise TypeError("only compiled")
 
 
@@ -39,12 +39,12 @@ def backwards(items: Any) -> Any:
 
 
 def arranged(items: Any, keys: Any, reverse: Any) -> Any:
-    """The items of a list in the order of their keys."""
+    """Return the items of a list in the order of their keys."""
     raise TypeError("only compiled")
 
 
 def unordered(items: Any) -> Any:
-    """The items where their order makes no difference, of a set as well."""
+    """Return the items where their order makes no difference, of a set as well."""
     raise TypeError("only compiled")
 
 
@@ -65,7 +65,7 @@ def _remove(items: Any, key: Any) -> Any:
 
 
 def no_items() -> Any:
-    """Raises what min and max of nothing raise."""
+    """Raise what min and max of nothing raise."""
     raise TypeError("only compiled")
 
 
@@ -140,7 +140,7 @@ def _nan_in(builder: Any, kind: Any, value: Any) -> Any:
 
 @primitive
 def _has_nan(typingctx: Any, key: Any) -> Any:
-    """Whether a key is NaN, or a tuple with one."""
+    """Return whether a key is NaN, or a tuple with one."""
     return types.boolean(key), lambda context, builder, sig, args: _nan_in(builder, sig.args[0], args[0])
 
 
@@ -260,7 +260,7 @@ def _slice(split: Any, index: Any) -> Any:
 
 
 def _are_lists(a: Any, b: Any) -> bool:
-    """Whether two are lists, one at least not of Numba's kind."""
+    """Return whether two are lists, one at least not of Numba's kind."""
     both = (a, b)
     return any(isinstance(one, SplitType) for one in both) and all(
         isinstance(one, SplitType | types.List) for one in both

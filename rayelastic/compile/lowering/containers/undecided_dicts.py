@@ -22,7 +22,7 @@ class _Method(AbstractTemplate):
     prefer_literal = True
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """Its signature."""
+        """Return its signature."""
         if self.this.is_precise():
             decided = self.context.resolve_getattr(self.this, self.key[1])
             return decided.get_call_type(self.context, args, kws)
@@ -50,7 +50,7 @@ def _declare(undecided: types.DictType) -> None:
         key = undecided
 
         def generic_resolve(self, typ: Any, name: str) -> Any:  # type: ignore[override]
-            """A method."""
+            """Return a method."""
             if name in _METHODS:
                 return types.BoundFunction(_METHODS[name], typ)
             for template in self.context._attributes[types.DictType]:

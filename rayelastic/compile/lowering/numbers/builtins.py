@@ -32,7 +32,7 @@ DIFFERENT = (math.gamma, math.lgamma, math.hypot, math.dist, math.fsum)
 
 
 def stands_for(original: Any) -> Callable[[Any], Any]:
-    """Declares what `original` does in user code, as a function of the types of its arguments."""
+    """Declare what `original` does in user code, as a function of the types of its arguments."""
 
     def declared(typing: Any) -> Any:
         count = typing.__code__.co_argcount
@@ -66,7 +66,7 @@ def _is_number(kind: Any) -> bool:
 
 @register_jitable
 def _whole(x: float) -> int:
-    """The int of a float that has no fraction."""
+    """Return the int of a float that has no fraction."""
     refuse_if(math.isinf(x))  # OverflowError, where callers count on ValueError
     if math.isnan(x):
         raise ValueError("cannot convert float to integer")

@@ -64,7 +64,7 @@ def _declare(function: Any, kinds: str, result: Any, lower: Callable[..., Any], 
 
 
 def make_exact(state: Any, *, suspects: bool) -> bool:
-    """Replaces operators on numbers; returns whether one of them raises suspicions."""
+    """Replace operators on numbers; return whether one of them raises suspicions."""
     found = False
     small = _Small(state)
     for _, block in sorted(state.func_ir.blocks.items()):
@@ -92,7 +92,7 @@ class _Small:
         self._small: set[str] = set()
 
     def kinds(self, value: Any) -> tuple[str, ...]:
-        """The kinds of operator that will do for an expression, the cheapest first."""
+        """Return the kinds of operator that will do for an expression, the cheapest first."""
         if value.op in ("binop", "inplace_binop") and all(self._is_small(v) for v in (value.lhs, value.rhs)):
             return TRUSTS, SUSPECTS, CHECKS
         return SUSPECTS, CHECKS
@@ -110,7 +110,7 @@ class _Small:
 
 
 def _turns_float(state: Any, target: Any, value: Any) -> bool:
-    """Whether it is an int that goes into a variable, or out of a function, as a float."""
+    """Return whether it is an int that goes into a variable, or out of a function, as a float."""
     operand = _operand(value)
     if operand is None or state.typemap[target.name] != types.float64:
         return False
@@ -143,7 +143,7 @@ def _compare_as_floats(state: Any, block: Any, call: Any) -> None:
 
 
 def _replaced(state: Any, value: Any, ways: tuple[str, ...] = (CHECKS,)) -> str:
-    """Puts the first of these kinds of operator in place that there is; returns which, empty if none."""
+    """Put the first of these kinds of operator in place that there is; return which, empty if none."""
     if value.op == "binop":
         name, operands = "fn", [value.lhs, value.rhs]
     elif value.op == "inplace_binop":
@@ -172,7 +172,7 @@ def _replaced(state: Any, value: Any, ways: tuple[str, ...] = (CHECKS,)) -> str:
 
 
 def _replaced_otherwise(state: Any, value: Any, name: str, operands: list[Any]) -> bool:
-    """Whether it is an operator on tuples and lists of floats; puts ours in place of Numba's."""
+    """Return whether it is an operator on tuples and lists of floats; puts ours in place of Numba's."""
     ours = not_a_number.replacement(getattr(value, name), operands, value.loc)
     if ours is not None:
         call = state.typingctx.resolve_value_type(ours).get_call_type(state.typingctx, tuple(operands), {})
@@ -197,7 +197,7 @@ def _compares_optionals(state: Any, value: Any) -> bool:
 
 
 def _number(kind: Any) -> tuple[Any, str]:
-    """The type that an operand is cast to, and its letter."""
+    """Return the type that an operand is cast to, and its letter."""
     if isinstance(kind, types.Optional):
         kind = kind.type  # the cast raises where it is None
     if isinstance(kind, types.IntegerLiteral):

@@ -61,7 +61,7 @@ def _to_bits16(double: int) -> int:
 
 
 def load(context: Any, builder: Any, half: Any) -> Any:
-    """The float64 of 16 bits in an i64."""
+    """Return the float64 of 16 bits in an i64."""
     bits = context.compile_internal(builder, _to_bits64, signature(types.int64, types.int64), [half])
     return builder.bitcast(bits, F64)
 

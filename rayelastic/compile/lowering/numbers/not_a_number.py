@@ -31,7 +31,7 @@ _ORDERS = {
 
 
 def replacement(function: Any, operands: list[Any], loc: Any) -> Any:
-    """The operator to call in place of one on tuples and lists that hold floats; None: Numba's is right.
+    """Return the operator to call in place of one on tuples and lists that hold floats; None: Numba's is right.
 
     Raises:
         UnsupportedError: neither is.
@@ -50,7 +50,7 @@ def replacement(function: Any, operands: list[Any], loc: Any) -> Any:
 
 
 def _items(kind: Any) -> Any:
-    """The types of a tuple's items; Numba's stubs don't say that its tuple types can be iterated over."""
+    """Return the types of a tuple's items; Numba's stubs don't say that its tuple types can be iterated over."""
     return kind
 
 
@@ -63,7 +63,7 @@ def _item(kind: Any) -> Any:
 
 
 def _holds_floats(kind: Any, *, at_all: bool = False) -> bool:
-    """Whether a tuple or a list holds floats; `at_all`: or is a float itself."""
+    """Return whether a tuple or a list holds floats; `at_all`: or is a float itself."""
     kind = types.unliteral(kind)
     if isinstance(kind, types.BaseTuple):
         return any(_holds_floats(item, at_all=True) for item in _items(kind))
@@ -109,7 +109,7 @@ def _lower_contains(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def _comparison(function: Any) -> Any:
-    """Compares item by item up to the first difference, as CPython does."""
+    """Compare item by item up to the first difference, as CPython does."""
     stand_in = _stand_in(f"{function.__name__}_of_tuples_of_floats")
     sign = _ORDERS[function]
 

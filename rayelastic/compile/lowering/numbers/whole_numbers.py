@@ -27,7 +27,7 @@ TOO_BIG = 2.0**63
 
 
 def _within_64_bits(operation: str) -> Any:
-    """The signature and the code of an LLVM instruction that tells whether it overflowed."""
+    """Return the signature and the code of an LLVM instruction that tells whether it overflowed."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pair = getattr(builder, operation)(*args)
@@ -153,7 +153,7 @@ def _long_division(a: int, b: int) -> float:
 
 @register_jitable
 def check_range(start: int, stop: int, step: int = 1) -> None:
-    """Refuses a range whose items can't be counted in 64 bits, or may be near that."""
+    """Reject a range whose items can't be counted in 64 bits, or may be near that."""
     refuse_if(max(start, stop, step) > 2**61 or min(start, stop, step) < -(2**61))
 
 
@@ -166,7 +166,7 @@ def _magnitude(a: int) -> Any:
 
 
 def as_float(a: int) -> float:
-    """An int where the other way gives a float: refused if it isn't the same number any more."""
+    """Return an int where the other way gives a float: refused if it isn't the same number any more."""
     result = float(a)
     refuse_if(result >= TOO_BIG or int(result) != a)
     return result
@@ -201,7 +201,7 @@ def _order(a: int, b: float) -> int:
 
 
 def comparison(function: Callable[[Any, Any], Any], kinds: str) -> Callable[[Any, Any], bool]:
-    """An int and a float compared as the numbers that they are."""
+    """Return an int and a float compared as the numbers that they are."""
     unordered = function is operator.ne
 
     def int_first(a: Any, b: Any) -> Any:

@@ -27,7 +27,7 @@ _COMPARISONS = (operator.eq, operator.ne, operator.contains, operator.lt, operat
 
 
 def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> Iterator[Any]:
-    """The statements in place of one: properties and objects are called, Enum members become what they are.
+    """Yield the statements in place of one: properties and objects are called, Enum members become what they are.
 
     Args:
         func_ir: of the function.
@@ -109,7 +109,7 @@ def _uses(func_ir: Any, variable: Any) -> Iterator[Any]:
 
 
 def _compares(func_ir: Any, statement: Any) -> bool:
-    """Whether a statement compares, or makes a tuple that is only compared with."""
+    """Return whether a statement compares, or makes a tuple that is only compared with."""
     value = statement.value if isinstance(statement, ir.Assign) else None
     if isinstance(value, ir.Expr) and value.op in ("build_tuple", "build_list", "build_set"):
         return all(_compares(func_ir, use) for use in _uses(func_ir, statement.target))
@@ -117,7 +117,7 @@ def _compares(func_ir: Any, statement: Any) -> bool:
 
 
 def check_changes(func_ir: Any, statement: Any) -> None:
-    """Refuses what changes an object or a table outside the function.
+    """Reject what changes an object or a table outside the function.
 
     Raises:
         UnsupportedError: naming it as the user does.

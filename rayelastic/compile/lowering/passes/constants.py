@@ -66,7 +66,7 @@ def definition(func_ir: Any, variable: Any) -> Any:
 
 
 def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
-    """The right side of an assignment with outer values and constants in the form that is compiled.
+    """Return the right side of an assignment with outer values and constants in the form that is compiled.
 
     Args:
         func_ir: of the function.
@@ -86,14 +86,14 @@ def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
 
 
 def _check_size(value: Any, loc: Any) -> None:
-    """Refuses integers beyond 64 bits: Numba has unsigned ones, whose results CPython's aren't."""
+    """Reject integers beyond 64 bits: Numba has unsigned ones, whose results CPython's aren't."""
     for item in value if isinstance(value, tuple | frozenset) else (value,):
         if type(item) is int and not -(2**63) <= item < 2**63:
             raise UnsupportedError(f"the constant {item} doesn't fit the 64 bits of compiled integers", loc)
 
 
 def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
-    """An attribute of what is known: of a module or int, of an object, of a class."""
+    """Return an attribute of what is known: of a module or int, of an object, of a class."""
     made = definition(func_ir, value.value)
     if not isinstance(made, ir.Global | ir.FreeVar):
         return value
@@ -128,7 +128,7 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
 
 
 def _unbound_method(owner: Any, name: str) -> Any:
-    """A function that does what str.lower or bytes.strip do, of a text alone; None if it isn't one of these."""
+    """Return a function that does what str.lower or bytes.strip do, of a text alone; None if it isn't one of these."""
     known = owner is str or owner is bytes
     return (
         _method(name) if known and isinstance(getattr(owner, name, None), python_types.MethodDescriptorType) else None
@@ -242,7 +242,7 @@ _PURE_IN_PYTHON = (heapq.nlargest, heapq.nsmallest)
 
 
 def _is_pure(value: Any) -> bool:
-    """Whether calling something does nothing but give a result, which the same arguments always give again."""
+    """Return whether calling something does nothing but give a result, which the same arguments always give again."""
     if isinstance(value, python_types.BuiltinFunctionType):
         return isinstance(value.__self__, python_types.ModuleType) and value.__self__.__name__ in _PURE
     if isinstance(value, type):
@@ -251,7 +251,7 @@ def _is_pure(value: Any) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """Whether it is ours, or Numba's own, and stands for something of the user's."""
+    """Return whether it is ours, or Numba's own, and stands for something of the user's."""
     made = isinstance(value, python_types.FunctionType | _Intrinsic)
     home = value.__module__ if made else type(value).__module__
     return (home or "").startswith(("rayelastic.compile.", "numba.")) and not isinstance(value, Dispatcher)
@@ -262,7 +262,7 @@ def _is_plain(items: list[Any]) -> bool:
 
 
 def literal(value: Any) -> Any:
-    """A constant as compiled code sees it: text as a view, a frozenset as a tuple."""
+    """Return a constant as compiled code sees it: text as a view, a frozenset as a tuple."""
     if type(value) is str:
         return TextLiteral(value)
     if type(value) is bytes:
@@ -275,5 +275,5 @@ def literal(value: Any) -> Any:
 
 
 def is_tuple_class(value: Any) -> bool:
-    """Whether it is a NamedTuple class."""
+    """Return whether it is a NamedTuple class."""
     return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")

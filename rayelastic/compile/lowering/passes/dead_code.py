@@ -34,13 +34,13 @@ def raising_kept() -> Iterator[None]:
 
 
 def _with_stores(usual: Callable[..., bool], block: Any, lives: set[str], *rest: Any) -> bool:
-    """Clears a block, but for `words[9] = ..` of a list that nothing reads."""
+    """Clear a block, but for `words[9] = ..` of a list that nothing reads."""
     lives |= {one.target.name for one in block.body if isinstance(one, ir.SetItem)}
     return usual(block, lives, *rest)
 
 
 def _is_of_no_use(usual: Callable[..., bool], value: Any, lives: Any, calls: dict[str, list[Any]]) -> bool:
-    """Whether an unused value may be left out; `calls` says what functions are called by which variables."""
+    """Return whether an unused value may be left out; `calls` says what functions are called by which variables."""
     if isinstance(value, ir.Expr):
         if value.op in _MAY_RAISE:
             return False

@@ -14,7 +14,7 @@ from rayelastic.compile.lowering.passes.constants import definition
 
 
 def drop_exception_arguments(func_ir: Any) -> None:
-    """Makes `raise ValueError(f'bad {t.x}')` raise ValueError: the message comes from the Python function.
+    """Make `raise ValueError(f'bad {t.x}')` raise ValueError: the message comes from the Python function.
 
     `raise ValueError(words[5])` may be an IndexError: which it is Python says, and the tuple is refused.
     """
@@ -49,7 +49,7 @@ def _refusal(block: Any, loc: Any) -> list[Any]:
 
 
 def _remove_unused(func_ir: Any, candidates: set[str]) -> tuple[set[str], bool]:
-    """Removes what only made the dropped arguments; returns what that was made of, and whether it may raise."""
+    """Remove what only made the dropped arguments; return what that was made of, and whether it may raise."""
     used = {v.name for block in func_ir.blocks.values() for s in block.body for v in _reads(s)}
     unused = {name for name in candidates if name.startswith("$") and name not in used}
     sources: set[str] = set()

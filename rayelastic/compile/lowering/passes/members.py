@@ -26,7 +26,7 @@ _lowered: set[str] = set()  # names of members that there is lowering for
 
 
 def _member(kind: Any, name: str) -> Any:
-    """The function or property of a class, None if it is something else."""
+    """Return the function or property of a class, None if it is something else."""
     record_class = kind.schema.tuple_type if isinstance(kind, RecordType) else kind.instance_class
     found = inspect.getattr_static(record_class, name, None)
     if hasattr(tuple, name) or name.startswith("_"):
@@ -36,7 +36,7 @@ def _member(kind: Any, name: str) -> Any:
 
 
 def _dispatcher(kind: Any, name: str) -> Any:
-    """The type of the helper function of a member."""
+    """Return the type of the helper function of a member."""
     found: Any = _member(kind, name)
     function: Any = found.fget if isinstance(found, property) else found
     return types.Dispatcher(helper(function))

@@ -58,7 +58,7 @@ constants(Frozen, FrozenType, lambda value: FrozenType(value.value))
 
 
 def is_frozen(value: Any) -> bool:
-    """Whether it is an object, or a class, of which compiled code takes attributes."""
+    """Return whether it is an object, or a class, of which compiled code takes attributes."""
     kind: Any = value if isinstance(value, type) else type(value)
     if not is_of_python(kind) or (isinstance(value, type) and issubclass(value, BaseException | tuple)):
         return False
@@ -104,7 +104,7 @@ def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
 
 
 def vars_of(owner: Any) -> Any:
-    """The attributes of an object's own; of a class none, whose attributes may all be descriptors."""
+    """Return the attributes of an object's own; of a class none, whose attributes may all be descriptors."""
     return {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
 
 
@@ -118,7 +118,7 @@ def refuse_change(shown: str, loc: Any) -> None:
 
 
 def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
-    """The int, text or number of its enum that an Enum member is where it isn't asked for name or value.
+    """Return the int, text or number of its enum that an Enum member is where it isn't asked for name or value.
 
     Args:
         member: of the user's class.

@@ -24,13 +24,13 @@ _WRITTEN = {
 
 
 def is_operator_function(value: Any) -> bool:
-    """Whether it is a function of the module."""
+    """Return whether it is a function of the module."""
     return isinstance(value, types.BuiltinFunctionType) and value.__module__ == operator.add.__module__
 
 
 @functools.cache
 def written(function: Any) -> Any:
-    """The function in Python that does what one of the module does; None for one that isn't compiled."""
+    """Return the function in Python that does what one of the module does; None for one that isn't compiled."""
     if function not in _WRITTEN:
         return None
     parameters, expression = _WRITTEN[function]

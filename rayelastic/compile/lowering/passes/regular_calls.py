@@ -52,7 +52,7 @@ FUNCTIONS: dict[Any, Any] = {function: ModuleFunction(function) for function in 
 
 
 def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
-    """The statements that come before a call, which is changed in place, if it is of `re` or of a pattern.
+    """Yield the statements that come before a call, which is changed in place, if it is of `re` or of a pattern.
 
     Raises:
         UnsupportedError: what has to be constant isn't, or can't be compiled.
@@ -83,7 +83,7 @@ def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
 
 
 def _constant_of(func_ir: Any, variable: Any) -> Any:
-    """The value of a variable that is known, else None."""
+    """Return the value of a variable that is known, else None."""
     try:
         made = func_ir.get_definition(variable)
     except KeyError:

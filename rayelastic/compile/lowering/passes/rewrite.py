@@ -69,7 +69,7 @@ def helper(function: Callable[..., Any]) -> Any:
 
 
 def _with_views(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose default values are as compiled code sees them."""
+    """Return a function whose default values are as compiled code sees them."""
     plain: Any = function
     if not plain.__defaults__:
         return function
@@ -97,7 +97,7 @@ def library_of(name: str) -> Any:
 
 
 def operator_record(state: Any) -> RecordType | None:
-    """The record type of the operator function's first argument, None while a helper function is compiled."""
+    """Return the record type of the operator function's first argument, None while a helper function is compiled."""
     first = state.args[0] if state.args else None
     if isinstance(first, RecordType) and state.func_id.func is first.plan.function:
         return first
@@ -114,7 +114,7 @@ class RewriteDeliveries(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Rewrites `state.func_ir` in place."""
+        """Rewrite `state.func_ir` in place."""
         record = operator_record(state)
         if record is None:
             return False
@@ -134,7 +134,7 @@ class RewriteConstants(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Rewrites `state.func_ir` in place."""
+        """Rewrite `state.func_ir` in place."""
         func_ir = state.func_ir
         drop_exception_arguments(func_ir)
         _leave_undefined(func_ir)
@@ -167,7 +167,7 @@ class DecideOutput(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Decides the output schema of the operator function; refuses keys that can't be compared."""
+        """Decide the output schema of the operator function; reject keys that can't be compared."""
         refuse_keys(state)
         record = operator_record(state)
         if record is not None:
@@ -191,7 +191,7 @@ class MakeExact(FunctionPass):
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Replaces operators on numbers in `state.func_ir`."""
+        """Replace operators on numbers in `state.func_ir`."""
         check_conversions(state)
         record = operator_record(state)
         check_nones(state, helper=record is None)
@@ -202,7 +202,7 @@ class MakeExact(FunctionPass):
 
 
 def _runs_straight(state: Any, record: RecordType) -> bool:
-    """Whether a wrong integer can do no harm before the run is over: no loop, no state, one output a tuple."""
+    """Return whether a wrong integer can do no harm before the run is over: no loop, no state, one output a tuple."""
     if record.plan.kind is not OperatorKind.MAP or len(state.args) > 1:
         return False
     return not compute_cfg_from_blocks(state.func_ir.blocks).loops()
@@ -248,7 +248,7 @@ def _rewrite_attributes(func_ir: Any, block: Any) -> None:
 
 
 def _fill_defaults(func_ir: Any, block: Any) -> None:
-    """Calls of NamedTuple classes get all fields in order: Numba leaves defaults out."""
+    """Call of NamedTuple classes get all fields in order: Numba leaves defaults out."""
     body: list[Any] = []
     for statement in block.body:
         call = statement.value if isinstance(statement, ir.Assign) else None
@@ -262,7 +262,7 @@ def _fill_defaults(func_ir: Any, block: Any) -> None:
 
 
 def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
-    """Changes a call to one by position; yields the statements that make its defaults."""
+    """Change a call to one by position; yield the statements that make its defaults."""
     given = dict(zip(record_class._fields, call.args, strict=False)) | dict(call.kws)
     missing = [name for name in record_class._fields if name not in given]
     if len(call.args) + len(call.kws) != len(given) or set(missing) - set(record_class._field_defaults):
@@ -307,7 +307,7 @@ def _return_none(block: Any, loc: Any) -> Iterator[Any]:
 
 
 def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
-    """Makes `a, b = t` index the tuple: Numba unpacks only its own tuples."""
+    """Make `a, b = t` index the tuple: Numba unpacks only its own tuples."""
     for block in func_ir.blocks.values():
         for statement in block.find_insts(ir.Assign):
             value = statement.value
@@ -325,7 +325,7 @@ def _is_argument(func_ir: Any, variable: Any) -> bool:
 
 
 def _leave_undefined(func_ir: Any) -> None:
-    """Removes what Numba assigns, in local functions, where a variable has no value yet; later passes don't know it."""
+    """Remove what Numba assigns, in local functions, where a variable has no value yet; later passes don't know it."""
     for block in func_ir.blocks.values():
         block.body = [s for s in block.body if getattr(getattr(s, "value", None), "op", "") != "null"]
 

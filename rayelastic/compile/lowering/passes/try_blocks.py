@@ -42,7 +42,7 @@ def keywords_kept() -> Iterator[None]:
 
 
 def _names_before(state: Any) -> int | None:
-    """The number of the constant that names the arguments of the call where a state is; None if nothing does."""
+    """Return the number of the constant that names the arguments of the call where a state is; None if nothing does."""
     state._kw_names = None
     byte_code, at = state._bytecode, state._pc - 2
     while at in byte_code and byte_code[at].opname in ("PRECALL", "CACHE"):
@@ -120,7 +120,7 @@ def part_from_try(func_ir: Any) -> None:
 
 
 def balance_tries(func_ir: Any) -> None:
-    """Enters `try` once more on each way to a block that comes from less deep than others.
+    """Enter `try` once more on each way to a block that comes from less deep than others.
 
     Raises:
         UnsupportedError: that doesn't make it even.
@@ -190,7 +190,7 @@ def _change(func_ir: Any, statement: Any) -> int:
 
 
 def _enter(func_ir: Any, label: int, target: int, times: int) -> None:
-    """Marks `try` between a block and one that follows it."""
+    """Mark `try` between a block and one that follows it."""
     block, number = func_ir.blocks[label], max(func_ir.blocks) + 1
     between = ir.Block(block.scope, block.loc)
     name = f"$enter.{number}"

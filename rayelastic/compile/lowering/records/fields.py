@@ -78,7 +78,7 @@ def _unit(field: Field) -> Any:
 
 
 def plain_type(field: Field) -> Any:
-    """The type of a field that isn't None."""
+    """Return the type of a field that isn't None."""
     kind = field.type
     if kind is DataType.BOOL:
         return types.boolean
@@ -100,7 +100,7 @@ def plain_type(field: Field) -> Any:
 
 
 def loaded_type(field: Field) -> Any:
-    """The type of t.field in compiled code."""
+    """Return the type of t.field in compiled code."""
     plain = plain_type(field)
     return types.Optional(plain) if field.nullable else plain
 
@@ -183,7 +183,7 @@ def described(kind: Any) -> str:
 
 
 def clear_validity(builder: Any, schema: Schema, record: Any) -> None:
-    """Sets every nullable field of an output record to None, before its fields are stored."""
+    """Set every nullable field of an output record to None, before its fields are stored."""
     bits = sum(f.nullable for f in schema.fields)
     for byte in range((bits + 7) // 8):
         builder.store(I8(0), builder.gep(record, [I64(schema.validity_offset + byte)]))
@@ -205,7 +205,7 @@ def _set_validity(builder: Any, schema: Schema, field: Field, record: Any, valid
 
 
 def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) -> Any:
-    """The value of a field, of type `loaded_type(field)`."""
+    """Return the value of a field, of type `loaded_type(field)`."""
     value = load_plain(context, builder, field, record)
     if not field.nullable:
         return value
@@ -219,7 +219,7 @@ def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) 
 
 
 def load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
-    """The value of a field that isn't None."""
+    """Return the value of a field that isn't None."""
     kind, place = field.type, _at(builder, record, field.offset)
     if kind.is_variable:
         return load_view(context, builder, plain_type(field), place)
@@ -247,7 +247,7 @@ def load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
 def store(
     context: Any, builder: Any, schema: Schema, field: Field, record: Any, kind: Any, value: Any, fail: Fail
 ) -> None:
-    """Stores a value of Numba type `kind`; `fail` ends the block where the field can't hold that value."""
+    """Store a value of Numba type `kind`; `fail` ends the block where the field can't hold that value."""
     kind, value = _unwrapped(context, builder, schema, field, record, kind, value, fail)
     if kind is None:
         return
@@ -332,7 +332,7 @@ def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: An
 
 
 def _fail_if_inexact(builder: Any, value: Any, fail: Fail) -> None:
-    """Fails where the float next to an int is another number."""
+    """Fail where the float next to an int is another number."""
     real = builder.sitofp(value, F64)
     too_big = builder.fcmp_ordered(">=", real, F64(2.0**63))
     back = builder.fptosi(builder.select(too_big, F64(0.0), real), I64)
@@ -361,7 +361,7 @@ def keep_text(
     engine_context: Any,
     fail: Fail,
 ) -> None:
-    """Stores text into a state record, which owns its copy (rel_keep_text)."""
+    """Store text into a state record, which owns its copy (rel_keep_text)."""
     place = _at(builder, record, field.offset)
 
     def keep(data: Any, size: Any) -> None:

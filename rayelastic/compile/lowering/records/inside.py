@@ -139,7 +139,7 @@ class StructAttributes(AttributeTemplate):
     key = StructType
 
     def generic_resolve(self, typ: StructType, name: str) -> Any:  # type: ignore[override]
-        """The type of a field."""
+        """Return the type of a field."""
         for field in typ.fields:
             if field.name == name:
                 return fields.loaded_type(field)
@@ -153,7 +153,7 @@ class StructItem(AbstractTemplate):
     key = "static_getitem"
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """The type of the field at a constant index."""
+        """Return the type of the field at a constant index."""
         if len(args) == 2 and isinstance(args[0], StructType) and isinstance(args[1], int):
             parts, cls = args[0].fields, args[0].form.cls
             if (cls is not None and not issubclass(cls, tuple)) or not -len(parts) <= args[1] < len(parts):

@@ -45,7 +45,7 @@ class InstanceModel(models.StructModel):
 
 
 def fields_of(kind: Any, loc: Any) -> tuple[Any, ...]:
-    """The fields of a dataclass.
+    """Return the fields of a dataclass.
 
     Raises:
         UnsupportedError: making one does more than to set them.
@@ -70,7 +70,7 @@ def _is_generated(kind: type, name: str) -> bool:
 
 @primitive
 def make(typingctx: Any, kind: Any, *given: Any) -> Any:
-    """An instance of a class, of all its fields in order."""
+    """Return an instance of a class, of all its fields in order."""
     values: Any = given[0] if len(given) == 1 and isinstance(given[0], types.BaseTuple | tuple) else given
     instance = InstanceType(kind.value, tuple(types.unliteral(one) for one in values))
 
@@ -93,7 +93,7 @@ class InstanceAttributes(AttributeTemplate):
     key = InstanceType
 
     def generic_resolve(self, typ: InstanceType, name: str) -> Any:  # type: ignore[override]
-        """The type of a field, None for another attribute (members.py)."""
+        """Return the type of a field, None for another attribute (members.py)."""
         return typ.kinds[typ.names.index(name)] if name in typ.names else None
 
 
@@ -106,7 +106,7 @@ def _getattr(context: Any, builder: Any, typ: InstanceType, value: Any, name: st
 
 @primitive
 def _compared(typingctx: Any, instance: Any) -> Any:
-    """The fields that take part in comparisons, as a tuple."""
+    """Return the fields that take part in comparisons, as a tuple."""
     chosen = [at for at, field in enumerate(dataclasses.fields(instance.instance_class)) if field.compare]
     result = types.Tuple(tuple(instance.kinds[at] for at in chosen))
 

@@ -30,13 +30,13 @@ _UNORDERED = 2  # rel_json_order_int
 
 @primitive
 def _text_of(typingctx: Any, value: Any) -> Any:
-    """The text that a value is a view of."""
+    """Return the text that a value is a view of."""
     return TEXT(value), lambda context, builder, sig, args: args[0]
 
 
 @primitive
 def _value_of(typingctx: Any, text: Any) -> Any:
-    """The value that a text is, which isn't null."""
+    """Return the value that a text is, which isn't null."""
     return _VALUE(text), lambda context, builder, sig, args: args[0]
 
 

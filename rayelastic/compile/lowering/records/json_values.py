@@ -16,7 +16,7 @@ __all__ = ["is_present", "is_stored", "stored"]
 
 
 def is_present(context: Any, builder: Any, value: Any) -> Any:
-    """Whether the view of a value isn't that of null."""
+    """Return whether the view of a value isn't that of null."""
     return builder.not_(_called(context, builder, "rel_json_is_null", types.boolean(TEXT), value))
 
 
@@ -28,7 +28,7 @@ _STORED = {
 
 
 def stored(context: Any, builder: Any, kind: DataType, value: Any) -> tuple[Any, Any]:
-    """A value as a field of another type takes it: its type and itself, a text, a number or a bool.
+    """Return a value as a field of another type takes it: its type and itself, a text, a number or a bool.
 
     Args:
         context: Numba's.
@@ -43,7 +43,7 @@ def stored(context: Any, builder: Any, kind: DataType, value: Any) -> tuple[Any,
 
 
 def is_stored(kind: DataType) -> bool:
-    """Whether a field of this type takes JSON values, if they are of its type."""
+    """Return whether a field of this type takes JSON values, if they are of its type."""
     return kind in _STORED or kind.is_integer or kind.is_float
 
 

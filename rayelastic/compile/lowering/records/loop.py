@@ -84,7 +84,7 @@ def build(
 
 
 def _with_callees(library: Any, library_of: Callable[[str], Any]) -> Any:
-    """The function's module and all that it calls, not optimised yet."""
+    """Return the function's module and all that it calls, not optimised yet."""
     module = library._final_module
     _link_callees(module, library)
     while slots := [g.name for g in module.global_variables if g.is_declaration and g.name.startswith(_UNRESOLVED)]:
@@ -125,7 +125,7 @@ def _inlined(module: Any, name: str) -> Any:
 def _body(
     module: Any, context: Any, compiled: Any, record: RecordType, state: RecordType | None, *, in_place: bool
 ) -> Any:
-    """The loop, either for `out` distinct from `in` or for both being one buffer."""
+    """Return the loop, either for `out` distinct from `in` or for both being one buffer."""
     function = ir.Function(module, PROCESS, "run.in_place" if in_place else "run")
     function.linkage = "internal"
     function.attributes.add("alwaysinline")
@@ -180,7 +180,7 @@ def _body(
 
 
 def _entry(module: Any, name: str, bodies: list[Any], *, allocates: bool) -> None:
-    """Calls the loop; twice in the code where the buffers may be one, so that LLVM knows which, and vectorises both."""
+    """Call the loop; twice in the code where the buffers may be one, so that LLVM knows which, and vectorises both."""
     function = ir.Function(module, PROCESS, name)
     source, count, out, *others = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))

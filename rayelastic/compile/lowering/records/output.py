@@ -23,7 +23,7 @@ from rayelastic.graph.spec.operator_spec import OperatorKind
 
 
 def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: Schema) -> None:
-    """Sets `plan.decided` from the types of everything that the function returns or yields.
+    """Set `plan.decided` from the types of everything that the function returns or yields.
 
     Raises:
         TypingError: it delivers what no record of the schema can hold, or nothing.

@@ -54,14 +54,14 @@ class RecordType(types.Type):
         super().__init__(name=f"{schema.name}{'.state' if is_state else ''}#{next(_serial)}")
 
     def field(self, name: str) -> Field:
-        """The field of that name; tells the plan if the user misspelt it."""
+        """Return the field of that name; tells the plan if the user misspelt it."""
         found = self.schema.find(name)
         if found is None:
             raise TypingError(self.plan.missing_field(self.schema, name, is_state=self.is_state))
         return found
 
     def field_at(self, index: int) -> Field:
-        """The field at an index, from the end if negative."""
+        """Return the field at an index, from the end if negative."""
         count = len(self.schema.fields)
         if not -count <= index < count:
             raise TypingError(f"{self.schema.name} has {count} fields, there is none at index {index}")
@@ -101,7 +101,7 @@ class RecordAttributes(AttributeTemplate):
     key = RecordType
 
     def generic_resolve(self, typ: RecordType, name: str) -> Any:  # type: ignore[override]
-        """The type of a field; None for what the user's class has a function for (members.py)."""
+        """Return the type of a field; None for what the user's class has a function for (members.py)."""
         if typ.schema.find(name) is None and typ.plan.is_member(typ.schema, name):
             return None
         return fields.loaded_type(typ.field(name))
@@ -114,7 +114,7 @@ class RecordItem(AbstractTemplate):
     key = "static_getitem"
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """The type of the field at a constant index."""
+        """Return the type of the field at a constant index."""
         if len(args) == 2 and isinstance(args[0], RecordType) and isinstance(args[1], int):
             return signature(fields.loaded_type(args[0].field_at(args[1])), *args)
         return None
@@ -263,7 +263,7 @@ def _is_true(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item: Any, value: Any) -> None:
-    """Stores what the user's function gave as the output record at `place`."""
+    """Store what the user's function gave as the output record at `place`."""
     output = record.plan.output
     if isinstance(item, RecordType) and item.schema.same_fields(output):
         cgutils.raw_memcpy(builder, place, record_parts(context, builder, item, value)[0], I64(output.record_size), 1)
@@ -283,7 +283,7 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
 
 
 def _may_refuse(field: Field, kind: Any) -> bool:
-    """Whether `fields.store` may find that the field can't hold the value."""
+    """Return whether `fields.store` may find that the field can't hold the value."""
     is_narrow = field.type.is_integer and (field.type.size < 8 or field.type is DataType.UINT64)
     return is_narrow or (isinstance(kind, types.Optional) and not field.nullable)
 

@@ -89,7 +89,7 @@ class SequenceType(VariableType, RowType):
 
 
 def part_field(part: tuple[str, Form, bool]) -> Field:
-    """A part of a form as a field, which may be None; the value that it is part of says where its bit is."""
+    """Return a part of a form as a field, which may be None; the value that it is part of says where its bit is."""
     name, form, nullable = part
     return Field(name, form.kind, nullable, form, 0, -1)
 
@@ -116,7 +116,7 @@ register_model(SequenceType)(VariableModel)
 
 
 def value_type(field: Field, loaded: Callable[[Field], Any]) -> ValueType | None:
-    """The type of a field that has a form of its own; None for a plain one.
+    """Return the type of a field that has a form of its own; None for a plain one.
 
     Args:
         field: of a record.

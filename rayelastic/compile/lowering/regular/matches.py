@@ -44,7 +44,7 @@ class Pattern:
 
 
 def constant(pattern: re.Pattern[Any]) -> Pattern:
-    """The pattern for compiled code.
+    """Return the pattern for compiled code.
 
     Raises:
         NoPatternError: it can't be compiled here, with the reason.
@@ -113,7 +113,7 @@ def _find(typingctx: Any, pattern: Any, text: Any, mode: Any) -> Any:
 
 
 def handle_of(builder: Any, pattern: PatternType) -> Any:
-    """The pattern in PCRE2, which is asked for once."""
+    """Return the pattern in PCRE2, which is asked for once."""
     raw = pattern.made.text.encode()
     slot = cgutils.add_global_variable(builder.module, POINTER, builder.module.get_unique_name("pattern"))
     slot.linkage, slot.initializer = "internal", ir.Constant(POINTER, None)
@@ -131,7 +131,7 @@ def handle_of(builder: Any, pattern: PatternType) -> Any:
 def searched(
     context: Any, builder: Any, pattern: PatternType, text: Any, start: Any, mode: Any, wanted: Any = None
 ) -> Any:
-    """The match that rel_pattern_find finds from an offset on; none where it isn't wanted."""
+    """Return the match that rel_pattern_find finds from an offset on; none where it isn't wanted."""
     match, count = MatchType(pattern), pattern.made.groups + 1
     handle = handle_of(builder, pattern)
     spans = cgutils.alloca_once(builder, ir.ArrayType(I64, 2 * count))
@@ -181,7 +181,7 @@ def _text(typingctx: Any, match: Any) -> Any:
 
 @primitive
 def match_spans(typingctx: Any, match: Any) -> Any:
-    """The offsets of its groups."""
+    """Return the offsets of its groups."""
     return match.spans(match), lambda context, builder, sig, args: builder.extract_value(args[0], 2)
 
 
@@ -247,7 +247,7 @@ class MatchItem(AbstractTemplate):
     key = "static_getitem"
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """A text, or a text or None."""
+        """Return a text, or a text or None."""
         if len(args) != 2 or not isinstance(args[0], MatchType):
             return None
         number = args[0].number(args[1])

@@ -41,7 +41,7 @@ class Translated:
 
 
 def translated(pattern: re.Pattern[str]) -> Translated:
-    """The same for PCRE2.
+    """Return the same for PCRE2.
 
     Raises:
         NoPatternError: there is none that is surely the same.
@@ -173,7 +173,7 @@ def _by_lower() -> dict[int, tuple[int, ...]]:
 
 @functools.cache
 def _category(name: str, is_ascii: bool) -> str:
-    """The inside of a class: the characters that Python's own `re` takes for digits, words or space."""
+    """Return the inside of a class: the characters that Python's own `re` takes for digits, words or space."""
     pattern = re.compile({"DIGIT": "\\d", "WORD": "\\w", "SPACE": "\\s"}[name], re.ASCII if is_ascii else 0)
     points = {c for c in range(128 if is_ascii else 0x110000) if not 0xD800 <= c < 0xE000 and pattern.match(chr(c))}
     return _members(points)

@@ -82,7 +82,7 @@ def substitution(pattern: Pattern, replacement: str) -> Substitution:
 
 @primitive
 def substitute(typingctx: Any, made: Any, text: Any, count: Any) -> Any:
-    """The text that rel_pattern_sub makes, in memory of this call."""
+    """Return the text that rel_pattern_sub makes, in memory of this call."""
     if not isinstance(made, SubstitutionType) or text != TEXT:
         raise TypingError(f"sub() in {text} isn't compiled")
 

@@ -37,7 +37,7 @@ declare("hex", Method("rel_text_hex", (), lambda view: (), TEXT, of=("bytes",)))
 
 
 def name_codecs(block: Any, definition: Any) -> None:
-    """Rewrites calls of decode and encode in a block of Numba's IR.
+    """Rewrite calls of decode and encode in a block of Numba's IR.
 
     Args:
         block: of a function.
@@ -55,7 +55,7 @@ def name_codecs(block: Any, definition: Any) -> None:
 
 
 def _numbered(block: Any, call: Any, definition: Any) -> Iterator[Any]:
-    """Changes a call with constants that are known; yields the statements that make its new arguments."""
+    """Change a call with constants that are known; yield the statements that make its new arguments."""
     given = dict(zip(("encoding", "errors"), call.args, strict=False)) | dict(call.kws)
     made = {name: definition(variable) for name, variable in given.items()}
     if not set(made) <= {"encoding", "errors"} or len(call.args) > 2:

@@ -18,7 +18,7 @@ from rayelastic.compile.lowering.base.views import ViewType, byte_at, compare_by
 
 @register_jitable
 def equal(a: Any, b: Any) -> bool:
-    """Whether two views of one type have the same bytes."""
+    """Return whether two views of one type have the same bytes."""
     return size_of(a) == size_of(b) and compare_bytes(a, b, size_of(a)) == 0
 
 

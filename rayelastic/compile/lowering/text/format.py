@@ -107,7 +107,7 @@ def _float_text(typingctx: Any, value: Any, kind: Any, precision: Any) -> Any:
 
 @register_jitable
 def put_number(text: Any, at: int, digits: int, value: int) -> None:
-    """Writes so many digits of a number into a text from `new_view`."""
+    """Write so many digits of a number into a text from `new_view`."""
     for place in range(at + digits - 1, at - 1, -1):
         put_byte(text, place, 48 + value % 10)
         value //= 10
@@ -179,7 +179,7 @@ def _first(text: Any, count: int) -> Any:
 
 @register_jitable
 def _digits_of(value: int, shift: int, letters: int) -> Any:
-    """The digits of an int in base 2 ** shift."""
+    """Return the digits of an int in base 2 ** shift."""
     sign = 1 if value < 0 else 0
     rest = types.uint64(0) - types.uint64(value) if value < 0 else types.uint64(value)
     digits, left = 1, rest >> types.uint64(shift)
@@ -198,7 +198,7 @@ def _digits_of(value: int, shift: int, letters: int) -> Any:
 
 @register_jitable
 def _numeral(digits: Any, plus: Any, comma: bool, fill: Any, align: str, width: int) -> Any:
-    """A number with its sign, thousands and padding."""
+    """Return a number with its sign, thousands and padding."""
     negative = size_of(digits) > 0 and byte_at(digits, 0) == 45
     if not negative and size_of(plus) > 0:
         digits = plus + digits

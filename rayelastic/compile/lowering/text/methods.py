@@ -45,7 +45,7 @@ class Argument:
     or_tuple: bool = False
 
     def formal(self, view: ViewType, given: Any) -> Any:
-        """The type that the argument is cast to; None where it isn't compiled."""
+        """Return the type that the argument is cast to; None where it isn't compiled."""
         if self.kind is str:
             tuples = self.or_tuple and isinstance(given, types.UniTuple) and given.dtype == view
             return given if tuples else view if given in (None, view) else None
@@ -84,7 +84,7 @@ class Method:
     inline: Callable[[Any, Any], bool] | None = None
 
     def result(self, view: ViewType) -> Any:
-        """The type of the result."""
+        """Return the type of the result."""
         if self.gives is None:
             return view
         return self.gives if isinstance(self.gives, types.Type) else self.gives(view)
@@ -96,7 +96,7 @@ def with_kind(*constants: int) -> Callable[[ViewType], Sequence[int | bytes]]:
 
 
 def declare(name: str, method: Method) -> None:
-    """Makes a method known to the compiler."""
+    """Make a method known to the compiler."""
     _METHODS[name] = method
     lower_builtin(_key(name), ViewType, types.VarArg(types.Any))(_lowering(method))
     if method.inline is not None:
@@ -131,7 +131,7 @@ class TextMethods(AttributeTemplate):
     key = ViewType
 
     def generic_resolve(self, view: Any, name: str) -> Any:  # type: ignore[override]  # Numba's is a marker
-        """The method, None if it isn't one of these."""
+        """Return the method, None if it isn't one of these."""
         method = _METHODS.get(name)
         if method is None or view.name not in method.of:
             return None
@@ -139,7 +139,7 @@ class TextMethods(AttributeTemplate):
 
 
 def in_words(kind: Any) -> str:
-    """A type as users call it."""
+    """Return a type as users call it."""
     kind = types.unliteral(kind)
     for family, word in ((types.Boolean, "bool"), (types.Integer, "int"), (types.Float, "float")):
         if isinstance(kind, family):
@@ -153,7 +153,7 @@ def _template(name: str, method: Method) -> type[Any]:
         this: Any
 
         def generic(self, args: Any, kws: Any) -> Any:
-            """The signature of a call."""
+            """Return the signature of a call."""
             view = self.this
             if method.inline is not None and tuple(args) == (view,) and not kws:
                 return signature(types.boolean, view, recvr=view)

@@ -142,7 +142,7 @@ def _following_byte(text: Any, at: Any) -> Any:
 
 @register_jitable
 def left(text: Any, at: int = 0) -> int:
-    """The offset of the first character from `at` that isn't white space."""
+    """Return the offset of the first character from `at` that isn't white space."""
     size = size_of(text)
     while at < size:
         width = space_width(text, at)
@@ -154,7 +154,7 @@ def left(text: Any, at: int = 0) -> int:
 
 @register_jitable
 def right(text: Any, start: int) -> int:
-    """The offset after the last character that isn't white space, from `start`."""
+    """Return the offset after the last character that isn't white space, from `start`."""
     stop = size_of(text)
     while stop > start:
         at = offset_of(cut(text, 0, stop), -1)
@@ -230,7 +230,7 @@ def _partition(text: Any, sep: Any) -> Any:
 
 @primitive
 def _last(typingctx: Any, text: Any, part: Any) -> Any:
-    """The offset of the last place of a part, or -1."""
+    """Return the offset of the last place of a part, or -1."""
     return service("rel_text_last", types.int64(text, part))
 
 

@@ -37,7 +37,7 @@ def _contains(text: Any, wanted: Any) -> Any:
 
 @register_jitable
 def any_byte(text: Any, wanted: int) -> bool:
-    """Whether a byte occurs."""
+    """Return whether a byte occurs."""
     for at in range(size_of(text)):
         if byte_at(text, at) == wanted:
             return True
@@ -64,13 +64,13 @@ _ENDS = (Argument("sub", str, or_tuple=True), *_WITHIN[1:])
 
 @register_jitable
 def starts(text: Any, prefix: Any) -> bool:
-    """Whether the text begins with a view."""
+    """Return whether the text begins with a view."""
     return size_of(prefix) <= size_of(text) and compare_bytes(text, prefix, size_of(prefix)) == 0
 
 
 @register_jitable
 def ends(text: Any, suffix: Any) -> bool:
-    """Whether the text ends with a view."""
+    """Return whether the text ends with a view."""
     rest = size_of(text) - size_of(suffix)
     return rest >= 0 and compare_bytes(cut(text, rest, size_of(text)), suffix, size_of(suffix)) == 0
 

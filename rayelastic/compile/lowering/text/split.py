@@ -118,7 +118,7 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
 
 @register_jitable
 def _word_end(text: Any, at: int) -> int:
-    """The offset of the first white space from `at`, or the size."""
+    """Return the offset of the first white space from `at`, or the size."""
     size = size_of(text)
     while at < size:
         # Candidates: bytes up to 32 and from 128. The lowest one flagged is one indeed: a borrow only runs upward.
@@ -164,7 +164,7 @@ def _separator_step(text: Any, separator: Any, at: int, cuts: int) -> tuple[int,
 
 
 def step(split: Any, at: int, cuts: int) -> tuple[int, int, int]:
-    """The item at an offset: start, stop, where to go on."""
+    """Return the item at an offset: start, stop, where to go on."""
     raise TypeError("only compiled")
 
 

@@ -68,7 +68,7 @@ def _class(test: Callable[[str], bool], where: Iterable[range]) -> bytes:
 
 @functools.cache
 def class_of(name: str) -> bytes:
-    """The class of characters of which a method of str says so.
+    """Return the class of characters of which a method of str says so.
 
     `identifier part` is what may stand in an identifier behind its beginning, `title` what is neither upper nor lower.
     """
@@ -81,7 +81,7 @@ def class_of(name: str) -> bytes:
 
 @functools.cache
 def bytes_class(name: str) -> bytes:
-    """The class of bytes of which a method of bytes says so: ASCII alone."""
+    """Return the class of bytes of which a method of bytes says so: ASCII alone."""
     if name == "title":
         return bytes(16)
     return _class(lambda c: bool(getattr(c.encode(), name)()), ())

@@ -41,7 +41,7 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 @primitive
 def units(typingctx: Any, value: Any) -> Any:
-    """The integer of a datetime, date or timedelta."""
+    """Return the integer of a datetime, date or timedelta."""
     return types.int64(value), lambda context, builder, sig, args: args[0]
 
 
@@ -94,7 +94,7 @@ def check_moment(number: int) -> None:
 
 @register_jitable
 def checked_date(day: int) -> Any:
-    """A date of the years 1 to 9999."""
+    """Return a date of the years 1 to 9999."""
     if day < _FIRST_DAY or day > _LAST_DAY:
         raise OverflowError("date value out of range")
     return date(day)
@@ -122,7 +122,7 @@ _MOST = 2**31 - 1
 
 @register_jitable
 def out_of_range(*numbers: int) -> None:
-    """Raises what CPython raises of parts that no date or time has: OverflowError beyond 32 bits, which is refused."""
+    """Raise what CPython raises of parts that no date or time has: OverflowError beyond 32 bits, which is refused."""
     for number in numbers:
         refuse_if(number > _MOST or number < -_MOST - 1)
     raise ValueError("out of range")
@@ -146,7 +146,7 @@ def day_of(year: int, month: int, day: int) -> int:
 
 @register_jitable
 def day_number(number: int) -> int:
-    """The day of microseconds."""
+    """Return the day of microseconds."""
     return number // _DAY
 
 
@@ -253,7 +253,7 @@ def _replace(
 
 @register_jitable
 def made(year: int, month: int, day: int, hour: int, minute: int, second: int, microsecond: int) -> Any:
-    """A datetime of its parts."""
+    """Return a datetime of its parts."""
     within = microsecond >= 0 and microsecond <= 999_999
     if not within or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         out_of_range(year, month, day, hour, minute, second, microsecond)
@@ -310,7 +310,7 @@ def _date_text(number: int, size: int) -> Any:
 
 
 def constant(value: Any) -> Any:
-    """A datetime, date or timedelta of the user's for compiled code; None if it has a time zone."""
+    """Return a datetime, date or timedelta of the user's for compiled code; None if it has a time zone."""
     microsecond, first = dt.timedelta(microseconds=1), dt.date(1970, 1, 1)
     if isinstance(value, dt.datetime):
         return (
@@ -355,7 +355,7 @@ def new_timedelta(*parts: int, **named: int) -> Any:
 
 @register_jitable
 def times(number: int, factor: int) -> int:
-    """A product, refused beyond 64 bits."""
+    """Return a product, refused beyond 64 bits."""
     return multiplied(types.int64(number), types.int64(factor))
 
 

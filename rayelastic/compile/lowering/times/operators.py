@@ -43,7 +43,7 @@ def _described(kind: Any) -> str:
 
 @primitive
 def _present(typingctx: Any, value: Any) -> Any:
-    """The value of an Optional; None raises, as an operator on it does in Python."""
+    """Return the value of an Optional; None raises, as an operator on it does in Python."""
     inner = value.type if isinstance(value, types.Optional) else value
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -69,7 +69,7 @@ def _of_present(typing: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _check_zones(a: Any, b: Any, what: str) -> None:
-    """Refuses a datetime with a zone beside one without: they are never equal, and have no order and no difference."""
+    """Reject a datetime with a zone beside one without: they are never equal, and have no order and no difference."""
     if isinstance(a, MomentType) and isinstance(b, MomentType) and bool(a.zone) != bool(b.zone):
         raise TypingError(f"{what} a datetime with a time zone and one without isn't compiled")
 
@@ -189,7 +189,7 @@ def _multiple(number: Any, times: Any) -> Any:
 
 
 def _scaling(name: str, number: Any) -> Any:
-    """A service that multiplies or divides microseconds, rounding half to even."""
+    """Return a service that multiplies or divides microseconds, rounding half to even."""
 
     @primitive
     def scaled(typingctx: Any, microseconds: Any, by: Any) -> Any:

@@ -156,7 +156,7 @@ def _fraction(group: int) -> Callable[..., int]:
 
 @register_jitable
 def _digits(text: Any, at: int, count: int) -> int:
-    """A number of so many digits of ASCII; what is none raises."""
+    """Return a number of so many digits of ASCII; what is none raises."""
     number = 0
     for place in range(at, at + count):
         digit = byte_at(text, place) - 48
@@ -168,7 +168,7 @@ def _digits(text: Any, at: int, count: int) -> int:
 
 @register_jitable
 def _iso_day(text: Any) -> int:
-    """The day of the first ten bytes."""
+    """Return the day of the first ten bytes."""
     if size_of(text) < 7:
         raise ValueError("Invalid isoformat string")
     year, mark = _digits(text, 0, 4), byte_at(text, 4)
@@ -274,7 +274,7 @@ def _width(letter: int) -> int:
 
 @register_jitable
 def _directive(letter: int, number: int) -> int:
-    """The number that a directive writes."""
+    """Return the number that a directive writes."""
     year, month, day = civil(day_number(number))
     if letter == _Y:
         return year

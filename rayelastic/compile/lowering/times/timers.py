@@ -26,19 +26,19 @@ _TIMER_PORT = I32(1)  # kTimerPort
 
 @primitive
 def timer_at(typingctx: Any, ticks: Any) -> Any:
-    """Sets a timer."""
+    """Set a timer."""
     return _of_ticks(_AT, ticks)
 
 
 @primitive
 def timer_cancel(typingctx: Any, ticks: Any) -> Any:
-    """Takes one back."""
+    """Take one back."""
     return _of_ticks(_CANCEL, ticks)
 
 
 @primitive
 def timer_after(typingctx: Any, seconds: Any) -> Any:
-    """Sets one so many seconds after the time that it is."""
+    """Set one so many seconds after the time that it is."""
     if not isinstance(seconds, types.Integer | types.Float):
         raise TypingError(f"out.after({seconds}) isn't compiled: give seconds, an int or a float")
 
@@ -52,7 +52,7 @@ def timer_after(typingctx: Any, seconds: Any) -> Any:
 
 @primitive
 def timer_forget(typingctx: Any) -> Any:
-    """Takes all timers of the key back; its state is that of a new one behind this call."""
+    """Take all timers of the key back; its state is that of a new one behind this call."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         _command(builder, _FORGET, I64(0), F64(0))
@@ -63,7 +63,7 @@ def timer_forget(typingctx: Any) -> Any:
 
 @primitive
 def timer_now(typingctx: Any) -> Any:
-    """The ticks of the tuple, or of the timer."""
+    """Return the ticks of the tuple, or of the timer."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         kind = ir.FunctionType(I64, [_POINTER])
@@ -75,7 +75,7 @@ def timer_now(typingctx: Any) -> Any:
 
 @primitive
 def timer_ended(typingctx: Any) -> Any:
-    """Whether the input has ended."""
+    """Return whether the input has ended."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         kind = ir.FunctionType(I32, [_POINTER])

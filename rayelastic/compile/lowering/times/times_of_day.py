@@ -90,7 +90,7 @@ def _new_time(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any 
 
 
 def constant(value: dt.time) -> Known | None:
-    """A time of the user's for compiled code; None if it has a time zone."""
+    """Return a time of the user's for compiled code; None if it has a time zone."""
     if value.tzinfo is not None:
         return None
     seconds = (value.hour * 60 + value.minute) * 60 + value.second

@@ -15,7 +15,7 @@ __all__ = ["as_filter", "give_false"]
 
 
 def as_filter(method: Any) -> Any:
-    """A method of a record and a state as one that keeps no record: it returns False wherever it ends.
+    """Return a method of a record and a state as one that keeps no record: it returns False wherever it ends.
 
     Raises:
         NotRewrittenError: it can't be compiled, with the reason.

@@ -44,7 +44,7 @@ class Written:
 
 
 def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues, field: str) -> Written:
-    """The function of a method.
+    """Return the function of a method.
 
     Args:
         method: of an object.

@@ -19,7 +19,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_changed(node: ast.FunctionDef, name: str) -> bool:
-    """Whether a name, or one of its attributes, may be set in a function, or means something else somewhere."""
+    """Return whether a name, or one of its attributes, may be set in a function, or means something else somewhere."""
     for each in ast.walk(node):
         match each:
             case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:

@@ -116,7 +116,7 @@ class DictRecords(ast.NodeTransformer):
         return given
 
     def _spread(self, value: ast.expr) -> dict[str, ast.expr]:
-        """The fields of `**t._asdict()`."""
+        """Return the fields of `**t._asdict()`."""
         match value:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_asdict"), args=[], keywords=[]):
                 if name == self._record:
@@ -124,7 +124,7 @@ class DictRecords(ast.NodeTransformer):
         raise NoRecordError("it returns a dict made of another one", value.lineno)
 
     def _in_order(self, given: dict[str, ast.expr], line: int) -> tuple[str, ...]:
-        """The fields of the declared schema, all of which the dict has."""
+        """Return the fields of the declared schema, all of which the dict has."""
         assert self._declared is not None
         schema = self._declared
         if surplus := next((name for name in given if schema.find(name) is None), None):
@@ -142,5 +142,5 @@ class DictRecords(ast.NodeTransformer):
 
 
 def _is_free(value: ast.expr) -> bool:
-    """Whether nothing happens if a value isn't read: an attribute of the tuple."""
+    """Return whether nothing happens if a value isn't read: an attribute of the tuple."""
     return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)

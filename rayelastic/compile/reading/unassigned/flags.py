@@ -112,7 +112,7 @@ class _Marked:
         return found
 
     def _sure(self, node: ast.AST) -> list[ast.Name]:
-        """Names that evaluating an expression reads whatever their values are."""
+        """Name that evaluating an expression reads whatever their values are."""
         if isinstance(node, ast.Name):
             return [node]
         if isinstance(node, ast.BoolOp):

@@ -22,20 +22,20 @@ def _is_true(test: ast.expr) -> bool:
 
 
 def bound(target: ast.AST | None) -> Names:
-    """Names that a target gives values to."""
+    """Name that a target gives values to."""
     if target is None:
         return frozenset()
     return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def captured(pattern: ast.pattern) -> Names:
-    """Names that a pattern gives values to."""
+    """Name that a pattern gives values to."""
     found = (getattr(one, "name", None) or getattr(one, "rest", None) for one in ast.walk(pattern))
     return frozenset(name for name in found if name)
 
 
 def _locals(node: ast.FunctionDef) -> set[str]:
-    """Names of a function that aren't parameters."""
+    """Name of a function that aren't parameters."""
     parameters = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
     found: set[str] = set()
     rest: list[ast.AST] = list(node.body)
@@ -224,7 +224,7 @@ class Flow:
         return (state, end) if is_and else (end, state)
 
     def _reads(self, node: ast.AST | None, state: Names) -> Names:
-        """The state behind an expression, whose reads are looked at."""
+        """Return the state behind an expression, whose reads are looked at."""
         if node is None:
             return state
         if isinstance(node, ast.Name):
@@ -281,7 +281,7 @@ def _met(*states: Names | None) -> Names | None:
 
 
 def _deleted(body: Iterable[ast.AST]) -> Names:
-    """Names that lose their values somewhere in these statements."""
+    """Name that lose their values somewhere in these statements."""
     found: set[str] = set()
     for one in (inner for statement in body for inner in ast.walk(statement)):
         if isinstance(one, ast.Delete):
@@ -298,7 +298,7 @@ def _catches_all(pattern: ast.pattern) -> bool:
 
 
 def _free(node: ast.AST) -> Names:
-    """Names that a function reads of the one around it, near enough: no name is forgotten."""
+    """Name that a function reads of the one around it, near enough: no name is forgotten."""
     read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     given = {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
     if isinstance(node, ast.FunctionDef):

@@ -1,1 +1,1 @@
-"""Formats of files that sources read: their options, and the schemas of what is in them."""
+"""Formats of files that sources read: their options, and how schemas are inferred from files."""

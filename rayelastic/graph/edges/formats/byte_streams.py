@@ -1,7 +1,7 @@
 """The content of files for readers of text and CSV: from any file system, decompressed, decoded to UTF-8.
 
-What a file is compressed with is told by its first bytes, never by its name. Several members or frames one after the
-other are one content. Everything that is wrong with a file is a SourceError with its name and the place. Knows no rows.
+The first bytes of a file show its compression, never its name. Several members or frames in a file are one content.
+Errors are SourceErrors with the file's name and the place. Knows no rows.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from rayelastic.graph.records.shown import shown
 __all__ = ["LONGEST_LINE", "Content", "check_encoding", "content_of"]
 
 LONGEST_LINE = 64 << 20  # bytes of a line of text or JSON, or of a row of CSV; as in line_reader.cpp
-_MARKS = (  # in front of text of other encodings; those of UTF-32 begin as those of UTF-16
+_MARKS = (  # byte order marks of other encodings; those of UTF-32 begin like those of UTF-16
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),
 )  # fmt: skip
 _MARK_BYTES = 4
-_READ_MARKS = ("utf-16", "utf-32", "utf-8-sig")  # codecs that leave the mark out themselves
+_READ_MARKS = ("utf-16", "utf-32", "utf-8-sig")  # codecs that drop the mark themselves
 
 CHUNK_BYTES = 1 << 18  # read from a file at once
-_FIRST_BYTES = 10  # of a file tell what it is
+_FIRST_BYTES = 10  # of a file, which show its compression
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"\x1f\x9d": "compressed by `compress`"}
 
 
 class _Decompressor(Protocol):
-    """What zlib, bz2 and lzma have in common."""
+    """The common interface of zlib, bz2 and lzma."""
 
     @property
     def eof(self) -> bool: ...
@@ -55,12 +55,12 @@ class Content(io.RawIOBase):
     """The content of a file, as the bytes of UTF-8 text.
 
     Args:
-        location: of the file.
-        encoding: of its text; None: the bytes as they are, unless a byte order mark says UTF-16 or UTF-32.
+        location: The file.
+        encoding: The text's encoding; None: unchanged bytes, unless a byte order mark shows UTF-16 or UTF-32.
 
     Raises:
-        SourceError: it can't be opened or read, is damaged, isn't of the encoding, or has shrunk or changed meanwhile.
-        SourceLostError: its store doesn't answer.
+        SourceError: It can't be opened or read, is damaged, isn't of the encoding, or has shrunk or changed meanwhile.
+        SourceLostError: Its store doesn't answer.
     """
 
     def __init__(self, location: str, encoding: str | None = None) -> None:
@@ -82,16 +82,16 @@ class Content(io.RawIOBase):
         except OSError as error:
             kind = SourceLostError if may_return(error, location) else SourceError
             raise kind(f"{self._shown!r} can't be read: {error}", hint="Check the path") from error
-        self._is_marked = encoding is None  # perhaps: nothing was read yet
+        self._is_marked = encoding is None  # whether a byte order mark is possible
         if encoding is not None:
             self._stream = _Recoded(self._stream, encoding)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fills a buffer as far as it goes; 0 at the end."""
+        """Read up to the buffer's size; return the number of bytes, 0 at the end."""
         target = memoryview(buffer).cast("B")
         try:
             got: int = self._stream.readinto(target)
@@ -103,7 +103,7 @@ class Content(io.RawIOBase):
         except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
             what = f"is damaged ({self._packing})" if self._packing else "can't be read"
             if self._identity is not None:
-                self._identity.check(self._location)  # what shrinks under a decompressor looks damaged
+                self._identity.check(self._location)  # a file that shrank looks damaged to a decompressor
             raise (SourceLostError if may_return(error, self._location) else SourceError)(
                 f"{self._shown!r} {what} behind byte {self._given:,} of its content: {error}",
                 hint="Get an undamaged copy" if self._packing else "Check the file",
@@ -114,14 +114,14 @@ class Content(io.RawIOBase):
         return got
 
     def fill(self, buffer: memoryview) -> int:
-        """Fills a buffer; less of it at the end alone. Returns how many bytes."""
+        """Fill a buffer, partly only at the end. Return the number of bytes."""
         filled = 0
         while filled < len(buffer) and (got := self.readinto(buffer[filled:])):
             filled += got
         return filled
 
     def _marked(self, target: memoryview, got: int) -> int:
-        """Leaves a byte order mark out, and decodes the text if it is one of UTF-16 or UTF-32."""
+        """Drop a byte order mark, and decode the text if it is one of UTF-16 or UTF-32."""
         self._is_marked = False
         while got < _MARK_BYTES and (more := self._stream.readinto(target[got:])):
             got += more
@@ -138,14 +138,14 @@ class Content(io.RawIOBase):
         return decoded
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if not self.closed and self._stream is not None:
             self._stream.close()
         super().close()
 
 
 def check_encoding(encoding: object, operator: str) -> None:
-    """Raise SourceError if there is no such encoding of text."""
+    """Raise SourceError if the encoding of text is unknown."""
     try:
         if encoding is not None:
             io.TextIOWrapper(io.BytesIO(), encoding)  # type: ignore[arg-type]
@@ -158,12 +158,12 @@ def check_encoding(encoding: object, operator: str) -> None:
 
 
 def content_of(encoding: str | None) -> Callable[[str], Content]:
-    """What opens a location, as the native reader wants it."""
+    """Return a function that opens a location, for the native reader."""
     return lambda location: Content(location, encoding)
 
 
 class _Stored(io.RawIOBase):
-    """A file of a store, whose errors are those of the store: what decompressors raise is about the content."""
+    """A file of a store, which raises the store's errors as such; those of decompressors are about the content."""
 
     def __init__(self, raw: Any, shown: str) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ class _Stored(io.RawIOBase):
 
 
 class _Members(io.RawIOBase):
-    """What one or several compressed members after each other hold; between and behind them may be zeros."""
+    """The content of one or several compressed members in a row; zeros may follow each."""
 
     def __init__(self, raw: Any, make: Callable[[], _Decompressor]) -> None:
         super().__init__()
@@ -256,16 +256,16 @@ class _UndecodableError(Exception):
 
 
 class _Recoded(io.RawIOBase):
-    """Text of another encoding as UTF-8; a byte order mark is left out."""
+    """Text of another encoding as UTF-8, without its byte order mark."""
 
     def __init__(self, raw: Any, encoding: str, first: bytes = b"") -> None:
         super().__init__()
         self._raw = raw
-        self._first = first  # of the raw bytes
+        self._first = first  # raw bytes that were already read
         self._is_first = codecs.lookup(encoding).name not in _READ_MARKS
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._waiting = b""
-        self._read = 0  # bytes that the decoder got before the last ones
+        self._read = 0  # bytes decoded before the last ones
         self._ended = False
 
     def readinto(self, buffer: Any) -> int:
@@ -291,7 +291,7 @@ class _Recoded(io.RawIOBase):
 
 
 def _unpacked(raw: Any, shown: str) -> tuple[Any, str]:
-    """What a file holds if it is compressed, and by what; the file itself and nothing if it isn't."""
+    """Return the decompressed content of a file and its compression; the file itself and '' if it isn't compressed."""
     first = raw.read(_FIRST_BYTES)
     raw.seek(0)
     if (archive := next((what for magic, what in _ARCHIVES.items() if first.startswith(magic)), None)) is not None:

@@ -1,4 +1,4 @@
-"""Casts of Arrow columns that never change a value silently, and types that are other spellings of those of records."""
+"""Casts of Arrow columns that never change a value silently, and Arrow types that records hold as other types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["cast_column", "cast_table", "decoded", "has_digits"]
 
 
 def decoded(columns: pa.Schema) -> pa.Schema:
-    """Replace types that are other spellings of what a record holds: dictionaries (categories), views, nulls as texts.
+    """Replace types that records hold as others: dictionaries (categories) and views by their values, nulls by texts.
 
     >>> import pyarrow as pa
     >>> decoded(pa.schema([("colour", pa.dictionary(pa.int8(), pa.string())), ("nothing", pa.null())])).types
@@ -45,7 +45,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def has_digits(column: Any) -> bool:
-    """Whether all decimals of a column have no more digits than its type: pyarrow's readers don't look.
+    """Return whether no decimal of a column has more digits than its type allows, which pyarrow's readers don't check.
 
     >>> import decimal, pyarrow as pa
     >>> has_digits(pa.array(["7", "12.5"]).cast(pa.decimal128(3, 1)))
@@ -70,7 +70,7 @@ def cast_table(table: Any, wanted: pa.Schema) -> Any:
 
 
 def cast_column(column: Any, kind: pa.DataType) -> Any:
-    """Cast a column; one that is of the type stays as it is.
+    """Cast a column; one of that type is returned unchanged.
 
     Raises:
         ValueError: a value would change; pyarrow has other errors for a cast that it lacks.
@@ -107,7 +107,7 @@ def _names(kind: pa.StructType) -> list[str]:
 
 
 def _offsets(column: pa.ListArray) -> pa.Array:
-    """Where each list begins in the items of all."""
+    """Return where each list begins in the column of all items."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -125,28 +125,28 @@ def _plain_cast(column: Any, kind: pa.DataType) -> Any:
     if both_times and (kind.tz is None) != (column.type.tz is None):
         raise ValueError(f"only one of {column.type} and {kind} has a zone; pa.timestamp('us', 'UTC') declares one")
     if pa.types.is_date(kind) and pa.types.is_timestamp(column.type):
-        made = None if column.type.tz else column.cast(kind)
-        if made is None or pc.all(pc.equal(made.cast(column.type), column)).as_py() is False:
+        result = None if column.type.tz else column.cast(kind)
+        if result is None or pc.all(pc.equal(result.cast(column.type), column)).as_py() is False:
             raise ValueError(f"{column.type} has times of day or a zone, which {kind} doesn't hold")
-        return made
+        return result
     is_float = pa.types.is_floating(column.type)
     is_truth = pa.types.is_boolean(kind) and (is_float or pa.types.is_integer(column.type))
     if is_truth and pc.all(pc.is_in(column, pa.array([0, 1, None], column.type))).as_py() is False:
         raise ValueError(f"{column.type} has other values than 0 and 1")
     if pa.types.is_string(kind) and pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = column.cast(pa.timestamp(column.type.unit, "UTC"))  # the text of an offset has no seconds
-    made = column.cast(kind)
-    if pa.types.is_decimal128(kind) and not has_digits(made):
+    result = column.cast(kind)
+    if pa.types.is_decimal128(kind) and not has_digits(result):
         raise ValueError(f"a value has more digits than {kind}")
     if pa.types.is_floating(kind) and is_float and kind.bit_width < column.type.bit_width:
-        beyond = pc.and_(pc.is_inf(made.cast(pa.float64())), pc.invert(pc.is_inf(column.cast(pa.float64()))))
+        beyond = pc.and_(pc.is_inf(result.cast(pa.float64())), pc.invert(pc.is_inf(column.cast(pa.float64()))))
         if pc.any(beyond).as_py():
             raise ValueError(f"{column.filter(beyond)[0].as_py()} is beyond {kind}")
-    return made
+    return result
 
 
 def _moments(text: Any, kind: pa.DataType) -> Any:
-    """Texts as dates or times; with more digits than the type has, as long as these are zeros."""
+    """Parse texts as dates or times; more digits than the type's are allowed if they are zeros."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
-"""What the sources of all formats have in common: which columns they read, and what the fields are called.
+"""The columns that sources read, and the names of their fields, for all formats.
 
-One rule: where the user has chosen nothing, whatever is in the files is in the tuples, or is an error. `schema=` and
-`columns=` are a choice. Reads nothing.
+One rule: without a choice of the user, every column of the files is a field of the tuples, or is an error. `schema=`
+and `columns=` are a choice. Reads nothing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def chosen_columns(
     """Return {column of the file: field}, in the order of the fields.
 
     Args:
-        columns: what the user gave: a list of columns, {column: field}, or None.
-        declared: the schema of the user's.
-        has: the columns of the file.
-        path: of the file; empty: it is a table.
-        operator: for messages.
+        columns: The user's choice: a list of columns, {column: field}, or None.
+        declared: The user's schema.
+        has: The columns of the file.
+        path: The file; empty: a table.
+        operator: The operator, for messages.
 
     Raises:
-        SchemaError: the file lacks one of the columns, or a name isn't one that a field can have.
+        SchemaError: The file lacks one of the columns, or a name is invalid.
     """
     has = list(has)
     if columns is None:
@@ -90,7 +90,7 @@ def _shown(path: str) -> str:
 
 
 def _name_for(column: object, others: Iterable[object]) -> str:
-    """Make a name that a field can have, and no other field has.
+    """Make a valid field name that no other field has.
 
     >>> _name_for("order id", []), _name_for("@timestamp", []), _name_for("5.1", []), _name_for("class", ["class_"])
     ('order_id', 'timestamp', 'f5_1', 'class_2')
@@ -106,7 +106,7 @@ def _name_for(column: object, others: Iterable[object]) -> str:
 
 
 def check_columns(declared: Schema, names: Iterable[str], path: str, operator: str | None) -> None:
-    """Raise SchemaError if a file lacks a column that was declared."""
+    """Raise SchemaError if a file lacks a declared column."""
     names = list(names)
     for name in declared.names:
         if name not in names:
@@ -118,7 +118,7 @@ def check_columns(declared: Schema, names: Iterable[str], path: str, operator: s
 
 
 def check_types(types: object, fields: Iterable[str], declared: Schema | None, operator: str) -> None:
-    """Raise SchemaError for types of what is no field, or beside a schema."""
+    """Raise SchemaError for types of an unknown field, or types next to a schema."""
     if not isinstance(types, Mapping):
         raise SchemaError(f"types={shown(types)}", operator=operator, hint="Give {field: type}")
     if types and declared is not None:
@@ -134,7 +134,7 @@ def check_types(types: object, fields: Iterable[str], declared: Schema | None, o
 
 
 def inferred_schema(fields: Mapping[str, Any], inferred: Iterable[str]) -> Schema:
-    """Lay out fields; those whose types were inferred may be None."""
+    """Lay out fields; those with inferred types are nullable."""
     inferred, columns = set(inferred), []
     for name, kind in fields.items():
         field = Schema.of({name: kind}).fields[0]
@@ -143,7 +143,7 @@ def inferred_schema(fields: Mapping[str, Any], inferred: Iterable[str]) -> Schem
 
 
 def renamed(columns: Any, chosen: Mapping[str, str]) -> Any:
-    """Take the chosen columns of a pyarrow schema, table or batch, under the names of their fields."""
+    """Select the chosen columns of a pyarrow schema, table or batch, under the names of their fields."""
     import pyarrow as pa
 
     if isinstance(columns, pa.Schema):

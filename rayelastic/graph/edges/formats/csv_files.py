@@ -1,7 +1,7 @@
-"""CSV as a source: what the user said of it, what the first rows of the first file say, and the schema of both.
+"""CSV as a source: the user's options, and a schema that is declared or inferred from the first file's first rows.
 
-What is inferred never changes a value: digits with leading zeros are text, a number that a float can't hold is refused,
-bytes that aren't UTF-8 are refused. Reads no rows but the first ones.
+Inference never changes a value: digits with leading zeros are text. A number that a float can't hold is rejected, and
+so are bytes that aren't UTF-8. Reads only the first rows.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 
 __all__ = ["CsvForm", "CsvSource", "check_form", "csv_source"]
 
-SAMPLE_BYTES = 1 << 20  # of the first file, from which types are inferred
+SAMPLE_BYTES = 1 << 20  # of the first file, to infer types from
 EXACT_DIGITS = 15  # of a whole number that every float holds
 _PADDED = re.compile(rb"[+-]?0[0-9xX]")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _NUMBER = re.compile(rb"[+-]?[0-9]*\.?[0-9]*[eE][+-]?[0-9]+")
-LONGEST_WHOLE = 300  # digits of a number that may be a float
+LONGEST_WHOLE = 300  # digits of a whole number that may be a float
 
 
 @dataclass(frozen=True, slots=True)
 class CsvForm:
-    """How files are written.
+    """The syntax of CSV files.
 
     Args:
-        delimiter: one character.
-        quote: one character around fields that have delimiters or line ends in them; None: there is none.
-        encoding: of the files; None: UTF-8.
-        comment: lines that start with it are left out; None: there are none.
-        nulls: what stands for None where it isn't quoted.
-        escape: in front of a character that stands for itself; None: there is none.
-        header: the names of the columns, where the first row is data; none: 'f0', 'f1' and so on; None: the first row
+        delimiter: One character.
+        quote: One character around fields with delimiters or line ends; None: there is none.
+        encoding: The files' encoding; None: UTF-8.
+        comment: Lines that start with it are left out; None: there are none.
+        nulls: Unquoted texts that stand for None.
+        escape: The character that escapes the next one; None: there is none.
+        header: The names of the columns, if the first row is data; empty: 'f0', 'f1' and so on; None: the first row
             names them.
     """
 
@@ -70,7 +70,7 @@ class CsvForm:
         return CsvText(path, self.encoding, self.comment, self.quote, self.escape)
 
     def parsing(self, bad_row: Callable[[Any], str] | None) -> pa_csv.ParseOptions:
-        """Make the options of pyarrow's parser; `bad_row` decides about rows that have too few or too many fields."""
+        """Make the options of pyarrow's parser; `bad_row` decides about rows with too few or too many fields."""
         from pyarrow import csv
 
         return csv.ParseOptions(
@@ -97,22 +97,22 @@ class CsvForm:
 
 @dataclass(frozen=True, slots=True)
 class CsvSource(RowFiles):
-    """Rows of CSV files; `form` says how they are written."""
+    """Rows of CSV files of one syntax."""
 
     form: CsvForm = CsvForm()
 
 
 def check_form(form: CsvForm, operator: str) -> None:
-    """Raise SourceError for what can't be how files are written."""
+    """Raise SourceError for invalid options of the syntax."""
     check_encoding(form.encoding, operator)
     for name, value in (("delimiter", form.delimiter), ("quote", form.quote), ("escape", form.escape)):
-        one = isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
-        if not one and not (value is None and name != "delimiter"):
+        is_character = isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
+        if not is_character and not (value is None and name != "delimiter"):
             raise SourceError(f"{name}={shown(value)}", operator=operator, hint="Give one ASCII character")
     comment: object = form.comment
     if comment is not None and not (isinstance(comment, str) and comment):
         raise SourceError(f"comment={shown(comment)}", operator=operator, hint="Give text, such as '#'")
-    if not all(isinstance(one, str) for one in form.nulls):
+    if not all(isinstance(is_character, str) for is_character in form.nulls):
         raise SourceError(f"nulls={shown(form.nulls)}", operator=operator, hint="Give texts, such as ['', 'NA']")
     if form.escape is not None and form.escape in (form.quote, form.delimiter):
         raise SourceError(
@@ -126,16 +126,16 @@ def check_form(form: CsvForm, operator: str) -> None:
             operator=operator,
             hint="Give the text without the escape, or none of the two",
         )
-    if form.header is not None and not all(isinstance(one, str) for one in form.header):
+    if form.header is not None and not all(isinstance(is_character, str) for is_character in form.header):
         raise SourceError(f"header={shown(form.header)}", operator=operator, hint="Give False, or names of columns")
 
 
 def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, operator: str) -> CsvSource:
-    """Find the schema: what was declared, or what the first rows look like.
+    """Make a source with the declared schema, or one inferred from the first rows.
 
     Raises:
-        SourceError: not readable as CSV, or a value that no inferred type holds.
-        SchemaError: columns or types that aren't there, or names that a tuple can't have.
+        SourceError: Not readable as CSV, or a value that no inferred type holds.
+        SchemaError: Unknown columns or types, or invalid names.
     """
     declared = options.schema
     if form.header == () and declared is not None and options.columns is None:
@@ -150,7 +150,7 @@ def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, opera
 
 
 def _check_held(declared: Schema) -> None:
-    """Raise SchemaError for a field that has parts: CSV has no such values."""
+    """Raise SchemaError for a field that has parts, which CSV can't hold."""
     for field in declared.fields:
         if field.type.is_made and field.type is not DataType.JSON:
             raise SchemaError(
@@ -165,7 +165,7 @@ class _Sample:
     def __init__(self, path: str, form: CsvForm, operator: str) -> None:
         self._path = shown_location(path)
         self._operator = operator
-        self._nulls = {null for null in form.nulls if null}  # quoted, each is a text
+        self._nulls = {null for null in form.nulls if null}  # quoted ones are texts
         self._inferred = self._first(path, form, {})[0]
         self.names: list[str] = self._inferred.names
         import pyarrow as pa
@@ -174,7 +174,7 @@ class _Sample:
         self._texts = self._first(path, form, dict.fromkeys(unique, pa.binary()))[1]
 
     def _first(self, path: str, form: CsvForm, types: dict[str, Any]) -> tuple[pa.Schema, Any]:
-        """The schema and the first batch."""
+        """Return the schema and the first batch."""
         from pyarrow import ArrowException, csv
 
         read, skip = form.reading(SAMPLE_BYTES), form.parsing(lambda _: "skip")
@@ -182,7 +182,7 @@ class _Sample:
             column_types=types,
             null_values=form.nulls,
             strings_can_be_null=True,
-            quoted_strings_can_be_null=not types,  # a quoted empty field doesn't make a text of a column of numbers
+            quoted_strings_can_be_null=not types,  # a quoted empty field keeps a column of numbers numeric
         )
         while True:
             try:
@@ -215,7 +215,7 @@ class _Sample:
         return SourceError(problem, operator=self._operator, hint=hint)
 
     def type_of(self, column: str, field: str) -> Any:
-        """The type of a column whose values it holds as they are."""
+        """Return a type for a column that holds its values unchanged."""
         import pyarrow as pa
 
         kind = self._inferred.field(column).type
@@ -245,12 +245,12 @@ ENCODING_WAY_OUT = "Give its encoding=, such as 'latin-1', or types={field: byte
 
 
 def is_padded(text: bytes) -> bool:
-    """Whether a number is written with leading zeros, which no number keeps."""
+    """Return whether a number has leading zeros, which no numeric type keeps."""
     return _PADDED.match(text) is not None
 
 
 def is_inexact(text: bytes) -> bool:
-    """Whether a number is a whole one that a float doesn't hold, or beyond all floats.
+    """Return whether a number is a whole one that a float can't hold exactly, or exceeds all floats.
 
     >>> is_inexact(b"99999999999999999999"), is_inexact(b"9007199254740992"), is_inexact(b"0.12345678901234567890")
     (True, False, False)

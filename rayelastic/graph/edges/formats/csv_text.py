@@ -1,4 +1,4 @@
-"""The text of a CSV file as its parser gets it: UTF-8, without comment lines, its quotes counted. Knows no fields."""
+"""The text of a CSV file for its parser: UTF-8, without comment lines, with its quotes counted. Knows no fields."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rayelastic.graph.edges.locations import shown_location
 
 __all__ = ["CsvText"]
 
-BLOCK_BYTES = 1 << 20  # read at once where lines are looked at
+BLOCK_BYTES = 1 << 20  # read at once when lines are inspected
 
 
 class CsvText(io.RawIOBase):
     """The content of a CSV file.
 
     Args:
-        location: of the file.
-        encoding: of its text; None: UTF-8.
-        comment: lines that start with it are left out, unless they are within quotes; None: no line is.
-        quote: what is around fields; None: nothing is.
-        escape: in front of a character that stands for itself; None: there is none.
+        location: The file.
+        encoding: The text's encoding; None: UTF-8.
+        comment: Lines that start with it are left out, unless they are within quotes; None: no line is.
+        quote: The character around fields; None: there is none.
+        escape: The character that escapes the next one; None: there is none.
 
     Raises:
-        SourceError: as of Content, or a line is longer than `LONGEST_LINE`.
+        SourceError: As for Content, or a line is longer than `LONGEST_LINE`.
     """
 
     def __init__(
@@ -39,20 +39,20 @@ class CsvText(io.RawIOBase):
         self._quote = quote.encode() if quote else None
         self._escaped = None if escape is None else re.compile(re.escape(escape.encode()) + rb"(?:.|\Z)", re.DOTALL)
         self._is_escaped = False  # the first character of the next bytes
-        self._waiting = b""  # without comments, to be given
+        self._waiting = b""  # without comments, to be returned
         self._rest = b""  # the beginning of a line
         self._buffer = memoryview(b"")
-        self._last = b"\n"  # byte that was given
+        self._last = b"\n"  # the last byte that was returned
         self._ended = False
-        self._inside = False  # whether a line begins within quotes, as far as quotes are in pairs
-        self.quotes = 0  # so many so far
+        self._inside = False  # whether a line begins within quotes, if quotes are in pairs
+        self.quotes = 0  # the number of quotes so far
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes; none at the end."""
         size = size if size >= 0 else BLOCK_BYTES
         if self._comment is None:
             data = self._filled(size)
@@ -68,16 +68,16 @@ class CsvText(io.RawIOBase):
         return data
 
     def _unescaped(self, data: bytes) -> bytes:
-        """What is left without characters that are escaped; called for all of the text, in its order."""
+        """Return the text without escaped characters; called with all of the text, in order."""
         if self._escaped is None or not data:
             return data
         rest = data[1:] if self._is_escaped else data
-        found = list(self._escaped.finditer(rest))
-        self._is_escaped = bool(found) and len(found[-1].group()) == 1
+        escapes = list(self._escaped.finditer(rest))
+        self._is_escaped = bool(escapes) and len(escapes[-1].group()) == 1
         return self._escaped.sub(b"", rest)
 
     def readinto(self, buffer: Any) -> int:
-        """Fills a buffer as far as it goes."""
+        """Read up to the buffer's size."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -114,7 +114,7 @@ class CsvText(io.RawIOBase):
         return self._quote is not None and text.count(self._quote) % 2 == 1
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if not self.closed:
             self._content.close()
         super().close()

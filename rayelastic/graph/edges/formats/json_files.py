@@ -1,4 +1,4 @@
-"""JSON as a source: files with an object a line, as named tuples of any depth. Reads only the first rows."""
+"""JSON as a source: files with an object per line, as named tuples of any depth. Reads only the first rows."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["JsonSource", "json_source"]
 
 @dataclass(frozen=True, slots=True)
 class JsonSource(RowFiles):
-    """Objects of JSON files, one a line; `encoding` is that of the files, None: UTF-8."""
+    """Objects of JSON files, one per line; an `encoding` of None is UTF-8."""
 
     encoding: str | None = None
 
 
 def json_source(paths: tuple[str, ...], options: RowOptions, encoding: str | None, operator: str) -> JsonSource:
-    """Find the schema: what was declared, or what the first rows look like.
+    """Make a source with the declared schema, or one inferred from the first rows.
 
     Raises:
-        SourceError: the first rows can't be read as JSON.
-        SchemaError: columns or types that aren't there, types that JSON doesn't have, or values of several types.
+        SourceError: The first rows can't be read as JSON.
+        SchemaError: Unknown columns or types, types that JSON lacks, or values of several types.
     """
     declared, columns, types = options.schema, options.columns, options.types
     renaming: Mapping[str, str] = columns if isinstance(columns, Mapping) else {}
@@ -61,7 +61,7 @@ def json_source(paths: tuple[str, ...], options: RowOptions, encoding: str | Non
 
 
 def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str) -> dict[str, Shape]:
-    """What the fields of the first rows of a file look like; bad rows are reported when the file is read."""
+    """Infer the fields of the first rows of a file; bad rows are reported when the file is read."""
 
     def rows(first: int, block: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(block.split(b"\n"), first):
@@ -86,10 +86,10 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
 
 
 def _type_of(shape: Shape, column: str, field: str, path: str, operator: str) -> Any:
-    """The type of a field.
+    """Return the type of a field.
 
     Raises:
-        SchemaError: it is of several types, or of one that no record holds.
+        SchemaError: Its values are of several types, or of one that no record holds.
     """
     try:
         kind = shape.type_of(column, shown_location(path), field)

@@ -1,6 +1,6 @@
-"""Lines of JSON as values that keep what is written: numbers as their texts, each name once, no deeper than a limit.
+"""Lines of JSON as values that keep the text: numbers as texts, duplicate names detected, limited depth.
 
-A line has one object. What is wrong with a line is a BadLineError, which knows neither file nor number of the line.
+A line has one object. An invalid line is a BadLineError, which knows neither the file nor the number of the line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rayelastic.graph.records.shown import shown
 
 __all__ = ["DEEPEST", "BadLineError", "Blocks", "Number", "Twice", "kind_of", "object_of", "text_of"]
 
-SAMPLE_BYTES = 1 << 20  # of the first file, from which types are inferred
+SAMPLE_BYTES = 1 << 20  # of the first file, to infer types from
 BLOCK_BYTES = 2 << 20  # read at once
 DEEPEST = 60  # levels of a line; Arrow's schemas have 64, one of them for the row and one for items of a list
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|([{\[])|([}\]])', re.DOTALL)
@@ -29,13 +29,13 @@ class BadLineError(Exception):
 
 
 class Number(str):
-    """A number as it is written."""
+    """A number as its text."""
 
     __slots__ = ()
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has neither a fraction nor an exponent."""
+        """Return whether it has neither a fraction nor an exponent."""
         return self.lstrip("-").isdigit()
 
     def __repr__(self) -> str:
@@ -43,13 +43,13 @@ class Number(str):
 
 
 class Twice(dict[str, Any]):
-    """An object that has a name more than once, which matters where the name is read."""
+    """An object with a duplicate name, which is an error if that name is read."""
 
     __slots__ = ("names",)
-    names: frozenset[str]  # those
+    names: frozenset[str]  # the duplicate ones
 
     def check(self, read: Container[str] | None = None) -> None:
-        """Raise BadLineError if a name that is read is there more than once; by default all are read."""
+        """Raise BadLineError if a name that is read is duplicate; by default all are read."""
         if (name := next((name for name in self.names if read is None or name in read), None)) is not None:
             raise BadLineError(f"it has {name!r} twice in one object")
 
@@ -68,10 +68,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_fields, parse_int=Number, parse_f
 
 
 def object_of(line: bytes) -> dict[str, Any]:
-    """Return the fields of the object that a line has.
+    """Return the fields of the object in a line.
 
     Raises:
-        BadLineError: it isn't UTF-8 or JSON, has no object, or one that is nested deeper than `DEEPEST` levels.
+        BadLineError: It isn't UTF-8 or JSON, has no object, or one that is nested deeper than `DEEPEST` levels.
 
     >>> object_of(b'{"id": 18446744073709551616, "x": [1.50]}')
     {'id': 18446744073709551616, 'x': [1.50]}
@@ -95,8 +95,8 @@ def object_of(line: bytes) -> dict[str, Any]:
 
 def _depth(line: bytes) -> int:
     depth = deepest = 0
-    for found in _BRACKETS.finditer(line):
-        depth += 1 if found[1] else -1 if found[2] else 0
+    for bracket in _BRACKETS.finditer(line):
+        depth += 1 if bracket[1] else -1 if bracket[2] else 0
         deepest = max(deepest, depth)
     return deepest
 
@@ -110,7 +110,7 @@ def _is_text(value: object) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Name what a value is.
+    """Name the kind of a value.
 
     >>> kind_of(Number("1.5")), kind_of([]), kind_of(None)
     ('a number', 'a list', 'null')
@@ -122,10 +122,10 @@ def kind_of(value: object) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Write a value as JSON, its numbers as they were.
+    """Write a value as JSON, with its numbers unchanged.
 
     Raises:
-        BadLineError: it has NaN or Infinity, which JSON doesn't have, or an object with a name twice.
+        BadLineError: It has NaN or Infinity, which JSON lacks, or an object with a duplicate name.
 
     >>> text_of(object_of(b'{"a": [1.50, null, "x"]}'))
     '{"a":[1.50,null,"x"]}'
@@ -137,7 +137,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, dict):
         if isinstance(value, Twice):
             value.check()
-        return "{" + ",".join(f"{_written(name)}:{text_of(one)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{_written(name)}:{text_of(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(text_of, value)) + "]"
     return _written(value)
@@ -151,19 +151,19 @@ class Blocks:
     """The content of a file as blocks of whole lines.
 
     Args:
-        path: of the file.
-        encoding: of its text; None: UTF-8.
-        size: bytes of a block, at most, but for longer lines.
+        path: The file.
+        encoding: The text's encoding; None: UTF-8.
+        size: The most bytes of a block, except for a longer line.
 
     Raises:
-        SourceError: the file can't be read, isn't of the encoding, or has a line that is longer than `LONGEST_LINE`.
+        SourceError: The file can't be read, isn't of the encoding, or has a line that is longer than `LONGEST_LINE`.
     """
 
     def __init__(self, path: str, encoding: str | None, size: int | None = None) -> None:
         self._path = path
         self._content = Content(path, encoding)
         self._bytes = bytearray(size or BLOCK_BYTES)
-        self._parts: list[bytes] = []  # of a line that isn't complete
+        self._parts: list[bytes] = []  # of an incomplete line
         self._size = 0
         self._line = 1  # the number of the next line
         self._ended = False
@@ -172,7 +172,7 @@ class Blocks:
         return self
 
     def __next__(self) -> tuple[int, bytes]:
-        """Return the number of the first line, and lines with their ends; that of the last one may be missing."""
+        """Return the number of the first line, and lines with their ends; the last one's may be missing."""
         while not self._ended:
             got = self._content.fill(memoryview(self._bytes))
             data = memoryview(self._bytes)[:got]

@@ -1,4 +1,4 @@
-"""The types of fields of JSON objects, as their values are: nothing is changed that is read as the inferred type.
+"""The types of fields of JSON objects, inferred so that reading a value as that type doesn't change it.
 
 Texts stay texts, whatever they look like. Fields that are null in all rows are texts, as in all formats.
 """
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["Shape"]
 
 _INT64 = range(-(1 << 63), 1 << 63)
-_LONG = 4000  # digits that Python makes an int of
+_LONG = 4000  # digits that Python converts to an int
 
 
 @dataclass(slots=True)
 class Shape:
-    """What the values of a field look like.
+    """The kinds of values that a field has.
 
     Args:
         rows: {kind of value: the number of the first row that has it}.
-        wide: a whole number that a float doesn't hold, and its row.
-        beyond: a whole number beyond 64 bits, and its row.
-        item: of lists.
-        fields: of objects.
+        wide: A whole number that a float doesn't hold exactly, and its row.
+        beyond: A whole number beyond 64 bits, and its row.
+        item: The shape of a list's items.
+        fields: The shapes of an object's fields.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Shape:
     fields: dict[str, Shape] = field(default_factory=dict)
 
     def add(self, value: Any, row: int) -> None:
-        """Take one more value."""
+        """Add a value."""
         if value is None:
             return
         kind = kind_of(value)
@@ -52,11 +52,11 @@ class Shape:
         self.rows.setdefault(kind, row)
         if isinstance(value, list):
             self.item = self.item or Shape()
-            for one in value:
-                self.item.add(one, row)
+            for value_of in value:
+                self.item.add(value_of, row)
         elif isinstance(value, dict):
-            for name, one in value.items():
-                self.fields.setdefault(name, Shape()).add(one, row)
+            for name, value_of in value.items():
+                self.fields.setdefault(name, Shape()).add(value_of, row)
 
     def _add_whole(self, value: Number, row: int) -> None:
         if len(value) > _LONG or is_inexact(value.encode()):
@@ -65,15 +65,15 @@ class Shape:
             self.beyond = self.beyond or (value, row)
 
     def type_of(self, name: str, path: str, field: str) -> pa.DataType:
-        """Return the type that holds the values as they are.
+        """Return the type that holds the values unchanged.
 
         Args:
-            name: of the field, with those that it is in: 'user.id'.
-            path: of the file, as messages show it.
-            field: of the tuple that has it.
+            name: The field's name, with those of the objects around it: 'user.id'.
+            path: The file, as messages show it.
+            field: The tuple's field that holds it.
 
         Raises:
-            SchemaError: there is none.
+            SchemaError: There is no such type.
         """
         import pyarrow as pa
 
@@ -123,7 +123,7 @@ def _short(number: str) -> str:
 
 
 def shapes_of(rows: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, Shape]:
-    """Return {field: what its values look like} of numbered objects, fields in the order of their first row."""
+    """Return {field: its shape} of numbered objects, fields in the order of their first row."""
     shapes: dict[str, Shape] = {}
     for number, row in rows:
         for name, value in row.items():

@@ -1,6 +1,6 @@
-"""What Parquet files have in them, as far as declaring a source needs it: columns, and those that folders name.
+"""The columns of Parquet files, and those that folders name, for the declaration of a source.
 
-Folders called `name=value` below what was given are columns, as Hive and Spark write them. Reads no rows.
+Folders named `name=value` below the user's directory are columns, as Hive and Spark write them. Reads no rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive writes a null
 
-Constants = tuple[tuple[str, str | None], ...]  # (column, value) that the folders of a file say
+Constants = tuple[tuple[str, str | None], ...]  # (column, value) from the folders of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +53,25 @@ class ParquetSource:
         return has_splits(self.paths, self.time_ordered)
 
     def constants_of(self, number: int) -> dict[str, str | None]:
-        """The columns of a file that its folders name."""
+        """Return the columns of a file that its folders name."""
         return dict(self.constants[number]) if self.constants else {}
 
 
 def parquet_source(
     found: Sequence[tuple[str, str]], declared: Schema | None, columns: object, time_ordered: bool, operator: str
 ) -> ParquetSource:
-    """Look into all files, and find the schema where none was declared.
+    """Read the columns of all files, and infer the schema if none was declared.
 
     Args:
-        found: (location, folder that was given) of each file.
-        declared: the user's schema.
-        columns: those that the user chose; see chosen_columns.
-        time_ordered: Whether each file goes on in event time where the one before ends.
-        operator: for messages.
+        found: (location, root folder) of each file.
+        declared: The user's schema.
+        columns: The user's choice; see chosen_columns.
+        time_ordered: Whether the event times of a file follow those of the file before.
+        operator: The operator, for messages.
 
     Raises:
-        SourceError: a file can't be read as Parquet.
-        SchemaError: columns differ between files, one that was declared isn't there, or a record can't hold one.
+        SourceError: A file can't be read as Parquet.
+        SchemaError: Columns differ between files, a declared one is missing, or a record can't hold one.
     """
     constants = tuple(_constants(path, root) for path, root in found)
     _check_folders(found, constants, operator)
@@ -95,13 +95,13 @@ def parquet_source(
 def _columns(path: str, operator: str) -> pa.Schema:
     from pyarrow.parquet import read_schema
 
-    told = reading(path, lambda: "as Parquet", "Check that it is a Parquet file", operator)
-    with told, readable(path) as file:
+    reading_columns = reading(path, lambda: "as Parquet", "Check that it is a Parquet file", operator)
+    with reading_columns, readable(path) as file:
         return read_schema(file)
 
 
 def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:
-    """The columns of a file and of its folders."""
+    """Return the columns of a file and of its folders."""
     import pyarrow as pa
 
     every = pa.schema([column for column in columns if column.name not in named.names] + list(named))
@@ -113,7 +113,7 @@ def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:
 def _same(
     first: pa.Schema, other: pa.Schema, chosen: Container[str] | None, first_path: str, path: str, operator: str
 ) -> pa.Schema:
-    """The first schema, its columns nullable where those of the other are, and of their type where it has nulls."""
+    """Return the first schema; columns are nullable if the other's are, and have its type if they are all null."""
     import pyarrow as pa
 
     here, there = shown_location(path), shown_location(first_path)
@@ -134,7 +134,7 @@ def _same(
 
 
 def _alike(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two types are spellings of one; nulls are of any."""
+    """Return whether two types mean the same; a column of nulls matches any."""
     import pyarrow as pa
 
     if pa.types.is_null(one) or pa.types.is_null(other):
@@ -153,10 +153,10 @@ def _held(columns: pa.Schema) -> Schema:
 
 
 def _constants(path: str, root: str) -> Constants:
-    """What the folders between the one that was given and a file say."""
+    """Return the values of the folders between the root and a file."""
     if not root or not path.startswith(root):
         return ()
-    pairs = (found.groups() for folder in _folders(path, root) if (found := _FOLDER.fullmatch(folder)))
+    pairs = (match.groups() for folder in _folders(path, root) if (match := _FOLDER.fullmatch(folder)))
     return tuple((urllib.parse.unquote(k), None if v == NO_VALUE else urllib.parse.unquote(v)) for k, v in pairs)
 
 
@@ -166,13 +166,13 @@ def _folders(path: str, root: str) -> list[str]:
 
 
 def is_hidden(path: str, root: str) -> bool:
-    """Whether a file below a folder is none of its data, such as `_SUCCESS`, for Spark and Hive."""
+    """Return whether Spark and Hive ignore a file below a folder, such as `_SUCCESS`."""
     inner = path[len(root) :].lstrip("/") if root else ""
     return any(part[:1] in ("_", ".") and "=" not in part for part in inner.partition("?")[0].split("/"))
 
 
 def _check_folders(found: Sequence[tuple[str, str]], constants: Sequence[Constants], operator: str) -> None:
-    """All files stand in folders of the same names."""
+    """Check that all files are in folders of the same names."""
     expected = [name for name, _ in constants[0]]
     for (path, _), own in zip(found, constants, strict=True):
         if [name for name, _ in own] != expected:
@@ -185,7 +185,7 @@ def _check_folders(found: Sequence[tuple[str, str]], constants: Sequence[Constan
 
 
 def _folder_columns(constants: Sequence[Constants]) -> Any:
-    """Their types: numbers if all values are such, else text; leading zeros make a text."""
+    """Infer the types of folder columns: numbers if all values are, otherwise text; leading zeros are text."""
     import pyarrow as pa
 
     fields = []

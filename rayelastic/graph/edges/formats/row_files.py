@@ -1,4 +1,4 @@
-"""What the sources of CSV and JSON lines have in common: options, what a source is, and a source of its bad rows."""
+"""The common part of the sources of CSV and JSON lines: options, descriptions, and a side source of the bad rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["BadRows", "RowFiles", "RowOptions"]
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """What users say of files of rows.
+    """The user's options for files of rows.
 
     Args:
-        schema: that was declared; None: it is inferred.
-        columns: those to read; see chosen_columns.
-        types: of fields, instead of what would be inferred.
+        schema: The declared one; None: it is inferred.
+        columns: The columns to read; see chosen_columns.
+        types: Types of fields, instead of the inferred ones.
         on_bad_row: What happens to a row that isn't of the schema.
-        time_ordered: Whether each file goes on in event time where the one before ends.
+        time_ordered: Whether the event times of a file follow those of the file before.
     """
 
     schema: Schema | None = None
@@ -35,7 +35,7 @@ class RowOptions:
 
     @property
     def policy(self) -> OnError:
-        """What happens to a row that isn't of the schema; GraphError if it is none."""
+        """What happens to a row that isn't of the schema; GraphError if the option is invalid."""
         return on_error_of(self.on_bad_row, "on_bad_row")
 
     def source(
@@ -44,10 +44,10 @@ class RowOptions:
         """Return the arguments of a RowFiles.
 
         Args:
-            paths: of the files.
+            paths: The files.
             named: {column of the file: field}.
-            type_of: Infers the type of a column, given the names of the column and the field.
-            operator: the name of the source.
+            type_of: Infers the type of a column from the names of the column and the field.
+            operator: The name of the source.
         """
         common = {"paths": paths, "columns": tuple(named), "on_bad_row": self.policy, "name": operator}
         common["time_ordered"] = self.time_ordered
@@ -64,14 +64,14 @@ class RowFiles:
     """Rows of files, through pyarrow's reader.
 
     Args:
-        paths: of the files.
-        schema: of the tuples.
-        columns: of the file, one for each field.
-        inferred: fields whose type was inferred.
-        is_whole: whether a row may have no other columns: nobody has chosen some of them.
+        paths: The files.
+        schema: The schema of the tuples.
+        columns: Columns of the file, one for each field.
+        inferred: Fields with inferred types.
+        is_whole: Whether a row may have no other columns, because the user chose none.
         on_bad_row: What happens to a row that isn't of the schema.
-        name: of the operator.
-        time_ordered: Whether each file goes on in event time where the one before ends.
+        name: The operator's name.
+        time_ordered: Whether the event times of a file follow those of the file before.
     """
 
     paths: tuple[str, ...]
@@ -96,13 +96,13 @@ class RowFiles:
 
     @property
     def side_sources(self) -> dict[str, BadRows]:
-        """What else is read of the same files, by port."""
+        """Return the side sources that read the same files, by port."""
         return {ERRORS: BadRows(self, self.name)} if self.on_bad_row is OnError.DIVERT else {}
 
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """The rows of files that aren't of the schema of a source, which leaves them out; the files are read again."""
+    """The rows of files that a source drops because they aren't of its schema; reads the files again."""
 
     of: RowFiles
     name: str  # of that source

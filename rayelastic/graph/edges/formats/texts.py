@@ -1,4 +1,4 @@
-"""Texts of values that Arrow's casts don't write or read: UUIDs, durations as ISO 8601 has them, bytes in base64."""
+"""Texts of values that Arrow's casts don't support: UUIDs, durations in ISO 8601, bytes in base64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["base64_of", "bytes_of", "duration_text", "has_own_text", "of_texts", "to_texts"]
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ISO = re.compile(  # as pandas and Java write it, too, with a sign for each part
+_ISO = re.compile(  # also as pandas and Java write it, with a sign for each part
     r"([+-]?)P(?:([+-]?\d{1,18})W)?(?:([+-]?\d{1,18})D)?"
     r"(?:T(?=[+\d-])(?:([+-]?\d{1,18})H)?(?:([+-]?\d{1,18})M)?(?:([+-]?\d{1,18})(?:[.,](\d{1,9}))?S)?)?"
 )
@@ -28,7 +28,7 @@ _MOST = 1 << 63
 
 
 def has_own_text(kind: pa.DataType) -> bool:
-    """Whether values of a type are written and read here."""
+    """Return whether this module reads and writes values of a type."""
     import pyarrow as pa
 
     return pa.types.is_duration(kind) or _is_uuid(kind)
@@ -76,7 +76,7 @@ def base64_of(value: bytes) -> str:
 
 
 def duration_text(value: dt.timedelta) -> str:
-    """Write a duration as ISO 8601 has it; nanoseconds of a pandas Timedelta, too."""
+    """Write a duration in ISO 8601, with nanoseconds for a pandas Timedelta."""
     micros = (value.days * 86_400 + value.seconds) * 10**6 + value.microseconds
     return _duration_text(micros * 1000 + getattr(value, "nanoseconds", 0), _TICKS["ns"])
 
@@ -100,7 +100,7 @@ def _uuid_bytes(text: str) -> bytes:
 
 
 def _ticks_of(text: str, ticks: int) -> int:
-    """Count the units in a duration.
+    """Convert a duration into units.
 
     >>> _ticks_of("P1DT2H3M4.5S", 1000), _ticks_of("-PT0.000001S", 10**6), _ticks_of("-1 days +23:00:00", 1)
     (93784500, -1, -3600)
@@ -133,7 +133,7 @@ def _fraction(digits: str | None) -> int:
 
 
 def _duration_text(count: int, ticks: int) -> str:
-    """Write so many units.
+    """Write a number of units as a duration.
 
     >>> _duration_text(93784500, 1000), _duration_text(-1, 10**6), _duration_text(0, 1)
     ('P1DT2H3M4.5S', '-PT0.000001S', 'PT0S')

@@ -34,7 +34,7 @@ class Dialler:
         self._spec = spec
 
     def channel(self, channel: str, to_pe: str, address: PortAddress, epoch: int) -> socket.socket:
-        """Opens one to an element, which listens at an address, in an epoch.
+        """Open one to an element, which listens at an address, in an epoch.
 
         Raises:
             LinkError: it doesn't listen, or refuses.
@@ -51,12 +51,12 @@ class Dialler:
         )
 
     def link(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
-        """Opens one for a link."""
+        """Open one for a link."""
         return self.channel(f"link:{link.name}", link.to_pe, address, epoch)
 
 
 def address_of(peers: Mapping[str, PortAddress | None], link: PlanLink) -> PortAddress:
-    """Returns where the end of a link listens.
+    """Return where the end of a link listens.
 
     Raises:
         LinkError: it doesn't.
@@ -75,7 +75,7 @@ def native_link(
     frame_bytes: int = FRAME_BYTES,
     window_bytes: int = WINDOW_BYTES,
 ) -> _native.Link:
-    """Makes a link of a connection, and owns that from now on.
+    """Make a link of a connection, and own that from now on.
 
     Args:
         connection: authenticated.

@@ -32,7 +32,7 @@ class Entrance:
         self._port: DataPort | None = None
 
     def open(self) -> None:
-        """Listens from now on."""
+        """Listen from now on."""
         spec = self._spec
         self._port = DataPort(
             spec.job_id,
@@ -56,7 +56,7 @@ class Entrance:
         return self._port.counters if self._port is not None else {}
 
     def advance(self, epoch: int) -> None:
-        """Refuses connections of older epochs from now on."""
+        """Reject connections of older epochs from now on."""
         if self._port is not None:
             self._port.advance(epoch)
 
@@ -66,6 +66,6 @@ class Entrance:
             self._port.close()
 
     def _arrives(self, connection: socket.socket, hello: Hello) -> None:
-        """Raises if a connection has no place here; the port closes it then."""
+        """Raise if a connection has no place here; the port closes it then."""
         if not any(takes(connection, hello) for takes in self._takers):
             raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")

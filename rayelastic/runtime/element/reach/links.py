@@ -47,7 +47,7 @@ class StandingLinks:
             return dict(self._links)
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
-        """Opens those that leave.
+        """Open those that leave.
 
         Args:
             peers: where each processing element listens.
@@ -59,7 +59,7 @@ class StandingLinks:
             self._keep(link.name, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Takes a link that another processing element has opened; tells whether it is one that is awaited."""
+        """Take a link that another processing element has opened; return whether it is one that is awaited."""
         kind, _, name = hello.channel.partition(":")
         with self._changed:
             link = self._awaited.get(name) if kind == "link" else None
@@ -71,7 +71,7 @@ class StandingLinks:
             return True
 
     def wait_arrived(self) -> None:
-        """Waits until all those have come that enter.
+        """Wait until all those have come that enter.
 
         Raises:
             LinkError: one didn't.
@@ -84,7 +84,7 @@ class StandingLinks:
                 )
 
     def close(self) -> None:
-        """Unblocks whoever waits in a link."""
+        """Unblock whoever waits in a link."""
         for link in self.by_name.values():
             link.interrupt()
 

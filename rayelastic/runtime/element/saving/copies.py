@@ -76,7 +76,7 @@ class OperatorCopies:
     def write(
         self, copy: _native.StateCopy, folder: SnapshotFolder, epoch: int, check: Callable[[], None]
     ) -> tuple[list[tuple[str, str]], int]:
-        """Writes a copy; it is given up then, whatever happens.
+        """Write a copy; it is given up then, whatever happens.
 
         Args:
             copy: of the state, by the scheduler.

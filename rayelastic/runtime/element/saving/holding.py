@@ -107,7 +107,7 @@ class Holding:
             self.scheduler.let_go([number for number in self._numbers() if number not in sources])
 
     def save(self, snapshot: Snapshot, epoch: int, alone: bool, stops: bool) -> Part:
-        """Writes the state of the operators, which are all held; at a checkpoint they go on then.
+        """Write the state of the operators, which are all held; at a checkpoint they go on then.
 
         Args:
             snapshot: where to.
@@ -150,7 +150,7 @@ class Holding:
         return self._counted(self.ids[name]).final
 
     def save_operator(self, name: str, snapshot: Snapshot) -> tuple[list[tuple[str, str]], int] | None:
-        """Writes the state of an operator, which is held; returns its files and bytes, None: there is nothing to save.
+        """Write the state of an operator, which is held; return its files and bytes, None: there is nothing to save.
 
         Raises:
             StateError: it can't be saved; names it.
@@ -209,7 +209,7 @@ class Holding:
             self.scheduler.release(finish=go_on)
 
     def end_sources(self) -> None:
-        """Ends the sources; what they sent goes on."""
+        """End the sources; what they sent goes on."""
         for name in self.hosted.sources:
             self.scheduler.end_source(self.ids[name])
 

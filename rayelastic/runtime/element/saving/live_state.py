@@ -50,7 +50,7 @@ def save(
     natives: Mapping[str, _native.Operator],
     final: frozenset[str],
 ) -> tuple[dict[str, list[tuple[str, str]]], dict[str, tuple[int, float]]]:
-    """Writes the state of all operators, which are held.
+    """Write the state of all operators, which are held.
 
     Args:
         pe: the processing element, for the names of files.
@@ -87,7 +87,7 @@ def _settle(spec: OperatorSpec, native: _native.Operator) -> None:
 def save_operator(
     prefix: str, folder: SnapshotFolder, key: bytes | None, spec: OperatorSpec, native: _native.Operator
 ) -> tuple[list[tuple[str, str]], int] | None:
-    """Writes the state of an operator, which is held.
+    """Write the state of an operator, which is held.
 
     Args:
         prefix: of the names of its files.
@@ -119,7 +119,7 @@ def save_operator(
 
 
 def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
-    """Raises StateError if an operator keeps Python values and what is written isn't signed with a key; names it."""
+    """Raise StateError if an operator keeps Python values and what is written isn't signed with a key; names it."""
     if key is None and (state_form(spec) or "").endswith(PICKLED):
         raise StateError(
             "it keeps Python values, which are saved in signed snapshots only",
@@ -151,7 +151,7 @@ class SavedState:
         self._manifest: Manifest | None = None
 
     def read(self) -> dict[str, Output]:
-        """Reads the manifest, and checks that the sources read what they did.
+        """Read the manifest, and check that the sources read what they did.
 
         Returns:
             {sink: what was written}, to be gone on with.
@@ -181,7 +181,7 @@ class SavedState:
         return {} if self._manifest is None else self._manifest.inputs
 
     def restore(self, natives: Mapping[str, _native.Operator]) -> dict[str, int]:
-        """Reads the state of operators that haven't started yet.
+        """Read the state of operators that haven't started yet.
 
         Returns:
             {source: rows that it needn't give again}.

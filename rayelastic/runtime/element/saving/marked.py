@@ -32,7 +32,7 @@ LOOK = 0.2  # seconds between two looks whether the epoch was given up
 
 
 def operators_with_state(hosted: HostedOperators, ids: Mapping[str, int]) -> list[int]:
-    """The numbers of the operators that are saved at marks: those with state, and sinks."""
+    """Return the numbers of the operators that are saved at marks: those with state, and sinks."""
     return [ids[name] for name, native in hosted.natives.items() if native.state is not None or name in hosted.sinks]
 
 

@@ -37,7 +37,7 @@ def name_script_classes(roots: Iterable[object]) -> None:
 
 
 def script_classes(roots: Iterable[object]) -> Iterator[type]:
-    """The classes of the script that these objects, or what functions in them, refer to; each once."""
+    """Yield the classes of the script that these objects, or what functions in them, refer to; each once."""
     ahead: list[Any] = list(roots)
     seen: dict[int, Any] = {}  # which also keeps what is made for us
     while ahead and len(seen) < MOST:

@@ -54,11 +54,11 @@ class KeptRows:
         return self._log.rows
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch."""
+        """Take a batch."""
         self._log.items.append(batch)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Writes the rows that no complete checkpoint at the same place has."""
+        """Write the rows that no complete checkpoint at the same place has."""
         return Output("", self.rows, epoch, blobs=self._log.prepare(epoch, store))
 
     def commit(self, epoch: int) -> None:
@@ -72,7 +72,7 @@ class KeptRows:
         return pa.Table.from_batches(self._log.items, self._schema)
 
     def output(self, rows: int, store: BlobStore) -> None:
-        """Leaves nothing that a later run meets: a job that is stopped gives these rows itself."""
+        """Leave nothing that a later run meets: a job that is stopped gives these rows itself."""
 
     def _encoded(self, batches: list[pa.RecordBatch]) -> bytes:
         import pyarrow as pa

@@ -210,7 +210,7 @@ class OutputOwner:
             )
 
     def _is_renewed(self, name: str) -> bool:
-        """Whether the claim of a process that can't be seen from here is renewed; waits for that."""
+        """Return whether the claim of a process that can't be seen from here is renewed; waits for that."""
         first = changed_at = self._folder.changed_at(f"{RECORDS}/{name}")
         probe = f"{RECORDS}/{secrets.token_hex(4)}.probe"
         self._folder.write(probe, b"", new=True)
@@ -235,7 +235,7 @@ class OutputOwner:
                 continue  # whether it was taken over is seen before anything is shown
 
     def _claims(self) -> dict[str, int]:
-        """The claims that there are, and their numbers."""
+        """Return the claims that there are, and their numbers."""
         found = ((name, self._pattern.fullmatch(name)) for name in self._folder.sizes(RECORDS))
         return {name: int(matched[1]) for name, matched in found if matched is not None}
 

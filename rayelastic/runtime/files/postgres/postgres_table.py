@@ -135,7 +135,7 @@ class PostgresTable:
             self._rows += batch.num_rows
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
-        """Ends the part, which outlives this process from now on. Of a table that is closed all rows do.
+        """End the part, which outlives this process from now on. Of a table that is closed all rows do.
 
         Raises:
             SinkTakenError: another process has taken the place of this one.
@@ -148,7 +148,7 @@ class PostgresTable:
         return self._output(epoch)
 
     def commit(self, epoch: int) -> None:
-        """Moves what was prepared for an epoch and those before into the table; safe to repeat, from any thread.
+        """Move what was prepared for an epoch and those before into the table; safe to repeat, from any thread.
 
         Raises:
             SinkError: the server is gone, or refuses; the next commit moves them too.
@@ -161,7 +161,7 @@ class PostgresTable:
                 self._move_prepared(due)
 
     def close(self) -> str:
-        """Moves the rest; gives the name of the table."""
+        """Move the rest; return the name of the table."""
         self._end_part()
         with self._lock, self._raising():
             self._move_prepared(list(self._prepared))
@@ -211,7 +211,7 @@ class PostgresTable:
         return self._moving.execute(made, values)
 
     def _end_others(self) -> None:
-        """Ends the connections of those before it that may still run: what they have open would keep it waiting."""
+        """End the connections of those before it that may still run: what they have open would keep it waiting."""
         self._moving.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE starts_with(application_name, %s) AND application_name <> %s",
@@ -244,7 +244,7 @@ class PostgresTable:
         return int(found[0]) if found is not None and found[0] is not None else 0
 
     def _make(self) -> None:
-        """Makes the tables that aren't there, and takes the identity: no other writer stages from now on."""
+        """Make the tables that aren't there, and take the identity: no other writer stages from now on."""
         from psycopg import sql
 
         columns = sql.SQL(", ").join(
@@ -294,7 +294,7 @@ class PostgresTable:
         return int(found[0]) if found and found[0] is not None else 0
 
     def _move_prepared(self, epochs: Sequence[int]) -> None:
-        """Moves what was prepared for some epochs, each by itself: any of them may be the one that is restored."""
+        """Move what was prepared for some epochs, each by itself: any of them may be the one that is restored."""
         if self._moving.closed:  # the server went, and may be back
             self._moving = self._connected(autocommit=True)
         for epoch in sorted(epochs, key=self._prepared.__getitem__):
@@ -302,7 +302,7 @@ class PostgresTable:
             del self._prepared[epoch]
 
     def _move(self, parts: int, epoch: int) -> None:
-        """Moves the parts in front of a number into the table: rows and epoch in one transaction."""
+        """Move the parts in front of a number into the table: rows and epoch in one transaction."""
         with self._moving.transaction():
             self._hold_identity(self._moving)
             if self._moved() >= parts:
@@ -341,7 +341,7 @@ class PostgresTable:
             raise self._taken("another process" if found is None else f"job {found[1]!r}")
 
     def _check_not_taken(self) -> None:
-        """Raises SinkTakenError if another run took the identity from this one: who took it back would never end."""
+        """Raise SinkTakenError if another run took the identity from this one: who took it back would never end."""
         if not self._exists("rayelastic_sinks"):
             return
         found = self._do("SELECT writer, job, runs FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()

@@ -28,7 +28,7 @@ class JobLoops:
         self._all: tuple[RegionLoop | BudgetLoop, ...] = tuple(loop for loop in (regions, budgets) if loop is not None)
 
     def start(self) -> None:
-        """Starts their threads."""
+        """Start their threads."""
         self._started = True
         for loop in self._all:
             loop.start()
@@ -49,7 +49,7 @@ class JobLoops:
             loop.halt()
 
     def stop(self) -> None:
-        """Ends them; what is in force stays."""
+        """End them; what is in force stays."""
         for loop in self._all:
             loop.stop()
 
