@@ -635,11 +635,11 @@ class Operator:
         """
 
     @staticmethod
-    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, times: tuple[int, Sequence[tuple[int, int]], int], aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None, ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, times: tuple[int, Sequence[tuple[int, int]], int], aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None, ttl: tuple[int, str, int, str] = (0, '', 0, ''), assigner: Operator | None = None) -> Operator:
         """
-        Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). lateness: ticks for which
+        Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks), 'assigned'. lateness: ticks for which
         windows that were given still take records; 0 for none. times: an offset; from which days on days are of 24 hours and when they begin,
-        if windows are of days; ticks of a second. own: a user's aggregate, in place of others. ttl: of 'count', as KeyedState has it.
+        if windows are of days; ticks of a second. own: a user's aggregate, in place of others. ttl: of 'count', as KeyedState has it. assigner: of 'assigned', emits start and end of each window of a record.
         """
 
     @staticmethod

@@ -31,6 +31,8 @@ def by_time(rows: Any) -> None:
     timed = rows.event_time("at", name="time").key_by("key")
     timed.window(seconds=40).aggregate(name="panes", n=rel.sum("n"), least=rel.min("at")).sink(rel.list(), name="a")
     timed.session(gap=10).aggregate(name="sessions", n=rel.count()).sink(rel.list(), name="b")
+    halves = timed.window(assign=lambda t: [(0, 50), (0, 200)] if t.at < 50 else [(0, 200)])
+    halves.aggregate(name="halves", n=rel.sum("n")).sink(rel.list(), name="d")
     rows.key_by("key").window(count=1000).aggregate(name="counted", n=rel.sum("n")).sink(rel.list(), name="c")
 
 
@@ -42,6 +44,8 @@ def test_open_windows_are_shown_as_they_would_be_given(tmp_path: Path) -> None:
     assert panes == {at: (sum(each), min(each)) for at, each in expected.items()}
     sessions = {row["key"]: row["n"] for row in states["sessions"].to_pylist()}
     assert sessions == {key: sum(row.key == key for row in ROWS) for key in keys}
+    halves = {(row["key"], row["start"], row["end"]): row["n"] for row in states["halves"].to_pylist()}
+    assert halves == {(key, 0, 200): sum(row.n for row in ROWS if row.key == key) for key in keys}
     counted = {row["key"]: row["n"] for row in states["counted"].to_pylist()}
     assert counted == {key: sum(row.n for row in ROWS if row.key == key) for key in keys}
 

@@ -32,6 +32,7 @@ WINDOWS: dict[str, Callable[[Any], Any]] = {
     "tumbling": lambda keyed: keyed.window(seconds=500),
     "sliding": lambda keyed: keyed.window(seconds=600, slide=200),
     "session": lambda keyed: keyed.session(gap=40),
+    "assigned": lambda keyed: keyed.window(assign=lambda t: [(t.at // 300 * 300, t.at // 300 * 300 + 500)]),
 }
 
 

@@ -35,6 +35,11 @@ STATEFUL_MAPS = {
     "c_total": ("    if t.x is not None:\n        s.total += t.x", "t.k, t.g, t.j, s.total, t.y, t.s, t.at"),
     "c_last": ('    last = s.last\n    s.last = t.s or "-"', "t.k, t.g, t.j, t.x, t.y, last, t.at"),
 }
+ASSIGNERS = {
+    "a_group": "    return [(t.at - t.at % 8, t.at - t.at % 8 + 8 + 4 * t.g)]",
+    "a_few": "    if t.x is None:\n        return\n    yield t.at, t.at + 5\n    yield 0, t.at // 20 * 20 + 20",
+    "a_sorted": "    yield from sorted({(t.at - 1, t.at + 2), (t.at - t.g, t.at + 2)}, key=repr)",  # not compiled
+}
 FOLDS = {
     "f_sum": ("a + t.g", "0", "{'v': int}"),
     "f_text": ('(a + (t.s or "-"))[-6:]', '""', "{'v': str}"),
@@ -52,6 +57,7 @@ FUNCTIONS: dict[str, str] = {"BASE": BASE_TEXT + "\n"}
 FUNCTIONS |= {name: f"def {name}(t):\n    return {text}\n" for name, text in FILTERS.items()}
 FUNCTIONS |= {name: f"def {name}(t):\n    return {text}\n" for name, text in MAPS.items()}
 FUNCTIONS |= {name: f"def {name}(t):\n{text}\n" for name, text in FLAT_MAPS.items()}
+FUNCTIONS |= {name: f"def {name}(t):\n{text}\n" for name, text in ASSIGNERS.items()}
 FUNCTIONS |= {name: f"def {name}(t, s):\n{first}\n    return {text}\n" for name, (first, text) in STATEFUL_MAPS.items()}
 FUNCTIONS |= {name: f"def {name}(a, t):\n    return {text}\n" for name, (text, _, _) in FOLDS.items()}
 FUNCTIONS |= {name: f"def {name}(a, b):\n    return {text}\n" for name, text in REDUCES.items()}

@@ -12,6 +12,7 @@ from tests.random_topologies.values import Field, Schema
 
 Wanted = Mapping[str, tuple[str, str | None]]  # {output: (function, field)}
 Made = dict[str, Flow]
+Span = tuple[int, int]  # start and end of a window
 
 
 def _mean(values: Sequence[Any]) -> float:
@@ -55,59 +56,61 @@ class Windows:
     Args:
         node: that declares them.
         flow: what comes.
+        names: functions, of which one may assign windows.
     """
 
-    def __init__(self, node: Node, flow: Flow) -> None:
+    def __init__(self, node: Node, flow: Flow, names: Mapping[str, Any]) -> None:
         self.node, self.flow = node, flow
-        self.size, self.slide = node.options["size"], node.options["slide"]
+        self.assign = names.get(node.options.get("assign", ""))
         self.lateness = node.options.get("lateness", 0)
         self.keys, self.times = flow.keys(node.options["keys"]), flow.times()
-        self.open: dict[tuple[Row, int], list[int]] = {}  # by key and start
-        self.given: set[tuple[Row, int]] = set()
+        self.open: dict[tuple[Row, Span], list[int]] = {}
+        self.given: set[tuple[Row, Span]] = set()
         self.rows: list[Row] = []
         self.late: list[int] = []
 
-    def starts(self, at: int) -> list[int]:
-        first = (at - self.size) // self.slide * self.slide + self.slide
-        return [start for start in range(first, at + 1, self.slide) if start <= at < start + self.size]
+    def spans(self, i: int) -> list[Span]:
+        if self.assign is not None:
+            return list(self.assign(self.flow.tuples()[i]))
+        at, size, slide = self.times[i], self.node.options["size"], self.node.options["slide"]
+        first = (at - size) // slide * slide + slide
+        return [(start, start + size) for start in range(first, at + 1, slide) if start <= at < start + size]
 
-    def give(self, key: Row, start: int, *, corrected: bool) -> None:
-        chosen = self.open[key, start]
-        bounds: tuple[Any, ...] = (start, start + self.size)
-        if self.lateness:
-            bounds += (corrected,)
+    def give(self, key: Row, span: Span, *, corrected: bool) -> None:
+        bounds: tuple[Any, ...] = (*span, corrected) if self.lateness else span
+        chosen = self.open[key, span]
         self.rows.append((*key, *bounds, *aggregated(self.flow, chosen, self.node.options["aggregates"], self.times)))
-        self.given.add((key, start))
+        self.given.add((key, span))
 
-    def was_given(self, key: Row, start: int) -> bool:
-        return (key, start) in self.given
+    def was_given(self, key: Row, span: Span) -> bool:
+        return (key, span) in self.given
 
     def advance(self, mark: int | None) -> None:
-        for key, start in list(self.open):
-            if (key, start) not in self.given and (mark is None or start + self.size - 1 <= mark):
-                self.give(key, start, corrected=False)
+        for key, span in list(self.open):
+            if (key, span) not in self.given and (mark is None or span[1] - 1 <= mark):
+                self.give(key, span, corrected=False)
 
     def run(self) -> None:
         marks = self.flow.marks
         assert marks is not None
-        for i, (key, at) in enumerate(zip(self.keys, self.times, strict=True)):
+        for i, key in enumerate(self.keys):
             mark = marks[i]
             if mark is not None:
                 self.advance(mark)
-            starts = self.starts(at)
-            taken = [s for s in starts if mark is None or s + self.size + self.lateness - 1 > mark]
-            if starts and not taken:
+            spans = self.spans(i)
+            taken = [span for span in spans if mark is None or span[1] + self.lateness - 1 > mark]
+            if spans and not taken:
                 self.late.append(i)
-            for start in taken:
-                self.open.setdefault((key, start), []).append(i)
-                if mark is not None and start + self.size - 1 <= mark:
-                    self.give(key, start, corrected=self.was_given(key, start))
+            for span in taken:
+                self.open.setdefault((key, span), []).append(i)
+                if mark is not None and span[1] - 1 <= mark:
+                    self.give(key, span, corrected=self.was_given(key, span))
         self.advance(None)
 
 
-def windows(node: Node, inputs: list[Flow], _: Mapping[str, Any]) -> Made:
+def windows(node: Node, inputs: list[Flow], names: Mapping[str, Any]) -> Made:
     (flow,) = inputs
-    made = Windows(node, flow)
+    made = Windows(node, flow, names)
     made.run()
     bounds = [integer("start"), integer("end"), *([Field("corrected", "bool")] if made.lateness else [])]
     schema = (

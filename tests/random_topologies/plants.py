@@ -30,7 +30,7 @@ def _corrected() -> None:
     """B4: `corrected` means late. Windows are native, so it is the interpreter that is wrong."""
     from tests.random_topologies.naive_windows import Sessions, Windows
 
-    Windows.was_given = lambda self, key, start: True  # type: ignore[method-assign]
+    Windows.was_given = lambda self, key, span: True  # type: ignore[method-assign]
     Sessions.was_given = lambda self, session: session.is_given or session.is_late  # type: ignore[method-assign]
 
 

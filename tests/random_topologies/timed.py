@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.random_topologies.base import BaseMaker, aggregates_text, key_types, keyed
-from tests.random_topologies.functions import BASE, FOLDS, PATTERNS, REDUCES
+from tests.random_topologies.functions import ASSIGNERS, BASE, FOLDS, PATTERNS, REDUCES
 from tests.random_topologies.naive import event_time
 from tests.random_topologies.program import Node
 from tests.random_topologies.values import Field
@@ -73,7 +73,11 @@ class TimedSteps(BaseMaker):
         wanted = self.wanted(flow if times == sorted(times) else replace(flow, ordered=False))
         late = f", lateness={lateness}" if lateness else ""
         known: dict[str, Any] = {"keys": keys, "lateness": lateness, "aggregates": wanted}
-        if self.chance.random() < 0.4:
+        uses: tuple[str, ...] = ()
+        if flow.schema == BASE and self.chance.random() < 0.25:
+            known["assign"] = self.chance.choice(list(ASSIGNERS))
+            frame, kind, uses = f"window(assign={known['assign']}{late})", "windows", (known["assign"],)
+        elif self.chance.random() < 0.4:
             gap = self.chance.choice([1, 3, 6])
             frame, kind, known["gap"] = f"session(gap={gap}{late})", "sessions", gap
         else:
@@ -82,7 +86,7 @@ class TimedSteps(BaseMaker):
             frame, kind = f"window(seconds={size}, slide={slide}{late})", "windows"
             known |= {"size": size, "slide": slide}
         text = f'{keyed(keys)}.{frame}.aggregate(name="{{n}}", {aggregates_text(wanted)})'
-        self.add(kind, [stream], text, outputs={"_late": "{n}.late()"}, **known)
+        self.add(kind, [stream], text, outputs={"_late": "{n}.late()"}, uses=uses, **known)
         return True
 
     def gather(self, stream: str) -> bool:

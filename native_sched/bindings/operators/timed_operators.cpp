@@ -25,7 +25,8 @@ WindowKind kind_named(const std::string& operator_name, const std::string& kind)
   if (kind == "count") return WindowKind::Count;
   if (kind == "time") return WindowKind::Time;
   if (kind == "session") return WindowKind::Session;
-  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'count', 'time' or 'session'");
+  if (kind == "assigned") return WindowKind::Assigned;
+  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'count', 'time', 'session' or 'assigned'");
 }
 
 // An offset, the runs of days of 24 hours of a zone, and the ticks of a second; no run: days are no matter.
@@ -38,9 +39,15 @@ WindowTimes times_of(const GivenTimes& given) {
 OperatorObject window(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
                       const std::string& kind, std::int64_t size, std::int64_t slide, std::string time, std::int64_t shift, bool rest,
                       std::int64_t lateness, const GivenTimes& times, const std::vector<NamedAggregate>& aggregates,
-                      const OwnAggregateObject* own, const GivenTtl& ttl) {
-  const WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest, lateness, times_of(times), ttl_of(ttl)};
-  return {.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own))};
+                      const OwnAggregateObject* own, const GivenTtl& ttl, const OperatorObject* assigner) {
+  WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest, lateness, times_of(times), ttl_of(ttl), {}};
+  OperatorObject result;
+  if (assigner != nullptr) {
+    result.failure = assigner->failure;
+    options.assigner = std::make_shared<const OperatorSpec>(assigner->spec);
+  }
+  result.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own));
+  return result;
 }
 
 constexpr const char* kCross = "cross";
@@ -120,10 +127,13 @@ void bind_timed_operators() {
       .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
                   nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("times"),
                   nb::arg("aggregates"), nb::arg("own").none() = nb::none(), nb::arg("ttl") = GivenTtl(),
-                  "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks). "
+                  nb::arg("assigner").none() = nb::none(),
+                  "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks), "
+                  "'assigned'. "
                   "lateness: ticks for which\nwindows that were given still take records; 0 for none. times: an offset; from which days on "
                   "days are of 24 hours and when they begin,\nif windows are of days; ticks of a second. own: a user's aggregate, in place "
-                  "of others. ttl: of 'count', as KeyedState has it.")
+                  "of others. ttl: of 'count', as KeyedState has it. assigner: of "
+                  "'assigned', emits start and end of each window of a record.")
       .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"),
                   nb::arg("left_keys"), nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"),
                   nb::arg("right_time"), nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"),

@@ -25,10 +25,18 @@ from rayelastic.graph.operators.aligned import Aligned, Days, ticks_of
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Lifetime, Seconds, TimeInfo, TimeToLive
-from rayelastic.graph.records.time_values import CLOCK
+from rayelastic.graph.records.time_values import CLOCK, TimeValues
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import (
+    CompiledAggregate,
+    CompiledFunction,
+    FunctionRequest,
+    Lane,
+    OperatorKind,
+    OperatorSpec,
+    StateKind,
+)
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
@@ -38,6 +46,7 @@ __all__ = ["BOUNDS", "CORRECTED", "Window", "WindowKind", "Windowing", "output_t
 BOUNDS = ("start", "end")  # fields that windows by time emit, after the keys
 CORRECTED = "corrected"  # and a field of those that may emit corrections
 LONGEST_COUNT = 2**40  # tuples of a window
+FURTHEST = 2**62  # ticks from 1970 to a bound of a window: kLatestTime of time_field.hpp
 
 
 class WindowKind(Enum):
@@ -105,8 +114,7 @@ class Window:
     @property
     def is_native(self) -> bool:
         """Whether it is aggregated natively."""
-        natively = (WindowKind.COUNT, WindowKind.TIME, WindowKind.SESSION)
-        return self.kind in natively and self.gap is None and not self.by_clock
+        return self.kind is not WindowKind.BATCH and self.gap is None and not self.by_clock
 
     @property
     def _what(self) -> str:
@@ -127,21 +135,32 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Windowing:
-    """What a window operator computes of each window: (output field, aggregate) in declared order, or a user's own."""
+    """What a window operator computes of each window.
+
+    Args:
+        window: The windows.
+        aggregates: (output field, aggregate) in declared order.
+        own: A user's aggregate instead.
+        assigner: Of assigned windows. It emits start and end of each window of a tuple.
+    """
 
     window: Window
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     own: CompiledAggregate | None = None
+    assigner: CompiledFunction | None = None
 
     @property
     def lane(self) -> Lane:
         """The execution mode."""
+        if self.assigner is not None:
+            return self.assigner.lane
         return Lane.BUILT_IN if self.own is None else Lane.COMPILED
 
     @property
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
-        return f"{aggregated(self.aggregates, self.own)} of {self.window}"
+        assigned = "" if self.assigner is None else f"; assign: {self.assigner.reason}"
+        return f"{aggregated(self.aggregates, self.own)} of {self.window}{assigned}"
 
     @property
     def output_time(self) -> TimeInfo | None:
@@ -223,7 +242,7 @@ def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: in
     if not callable(assign) or not binds(assign, (None,)):
         raise GraphError(f"assign={shown(assign)} can't be called as assign(t)", hint="Give a function of a tuple")
     check_object(assign)
-    return Window(WindowKind.ASSIGNED, 0, 0, time, assign=assign, lateness=lateness)
+    return Window(WindowKind.ASSIGNED, 1, 1, time, assign=assign, lateness=lateness)
 
 
 def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: object) -> Window:
@@ -260,12 +279,59 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
             name,
             OperatorKind.WINDOW,
             StateKind.PARTITIONED if up.keys else StateKind.STATEFUL,
-            Windowing(window, tuple(wanted.items())),
+            Windowing(window, tuple(wanted.items()), assigner=compiled_assigner(up, window, name, location)),
             location,
             (OutputPort(OUT, _schema(up, window, name, wanted)), *late),
             keys=up.keys,
             ttl=window.ttl,
         )
+
+
+def compiled_assigner(up: Upstream, window: Window, name: str, location: str) -> CompiledFunction | None:
+    """Compile the function that assigns windows. It emits their start and end; None for other windows.
+
+    Raises:
+        GraphError: Its parameter is annotated with an array or a frame.
+        SchemaError: It uses an unknown field.
+    """
+    if window.assign is None or window.time is None:
+        return None
+    form = up.schema.field(window.time.field).format
+    bounds = laid_out("Span", [(bound, form, False) for bound in BOUNDS])
+    request = FunctionRequest(name, OperatorKind.FLAT_MAP, window.assign, up.schema, bounds, location=location)
+    assigner = up.compiler.compile(request)
+    if assigner.lane is Lane.VECTORISED:
+        raise GraphError("assign is annotated with an array or a frame", hint="Give a function of one tuple")
+    return assigner
+
+
+def checked_spans(window: Window, times: TimeValues, t: Any, at: int) -> list[tuple[int, int]]:
+    """Call the function that assigns windows. Return start and end of each, in ticks.
+
+    Args:
+        window: The assigned windows.
+        times: The form of event times.
+        t: A tuple.
+        at: Its event time in ticks.
+
+    Raises:
+        ValueError: A window ends before its start or its tuple, or a time is out of range.
+    """
+    assert window.assign is not None
+    spans, bounds = list[tuple[int, int]](), times.unshifted
+    for start, end in window.assign(t):
+        span = bounds.ticks(start), bounds.ticks(end)
+        if not (span[0] < span[1] and at < span[1]):
+            raise ValueError(
+                f"assign returned a window from {start!r} to {end!r} for a tuple at {times.value(at)!r}: "
+                "it must end after its start and after its tuples"
+            )
+        if max(map(abs, span)) >= FURTHEST:
+            raise ValueError(
+                f"assign returned a window from {start!r} to {end!r}: times must be less than 2**62 {times.time.unit}"
+            )
+        spans.append(span)
+    return spans
 
 
 def _by_time(one: AggregateSpec, window: Window) -> AggregateSpec:

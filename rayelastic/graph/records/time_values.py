@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -55,6 +55,11 @@ class TimeValues:
     @property
     def _has_dates(self) -> bool:
         return self.kind not in (int, float)
+
+    @property
+    def unshifted(self) -> TimeValues:
+        """Return the same form of times without a shift, as bounds of windows have it."""
+        return replace(self, time=replace(self.time, shift=0))
 
     @property
     def ticks_per_second(self) -> int:

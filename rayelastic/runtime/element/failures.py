@@ -6,9 +6,10 @@ A compiled function can't raise; it says which tuple it failed on, and the Pytho
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
@@ -16,6 +17,8 @@ from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, is_outage
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
+from rayelastic.graph.operators.windows import Window, Windowing, checked_spans
+from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.location import is_users
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.values.failure import Cause, Failure
@@ -46,7 +49,8 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         text, outage = _traceback(exception), is_outage(exception)
         return Failure(reason, name, shown, text, outside=outage, outage=outage, cause=Cause(exception))
     code = spec.body if native.message else _function_of(spec.body)
-    if record is not None and isinstance(code, OperatorCode) and code.lane is Lane.COMPILED:
+    explained = isinstance(code, OperatorCode) and (code.lane is Lane.COMPILED or code is not spec.body)
+    if record is not None and isinstance(code, OperatorCode) and explained:
         explanation = load(code).explain(record)
         cause = Cause(explanation.exception) if explanation.exception is not None else None
         return Failure(explanation.message, name, shown, explanation.traceback, cause=cause)
@@ -85,4 +89,15 @@ def _function_of(body: object) -> object:
             return body.choice
         case Matching():
             return body.marks
+        case Windowing(assigner=OperatorCode() as code):
+            return replace(code, function=partial(_assigned, body.window, code))
     return body
+
+
+def _assigned(window: Window, code: OperatorCode, t: Any) -> Iterable[Any]:
+    """Call the function that assigns windows. Raise what it raises, or what is wrong with its windows."""
+    assert window.time is not None
+    times = TimeValues.of(window.time, code.input_schema)
+    checked_spans(window, times, t, times.ticks(getattr(t, window.time.field)))
+    made: Iterable[Any] = code.function(t)
+    return made

@@ -20,7 +20,7 @@ from rayelastic.runtime.operators.tolerant import tolerant_operator, ttl_of
 
 if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import AggregateSpec
-    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorSpec
 
 NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
 
@@ -84,25 +84,8 @@ def match_operator(spec: OperatorSpec) -> _native.Operator:
     """Make the operator that finds sequences of tuples."""
     body = spec.body
     assert isinstance(body, Matching)
-    code = body.marks
-    assert isinstance(code, OperatorCode)
-    loaded = load(code)
-    source, numbers = native_schema(code.input_schema), native_schema(code.output_schema)
-    if code.lane is Lane.COMPILED:
-        marks = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, numbers, owner=loaded.owner)
-    else:
-        assert loaded.function is not None
-        marks = _native.Operator.python(
-            spec.name,
-            loaded.function,
-            source,
-            numbers,
-            code.input_schema.tuple_type,
-            view=code.view.value,
-            flags=loaded.flags,
-        )
     return _native.Operator.pattern(
-        marks,
+        inner_operator(spec.name, body.marks),
         native_schema(spec.outputs[0].schema),
         list(spec.keys),
         body.time.field,
@@ -110,6 +93,20 @@ def match_operator(spec: OperatorSpec) -> _native.Operator:
         list(body.fields),
         list(body.steps),
         body.outer,
+    )
+
+
+def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:
+    """Make the operator of a stateless user-defined function that another operator calls."""
+    assert isinstance(code, OperatorCode)
+    loaded = load(code)
+    source, target = native_schema(code.input_schema), native_schema(code.output_schema)
+    if code.lane is Lane.COMPILED:
+        return _native.Operator.compiled(name, loaded.address, loaded.flags, source, target, owner=loaded.owner)
+    assert loaded.function is not None
+    record = code.input_schema.tuple_type
+    return _native.Operator.python(
+        name, loaded.function, source, target, record, view=code.view.value, flags=loaded.flags
     )
 
 

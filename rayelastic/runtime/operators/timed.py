@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rayelastic import _native
+from rayelastic.compile import OperatorCode
+from rayelastic.compile.code.answers import answers
 from rayelastic.graph.operators.aligned import runs_of
 from rayelastic.graph.operators.event_time import EventTime, Union
 from rayelastic.graph.operators.joins.by_key import Join
@@ -12,8 +14,8 @@ from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay, Throttle
 from rayelastic.graph.operators.windows import Window, Windowing
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
-from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.runtime.operators.functions import match_operator, native_aggregates
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.runtime.operators.functions import inner_operator, match_operator, native_aggregates
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.own_aggregates import own_aggregate
 from rayelastic.runtime.operators.tolerant import ttl_of
@@ -21,7 +23,7 @@ from rayelastic.runtime.operators.tolerant import ttl_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorSpec
 
 
 NativeTimes = tuple[int, list[tuple[int, int]], int]  # offset, runs of days of 24 hours, ticks of a second
@@ -100,7 +102,16 @@ def _window(spec: OperatorSpec) -> _native.Operator:
         native_aggregates(body.aggregates),
         own_aggregate(spec.name, body.own),
         ttl_of(spec),
+        _assigner(spec.name, body.assigner),
     )
+
+
+def _assigner(name: str, code: CompiledFunction | None) -> _native.Operator | None:
+    if code is None:
+        return None
+    assigner = inner_operator(name, code)
+    assert isinstance(code, OperatorCode)
+    return _native.Operator.answered(assigner, answers(code)) if code.lane is Lane.COMPILED else assigner
 
 
 def _join(spec: OperatorSpec) -> _native.Operator:

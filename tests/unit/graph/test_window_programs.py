@@ -115,7 +115,7 @@ def test_a_late_tuple_is_in_time_for_a_window_that_is_not_complete() -> None:
 @pytest.mark.parametrize(("start", "end"), [(5, 5), (6, 5), (0, 3)])
 def test_a_window_that_a_function_tells_ends_behind_its_start_and_its_tuples(start: int, end: int) -> None:
     program, state, out = windows(kind=WindowKind.ASSIGNED, assign=lambda _: [(start, end)])
-    with pytest.raises(ValueError, match="it has to end behind its start, and behind its tuples"):
+    with pytest.raises(ValueError, match="it must end after its start and after its tuples"):
         program.on_tuple(1, state, out.at(3))
     assert state == {}
 

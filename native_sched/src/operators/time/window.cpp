@@ -24,6 +24,9 @@ OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, 
     case WindowKind::Session:
       make_session_window(spec, keys, options, aggregates);
       break;
+    case WindowKind::Assigned:
+      make_assigned_window(spec, keys, options, aggregates);
+      break;
   }
   options.times.check(options.size, options.slide);
   if (options.ttl.ticks != 0 && (options.kind != WindowKind::Count || options.rest))

@@ -18,6 +18,8 @@ void make_time_window(OperatorSpec& spec, const std::vector<std::string>& keys, 
                       const std::vector<Aggregate>& aggregates);
 void make_session_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
                          const std::vector<Aggregate>& aggregates);
+void make_assigned_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
+                          const std::vector<Aggregate>& aggregates);
 
 // A failure of the aggregates, for record `index` of the run.
 [[nodiscard]] inline std::int64_t failed(WindowCore& core, std::int64_t index, rel_context* context) {

@@ -17,7 +17,7 @@ from rayelastic.graph.operators.gathering.declared import When, checked, declare
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown
 from rayelastic.graph.operators.gathering.programs import Early
 from rayelastic.graph.operators.processes import KeyedProcess, instance_of
-from rayelastic.graph.operators.windows import Window, Windowing, WindowKind
+from rayelastic.graph.operators.windows import Window, Windowing, WindowKind, compiled_assigner
 from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
@@ -92,7 +92,7 @@ def window_combine(
             late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
             kind = StateKind.PARTITIONED if up.keys else StateKind.STATEFUL
             outputs = (OutputPort(OUT, gives), *late)
-            body = Windowing(window, (), code)
+            body = Windowing(window, (), code, compiled_assigner(up, window, name, location))
             return up.operator(name, OperatorKind.WINDOW, kind, body, location, outputs, keys=up.keys, ttl=window.ttl)
         if window.kind is WindowKind.COUNT or not up.keys:
             raise LaneError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.graph.operators.gathering.gathered import Bounds, Gathered
-from rayelastic.graph.operators.windows import Window
+from rayelastic.graph.operators.windows import Window, checked_spans
 from rayelastic.graph.records.time_values import TimeValues
 
 __all__ = ["Batches", "Early", "Sessions", "TimeWindows"]
@@ -46,13 +46,14 @@ class _Program:
     def __init__(self, window: Window, times: TimeValues, gathered: Gathered, early: Early) -> None:
         self.window = window
         self.times = times
+        self.bounds = times.unshifted
         self.gathered = gathered
         self.early = early
         self.step = max(1, times.ticks_per_second // 1_000_000)  # the resolution of Python's times
 
     def give(self, start: int, end: int, has: Any, out: Any, *, final: bool, corrected: bool = False) -> None:
         """Emit the results of a window."""
-        bounds = Bounds(self.times.value(start), self.times.value(end), final, corrected)
+        bounds = Bounds(self.bounds.value(start), self.bounds.value(end), final, corrected)
         for item in self.gathered.given(out.key, bounds, has):
             out.give(item)
 
@@ -90,7 +91,8 @@ class TimeWindows(_Program):
         """Add the tuple to its windows that still accept it, and emit corrections. Return False if none does."""
         at = out.ticks
         lateness = self.window.lateness
-        spans = [span for span in self._spans(t, at) if span[1] + lateness > reached + 1]
+        every = list(self._spans(t, at))
+        spans = [span for span in every if span[1] + lateness > reached + 1]
         for span in spans:
             start, end = span
             if end > reached + 1:
@@ -103,7 +105,7 @@ class TimeWindows(_Program):
             self.give(start, end, state[span][0], out, final=True, corrected=was_given)
         if spans and not state:
             out.forget()
-        return bool(spans)
+        return bool(spans) or not every
 
     def on_time(self, at: int, state: dict[Span, Any], out: Any) -> None:
         """Emit a complete window, or early results of others."""
@@ -149,17 +151,8 @@ class TimeWindows(_Program):
 
     def _spans(self, t: Any, at: int) -> Iterable[Span]:
         if self.window.assign is not None:
-            return [self._checked(start, end, at) for start, end in self.window.assign(t)]
+            return checked_spans(self.window, self.times, t, at)
         return self.window.spans(at)
-
-    def _checked(self, start: Any, end: Any, at: int) -> Span:
-        span = self.times.ticks(start), self.times.ticks(end)
-        if not (span[0] < span[1] and at < span[1]):
-            raise ValueError(
-                f"assign gives a window from {start!r} to {end!r} for a tuple at {self.times.value(at)!r}: "
-                "it has to end behind its start, and behind its tuples"
-            )
-        return span
 
 
 class Sessions(_Program):

@@ -18,24 +18,27 @@
 namespace rayelastic {
 
 enum class WindowKind : std::uint8_t {
-  Count,   // size records of a key, a new window every slide records; given when it is full
-  Time,    // [k * slide, k * slide + size) for whole k, of those in which a key has records; given when the watermark has passed the end
-  Session  // records of a key that are at most size apart from the next; given when the watermark is at size after the last
+  Count,    // size records of a key, a new window every slide records; given when it is full
+  Time,     // [k * slide, k * slide + size) for whole k, of those in which a key has records; given when the watermark has passed the end
+  Session,  // records of a key that are at most size apart from the next; given when the watermark is at size after the last
+  Assigned  // those that a function assigns records to; given when the watermark has passed the end
 };
 
 struct WindowOptions {
   WindowKind kind = WindowKind::Count;
   std::int64_t size = 1;      // records, or ticks
   std::int64_t slide = 1;     // the same; of Count and Time
-  std::string time = {};      // the field of the event time; of Time and Session
+  std::string time = {};      // the field of the event time; of all but Count
   std::int64_t shift = 0;     // ticks to be added to it
   bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
-  std::int64_t lateness = 0;  // of Time and Session: ticks for which a window that was given still takes records
+  std::int64_t lateness = 0;  // of all but Count: ticks for which a window that was given still takes records
   WindowTimes times = {};     // of Time: where windows start
   TimeToLive ttl = {};        // of Count, without `rest`: after how long without a record a key begins anew
+  // Of Assigned: emits start and end, of the type of the time, of each window of a record. Null: state is read, and no record comes.
+  std::shared_ptr<const OperatorSpec> assigner = {};
 };
 
-// `output` is the key fields; of Time and Session start and end, of the type of the time (a session ends `size` after its last record); then
+// `output` is the key fields; of all but Count start and end, of the type of the time (a session ends `size` after its last record); then
 // one field an aggregate. What is given at once is in the order of its end, then of the keys' hashes: the same however the job runs.
 // With a lateness there is a bool behind the end, and windows that were given are kept for so long: a record of one that comes then has it
 // given once more, at once, the bool being true; so it is of a session that goes on behind one that was given. Else it is false.
