@@ -65,12 +65,15 @@ if TYPE_CHECKING:
     from rayelastic.job import start as start
     from rayelastic.job import submit as submit
     from rayelastic.on_ray.dataset import dataset as dataset
-    from rayelastic.plan.checkpoint import Checkpoint as Checkpoint
     from rayelastic.plan.config import JobConfig as JobConfig
-    from rayelastic.plan.tls import TLS as TLS
-    from rayelastic.plan.wishes.latency import Latency as Latency
-    from rayelastic.plan.wishes.paper import PaperElasticity as PaperElasticity
-    from rayelastic.plan.wishes.schedule import Schedule as Schedule
+    from rayelastic.plan.settings.checkpoint import Checkpoint as Checkpoint
+    from rayelastic.plan.settings.elasticity import Elasticity as Elasticity
+    from rayelastic.plan.settings.latency import Latency as Latency
+    from rayelastic.plan.settings.network import Network as Network
+    from rayelastic.plan.settings.paper import PaperElasticity as PaperElasticity
+    from rayelastic.plan.settings.schedule import Schedule as Schedule
+    from rayelastic.plan.settings.threads import Threads as Threads
+    from rayelastic.plan.settings.tls import TLS as TLS
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -117,12 +120,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.fluent.streams": ("Streams",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
-    "rayelastic.plan.checkpoint": ("Checkpoint",),
+    "rayelastic.plan.settings.checkpoint": ("Checkpoint",),
     "rayelastic.plan.config": ("JobConfig",),
-    "rayelastic.plan.tls": ("TLS",),
-    "rayelastic.plan.wishes.latency": ("Latency",),
-    "rayelastic.plan.wishes.paper": ("PaperElasticity",),
-    "rayelastic.plan.wishes.schedule": ("Schedule",),
+    "rayelastic.plan.settings.elasticity": ("Elasticity",),
+    "rayelastic.plan.settings.network": ("Network",),
+    "rayelastic.plan.settings.threads": ("Threads",),
+    "rayelastic.plan.settings.tls": ("TLS",),
+    "rayelastic.plan.settings.latency": ("Latency",),
+    "rayelastic.plan.settings.paper": ("PaperElasticity",),
+    "rayelastic.plan.settings.schedule": ("Schedule",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.values.status": ("JobStatus",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),

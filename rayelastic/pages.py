@@ -72,7 +72,7 @@ def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
     """Serve the web UI of a job that is over, from its event logs; needs no cluster.
 
     Args:
-        paths: as `JobConfig(journal=...)` said.
+        paths: as `rel.Elasticity(journal=...)` said.
         port: to listen at; 0: a free one.
         host: the address to listen at.
 

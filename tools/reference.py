@@ -1,29 +1,44 @@
 """Tables of the guide's reference pages, made from the code: `python -m tools.reference` writes them anew.
 
-A page marks where one stands by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings CLASS`, of a
-dataclass in `SETTINGS`; `command NAME`, the help of a command; or `metrics`.
+A page marks where one stands by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`, of a job and of
+the objects in it; `command NAME`, the help of a command; or `metrics`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import inspect
 import io
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import rayelastic as rel
 from rayelastic import cli
+from rayelastic.plan.config import LogLevel, RegionsName
+from rayelastic.plan.settings.elasticity import AlgorithmName
+from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.watch.metric_table import METRICS
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
-SETTINGS: dict[str, type[Any]] = {
-    one.__name__: one
-    for one in (rel.JobConfig, rel.Checkpoint, rel.Latency, rel.Schedule, rel.TLS, rel.PaperElasticity)
+SETTINGS: tuple[type[Any], ...] = (
+    rel.JobConfig,
+    rel.Threads,
+    rel.Elasticity,
+    rel.Checkpoint,
+    rel.Network,
+    rel.TLS,
+    rel.Latency,
+    rel.Schedule,
+    rel.PaperElasticity,
+)
+ENUMS = {  # as annotations write them: the enum, then the names of its members
+    "ThreadingModel | ModelName": ModelName,
+    "Algorithm | AlgorithmName": AlgorithmName,
+    "Regions | RegionsName": RegionsName,
+    "LogLevel": LogLevel,
 }
 WIDTH = "100"  # columns of a command's help
 
@@ -37,7 +52,8 @@ def filled(text: str) -> str:
 def _made(subject: str) -> str:
     kind, _, name = subject.partition(" ")
     if kind == "settings":
-        return _table("setting | type | default | meaning", _settings(SETTINGS[name]))
+        rows = (row for settings in SETTINGS for row in _settings(settings))
+        return _table("setting | type | default | meaning", rows)
     if kind == "metrics":
         rows = ((f"`{one.name}`", one.kind.value, ", ".join(one.labels), one.text) for one in METRICS.values())
         return _table("name | kind | labels | meaning", rows)
@@ -50,21 +66,25 @@ def _table(head: str, rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def _settings(settings: type[Any]) -> Iterator[tuple[str, ...]]:
-    """Name, type, default and meaning of each field; the meaning is that of the docstring's `Args`."""
+    """Name, type, default and meaning of each parameter; the meaning is that of the docstring's `Args`."""
     documented = (inspect.getdoc(settings) or "").partition("Args:\n")[2].partition("\n\n")[0]
     meanings = dict(re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", documented, re.DOTALL | re.MULTILINE))
-    for one in dataclasses.fields(settings):
-        if one.init:
-            meaning = " ".join(meanings[one.name].split()).replace("|", "or")
-            yield f"`{one.name}`", f"`{str(one.type).replace(' | ', ' or ')}`", _default(one), _sentence(meaning)
+    for one in inspect.signature(settings).parameters.values():
+        meaning = " ".join(meanings[one.name].split()).replace("|", "or")
+        yield f"`{settings.__name__}({one.name}=)`", f"`{_type(one)}`", _default(one), _sentence(meaning)
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default_factory is not dataclasses.MISSING:
-        return f"`{field.default_factory()!r}`"
-    if field.default is dataclasses.MISSING:
+def _type(setting: inspect.Parameter) -> str:
+    text = str(setting.annotation)
+    for written, names in ENUMS.items():
+        text = text.replace(written, " | ".join(map(repr, get_args(names))))
+    return text.replace(" | ", " or ")
+
+
+def _default(setting: inspect.Parameter) -> str:
+    if setting.default is inspect.Parameter.empty:
         return "required"
-    return f"`{getattr(field.default, 'value', field.default)!r}`"
+    return f"`{getattr(setting.default, 'value', setting.default)!r}`"
 
 
 def _sentence(text: str) -> str:

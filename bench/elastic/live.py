@@ -46,7 +46,7 @@ class Live:
     """
 
     def __init__(self, topology: rel.Topology, period: float) -> None:
-        spec = prepare(topology, rel.JobConfig(adaptation_period=period, remember=False))
+        spec = prepare(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=period, remember=False)))
         host = InProcessHost()
         self._job = rel.Job(spec.name, LocalControl(Coordinator(spec, host)), topology)
         self._job._start()

@@ -83,9 +83,9 @@ def context_switches() -> int:
 
 def settings() -> dict[str, rel.JobConfig]:
     return {
-        "manual": rel.JobConfig(threading="manual", threads=1),
-        "dynamic": rel.JobConfig(threading="dynamic", threads=available_cpus()),
-        "elastic": rel.JobConfig(remember=False),
+        "manual": rel.JobConfig(threads=rel.Threads(count=1, model="manual")),
+        "dynamic": rel.JobConfig(threads=rel.Threads(count=available_cpus(), model="dynamic")),
+        "elastic": rel.JobConfig(elasticity=rel.Elasticity(remember=False)),
     }
 
 
@@ -110,7 +110,7 @@ def figure(small: bool) -> Figure:
     many = {
         model: steady(
             pipeline.build(MANY, flops=100, tuples=ENDLESS),
-            rel.JobConfig(threading=model, threads=available_cpus(), queue_records=64, run_records=16),
+            rel.JobConfig(threads=rel.Threads(count=available_cpus(), model=model, queue_records=64, run_records=16)),
             settling,
             window,
         )

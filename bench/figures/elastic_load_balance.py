@@ -12,7 +12,7 @@ from bench.plant.graph import data_parallel
 from bench.plant.load_script import STEADY, LoadPhase, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import Journal, play
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
 

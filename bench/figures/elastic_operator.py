@@ -7,7 +7,7 @@ from bench.plant.graph import PlantGraph, data_parallel
 from bench.plant.load_script import STEADY, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import Journal, play
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 

@@ -14,7 +14,7 @@ from bench.figures.plants import settled
 from bench.figures.throughputs import draw_outcomes, outcome
 from bench.plant.constants import XEON
 from bench.plant.graph import PlantGraph, PlantOperator, Stream
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 

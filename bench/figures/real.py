@@ -18,7 +18,8 @@ from rayelastic import _native
 from rayelastic.compile import Compiler, OperatorCode, load
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
-from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.plan.settings.elasticity import Algorithm
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Controller
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -175,7 +176,7 @@ def elastic_loop(real: RealGraph, run: RealRun, controller: Controller, period: 
         cpus=cpus,
     )
     return AdaptationLoop(
-        run.scheduler, controller, settings, Journal(Setting(Elasticity.MULTI_LEVEL, upstream, period))
+        run.scheduler, controller, settings, Journal(Setting(Algorithm.MULTI_LEVEL, upstream, period))
     )
 
 

@@ -20,7 +20,7 @@ from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.measured import graph_of, shapes
 from bench.figures.plants import ours
 from bench.figures.real import RealGraph, RealRun, elastic_loop
-from rayelastic.plan.config import Elasticity
+from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.policy.element.decision import Controller
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
 from rayelastic.runtime.values.adaptation import Adaptation
@@ -173,7 +173,7 @@ def figure(small: bool) -> Figure:
 
     return Figure(
         "settled_job",
-        f"Elasticity '{Elasticity.MULTI_LEVEL.value}' beside another process",
+        f"Elasticity '{Algorithm.MULTI_LEVEL.value}' beside another process",
         rows,
         claims,
         draw,

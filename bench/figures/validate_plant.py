@@ -31,7 +31,7 @@ from bench.plant.events.plant import Configuration, EventPlant, EventSettings
 from bench.plant.graph import PlantGraph, PlantOperator, Stream, pipeline
 from bench.plant.segments import Models, segments
 from bench.plant.steady_state import steady_state
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.watch.machine_load import available_cpus
 
 ROOT = Path(__file__).resolve().parent.parent.parent

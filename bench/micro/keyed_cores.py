@@ -27,8 +27,8 @@ ENDLESS = 1 << 60  # tuples
 AGAIN = 1_000  # times that the file is read: never to the end
 KEYS = 1_000
 LOOK = 0.02  # s
-ALONE = rel.JobConfig(threads=1, threading="manual", elasticity="off")
-DEFAULTS = rel.JobConfig(remember=False)
+ALONE = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
+DEFAULTS = rel.JobConfig(elasticity=rel.Elasticity(remember=False))
 
 
 class Line(NamedTuple):

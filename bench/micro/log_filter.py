@@ -162,7 +162,7 @@ def measure(
     topology.source(rel.arrow(table, Line), name="lines").filter(function, name=key, lane="compiled").sink(
         rel.count(), name="out"
     )
-    config = rel.JobConfig(threads=1, threading="manual")
+    config = rel.JobConfig(threads=rel.Threads(count=1, model="manual"))
     assert rel.run(topology, config)["out"] == len(wanted) * repeats
     empty = rel.Topology(f"log_{key}_source")
     empty.source(rel.arrow(table, Line), name="lines").sink(rel.count(), name="out")

@@ -130,7 +130,7 @@ def engine_chain(count: int, maps: int) -> Callable[[], float]:
     """What measures ns per record and map of `rel.run`."""
     numbers = np.arange(count)
     table = pa.table({"a": numbers, "b": numbers.astype(np.float64)})
-    config = rel.JobConfig(threads=1, threading="manual")
+    config = rel.JobConfig(threads=rel.Threads(count=1, model="manual"))
 
     def topology(length: int) -> rel.Topology:
         made = rel.Topology(f"chain_of_{length}")

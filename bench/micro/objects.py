@@ -17,7 +17,7 @@ import rayelastic as rel
 from bench.micro.row import Row, settings
 
 FUNCTIONS = ("a", "b", "c")
-QUIET = rel.JobConfig(threading="manual", elasticity="off")
+QUIET = rel.JobConfig(threads=rel.Threads(model="manual"), elasticity="off")
 
 
 class Box(NamedTuple):

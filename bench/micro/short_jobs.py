@@ -17,7 +17,7 @@ import rayelastic as rel
 from bench.micro.row import Row, settings
 from rayelastic.topologies import pipeline
 
-ALONE = rel.JobConfig(threads=1, threading="manual", elasticity="off")
+ALONE = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 
 
 def rate(options: dict[str, int], config: rel.JobConfig) -> float:
@@ -38,7 +38,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_STATE_HOME"] = folder
             alone.append(rate(options, ALONE))
-            forgetful.append(rate(options, rel.JobConfig(remember=False)))
+            forgetful.append(rate(options, rel.JobConfig(elasticity=rel.Elasticity(remember=False))))
             first.append(rate(options, rel.JobConfig()))
             if not list(Path(folder).rglob("best/*")):
                 print("nothing was kept: the job was too short to find anything")

@@ -33,7 +33,7 @@ def main() -> None:
     def body(stream: Any) -> Any:
         return stream.map(work, name="dear")
 
-    alone = rel.JobConfig(threads=1, threading="manual", elasticity="off")
+    alone = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
     stages: dict[str, Stage] = {
         "elastic": lambda stream: stream.elastic(body, name="stage"),
         "elastic, in order": lambda stream: stream.elastic(body, name="stage", order=True),
@@ -44,7 +44,9 @@ def main() -> None:
     for _ in range(options["rounds"]):
         one.append(tuples / seconds(body, tuples, alone))
         for name, stage in stages.items():
-            found[name].append(tuples / seconds(stage, tuples, rel.JobConfig(remember=False)))
+            found[name].append(
+                tuples / seconds(stage, tuples, rel.JobConfig(elasticity=rel.Elasticity(remember=False)))
+            )
     for name, rates in found.items():
         key = "stage." + name.replace(",", "").replace(" ", "_")
         what = f"{options['flops']:,} multiplications, {name}"

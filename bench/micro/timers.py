@@ -24,7 +24,7 @@ from rayelastic import testing
 
 PATIENCE = 120.0  # seconds
 RANGE = 1_000_003  # ticks over which the timers of a tuple are spread
-QUIET = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+QUIET = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 
 
 class Tuple(NamedTuple):

@@ -16,7 +16,7 @@ import rayelastic as rel
 from bench.elastic.graphs import ENDLESS, Value
 from bench.elastic.live import Live, Setting
 from bench.micro.row import Row, settings
-from rayelastic.plan.config import ADAPTATION_PERIOD
+from rayelastic.plan.settings.elasticity import THREAD_PERIOD
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
         stream = stream.map(wait, name=name, schema=Value)
     stream.sink(rel.count(), name="out")
 
-    with Live(topology, ADAPTATION_PERIOD) as live:
+    with Live(topology, THREAD_PERIOD) as live:
         live.adapts(given["cold"])
         settled, found = live.settled_at(), live.stop_adapting()
         turns = [

@@ -16,7 +16,7 @@ import numpy as np
 from bench.plant.graph import PlantGraph
 from bench.plant.plant import Plant
 from bench.plant.segments import Models
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 
 __all__ = ["StaticBest", "best_static", "fewest_threads", "placements"]
 

@@ -15,7 +15,7 @@ from bench.plant.graph import Floats, PlantGraph
 from bench.plant.load_script import STEADY, LoadScript
 from bench.plant.segments import Models, Segments, segments
 from bench.plant.steady_state import Limit, SteadyState, steady_state
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 

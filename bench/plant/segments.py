@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.plant.graph import PlantGraph
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 
 __all__ = ["Segments", "SharedPort", "segments"]
 

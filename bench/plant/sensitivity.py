@@ -37,7 +37,7 @@ from bench.plant.load_script import LoadPhase, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import play
 from bench.plant.quality import quality
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity, GuidedThresholds
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds

@@ -17,7 +17,7 @@ from bench.plant.constants import Machine, PerformanceConstants
 from bench.plant.contention import visits_per_ns
 from bench.plant.graph import PlantGraph
 from bench.plant.segments import Segments, SharedPort
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 
 __all__ = ["Limit", "SteadyState", "steady_state"]
 

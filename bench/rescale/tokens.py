@@ -100,7 +100,11 @@ def measure(rounds: int, seconds: float) -> list[Row]:
 
 def by_itself() -> list[str]:
     """What the job did on its own to get there."""
-    job = rel.submit(topology(), rel.JobConfig(regions="elastic", region_period=1.0), name="token-by-itself")
+    job = rel.submit(
+        topology(),
+        rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(region_period=1.0)),
+        name="token-by-itself",
+    )
     try:
         region = job.plan().region_of("slow").region.name
         until = time.monotonic() + PATIENCE

@@ -96,12 +96,12 @@ def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str
     found: dict[str, float] = {}
     settings: list[rel.JobConfig] = [rel.JobConfig(regions="manual")]
     if work.apart:
-        settings.append(rel.JobConfig(regions="manual", pins={work.apart: 1}))
+        settings.append(rel.JobConfig(regions="manual", pes={work.apart: 1}))
     for config in settings:
         job = rel.submit(work.build(signals), config)
         try:
             region = job.plan().region_of(work.operator).region.name
-            apart = f"{work.apart} apart, " if config.pins else ""
+            apart = f"{work.apart} apart, " if work.apart and config.pes != 1 else ""
             for replicas in range(1, most + 1):
                 try:
                     if replicas > 1:

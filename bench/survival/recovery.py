@@ -38,7 +38,7 @@ def first_output(megabytes: int, losses: int) -> list[float]:
                     file.write(f"{now}\n")
 
         made = topology(f"recovery{megabytes}", keys, TURN, rel.call(note), SAMPLE)
-        job = rel.submit(made, rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=2.0, restarts=1000)))
+        job = rel.submit(made, rel.JobConfig(pes=PES, checkpoint=rel.Checkpoint(every=2.0, restarts=1000)))
         try:
             wait_for(job, lambda: job.metrics().operator("touch").tuples_in > keys, "the state isn't filled")
             for _ in range(losses):

@@ -18,7 +18,9 @@ from rayelastic.demo import show as show_live
 from rayelastic.errors import SourceError
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.pages import page_of
-from rayelastic.plan.config import Elasticity, JobConfig, Regions
+from rayelastic.plan.config import JobConfig, Regions
+from rayelastic.plan.settings.elasticity import Algorithm, Elasticity
+from rayelastic.plan.settings.threads import Threads
 from rayelastic.progress import Progress, summary_line, told
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
@@ -95,8 +97,8 @@ def job_options(function: F) -> F:
         ),
         click.option(
             "--elasticity",
-            type=click.Choice([one.value for one in Elasticity]),
-            default=Elasticity.MULTI_LEVEL.value,
+            type=click.Choice([one.value for one in Algorithm]),
+            default=Algorithm.MULTI_LEVEL.value,
             show_default=True,
             help="Who finds threads and queues while the job runs.",
         ),
@@ -206,8 +208,13 @@ def demo(context: click.Context, /, application: str | None, **options: Any) -> 
 
 def _config(options: dict[str, Any]) -> JobConfig:
     checkpoint = checkpointed(options["checkpoint"], options["key_file"]) if "checkpoint" in options else None
-    same = {name: options[name] for name in ("pes", "threads", "threading", "elasticity", "journal", "regions")}
-    return JobConfig(**same, checkpoint=checkpoint)
+    return JobConfig(
+        pes=options["pes"],
+        threads=Threads(count=options["threads"], model=options["threading"]),
+        regions=options["regions"],
+        elasticity=Elasticity(algorithm=options["elasticity"], journal=options["journal"]),
+        checkpoint=checkpoint,
+    )
 
 
 def _finish(job: jobs.Job, file: TopologyFile, options: dict[str, Any], *, decided: bool = False) -> None:

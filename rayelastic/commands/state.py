@@ -11,7 +11,7 @@ import click
 from rayelastic import job as jobs
 from rayelastic.commands.options import JOB, address, as_programs, key_file, key_of, show
 from rayelastic.errors import ConfigError
-from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.saved.restoring import LATEST
 from rayelastic.runtime.snapshot import Snapshot
 

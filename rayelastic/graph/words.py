@@ -8,13 +8,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
-__all__ = ["MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "page"]
+__all__ = ["CONFIG", "MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "page"]
 
 _AGGREGATE = ".key_by(field).aggregate(out=rel.{0})"
 _KEYED_STATE = ".key_by(field).map(fn, state=State), where fn(t, s) sets fields of s"
 _WATERMARK = ".event_time(field, lateness=seconds)"
 _NO_PARALLELISM = (
-    "nothing: threads, processes and replicas are found while it runs; JobConfig(max_processes=) bounds them"
+    "nothing: a job finds threads, processes and replicas itself; rel.Elasticity(max_processes=) bounds it"
 )
 _ORDER = "rel.arrow() as sink, and result['out'].sort_by('field'): a stream has no end to sort by; .top() in windows"
 _OUT = ".sink(rel.{0}), then rel.run(topology)"
@@ -247,6 +247,15 @@ RESULT: dict[str, str] = {
     "count": "len(result['out']), or rel.count() as sink",
 }
 
+CONFIG: dict[str, str] = {
+    **dict.fromkeys(("parallelism", "workers", "processes", "replication", "instances"), _NO_PARALLELISM),
+    **dict.fromkeys(("checkpoint_interval", "checkpointing", "recovery"), "checkpoint=rel.Checkpoint(every=seconds)"),
+    **dict.fromkeys(("buffer_size", "queue_size", "batch_size"), "threads=rel.Threads(queue_records=, run_records=)"),
+    **dict.fromkeys(("ssl", "encryption"), "network=rel.Network(secure=True)"),
+    **dict.fromkeys(("ui", "ui_port", "dashboard", "dashboard_port", "port"), "web_port=0"),
+    "latency": "goal=rel.Latency(p99=seconds)",
+}
+
 
 def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str]) -> str:
     """Return the message for an unknown attribute.
@@ -283,6 +292,7 @@ def page() -> str:
         "Methods of a topology": TOPOLOGY,
         "Functions of the module": MODULE,
         "What a result has": RESULT,
+        "Settings of a JobConfig": CONFIG,
     }
     text = [
         "# Words of other systems",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.explain import OperatorInfo
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -367,7 +367,7 @@ class Job(Changing):
 
     def _show_page(self, config: JobConfig) -> None:
         if config.web_port is not None:
-            self._page = Page({self.name: self}, port=config.web_port, tls=config.tls)
+            self._page = Page({self.name: self}, port=config.web_port, tls=config.network.tls)
             sys.stderr.write(f"web UI of job {self.name}: {self._page.url}\n")
 
     def _wait_until_final(self, timeout: float | None) -> JobStatus:

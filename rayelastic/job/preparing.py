@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.graph.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.records.shown import shown
-from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.port.secure_socket import check_encryption
@@ -53,10 +53,10 @@ def prepare(
     """
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
-    if config.secure:
-        check_encryption(config.link_certificates)
-    if config.tls is not None:
-        server_context(config.tls)
+    if config.network.secure:
+        check_encryption(config.network.link_certificates)
+    if config.network.tls is not None:
+        server_context(config.network.tls)
     topology.validate(shipped=False)
     if isinstance(config.checkpoint, Checkpoint):
         check_first_values(topology.operators.values())

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.job.result import JobResult
-    from rayelastic.plan.checkpoint import Checkpoint
     from rayelastic.plan.config import JobConfig
+    from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.topology import Topology
 
@@ -44,7 +44,7 @@ def start(
     job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
     try:
         if metrics_port is not None:
-            job._show_metrics(metrics_port, spec.config.tls)
+            job._show_metrics(metrics_port, spec.config.network.tls)
         uninterrupted(job._start, f"start of {job.name}")
         job._show_page(spec.config)
     except BaseException:
@@ -107,7 +107,7 @@ def submit(
     """Start a topology on Ray and returns at once.
 
     One actor hosts each processing element; a detached coordinator actor watches them. Where a load is too much for one
-    there come to be more, on any node, and fewer again (`JobConfig(regions=, max_processes=)`).
+    there come to be more, on any node, and fewer again (`regions` and `elasticity` of `JobConfig`).
 
     Args:
         topology: what to run.
@@ -151,4 +151,4 @@ def attach(name: str, *, address: str | None = None) -> Job:
 def _check_page(config: JobConfig) -> None:
     """Serve the web UI for a moment, so that a port in use is an error before anything starts."""
     if config.web_port is not None:
-        Page(port=config.web_port, tls=config.tls).close()
+        Page(port=config.web_port, tls=config.network.tls).close()

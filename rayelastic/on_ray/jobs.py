@@ -113,7 +113,7 @@ def start_coordinator(
     import ray
 
     _free_name(spec.name)
-    settings = PlacementSettings(spec.config.cpus_per_pe, len(spec.plan.pes) > 1, pe_class, spec.job_id)
+    settings = PlacementSettings(spec.config.threads.ray_cpus, len(spec.plan.pes) > 1, pe_class, spec.job_id)
     early: list[ActorHandle[PEActor]] = []
     if spec.job_id:
         GcsStore(spec.job_id).keep_job(pickled)

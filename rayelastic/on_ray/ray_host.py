@@ -86,7 +86,7 @@ class RayHandle:
                     raise
                 raise UnavailableError(
                     f"Ray found no place for {who} within {timeout:g} s: {free_cpus()}",
-                    hint="End other jobs and actors, add nodes, or ask for a smaller JobConfig(cpus_per_pe=...)",
+                    hint="End other jobs and actors, add nodes, or ask for a smaller rel.Threads(ray_cpus=...)",
                 ) from error
 
         return cast("ElementApi", Remote(send))

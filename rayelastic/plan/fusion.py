@@ -1,7 +1,7 @@
 """Which processing element hosts which operators.
 
 By default all regions are fused into one. `pes` cuts between regions into contiguous pieces of the topological order,
-so links only lead forward; `pins` cuts where it says, inside regions too. Knows no nodes and no load.
+so links only lead forward; `pes={operator: PE}` cuts inside regions, too. Knows no nodes and no load.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from rayelastic.graph.spec.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
 from rayelastic.plan.regions import Region, regions
-from rayelastic.plan.wishes.replicas import check_elastic, with_least
-from rayelastic.plan.wishes.wish import checked_wishes
+from rayelastic.plan.replica_bounds import check_elastic, with_least
 
 __all__ = ["plan_topology"]
 
@@ -29,31 +28,33 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
         config: where to cut; JobConfig() fuses everything into one processing element.
 
     Raises:
-        ConfigError: more processing elements than regions, or a pin or threading model of an unknown operator.
+        ConfigError: more processing elements than regions, or a PE or threading model of an unknown operator.
         GraphError: the graph has a cycle.
     """
     config = config or JobConfig()
-    _check_known(graph, config.pins, "pins")
+    pes = config.pes
+    if isinstance(pes, Mapping):
+        _check_known(graph, pes, "pes")
     _check_known(graph, config.replicas, "replicas")
-    if isinstance(config.threading, Mapping):
-        _check_known(graph, config.threading, "threading")
+    if isinstance(config.threads.model, Mapping):
+        _check_known(graph, config.threads.model, "threads")
     formed = regions(graph)
     order = topological_order(graph.operators)
-    if config.pins:
-        place = _pinned(graph.operators, order, config.pins)
+    if isinstance(pes, Mapping):
+        place = _pinned(graph.operators, order, pes)
         _check_kept(formed, place)
     else:
-        place = _cut(formed, config.pes)
+        place = _cut(formed, pes)
     edges = tuple(edge for name in order for edge in graph.operators[name].edges)
     plan = ExecPlan(
         graph.name,
         tuple(RegionPlan(region, tuple(_pipelines(region, place))) for region in formed),
         edges,
-        Placement(config.cpus_per_pe, spread=len(set(place.values())) > 1),
+        Placement(config.threads.ray_cpus, spread=len(set(place.values())) > 1),
     )
     if config.goal is not None:
         check_elastic(plan, graph.operators, f"goal={config.goal}")
-    return with_least(plan, graph.operators, checked_wishes(config.replicas), config.max_processes)
+    return with_least(plan, graph.operators, config.replicas, config.elasticity.max_processes)
 
 
 def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:
@@ -69,7 +70,7 @@ def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:
 
 
 def _pinned(operators: Mapping[str, OperatorSpec], order: list[str], pins: Mapping[str, int | str]) -> dict[str, str]:
-    """Follow the pins: an operator without one goes where its first input goes, a source to number 0."""
+    """Place operators: one that isn't pinned runs in the PE of its first input, a source in number 0."""
     place: dict[str, str] = {}
     for name in order:
         upstream = operators[name].upstream
@@ -87,9 +88,9 @@ def _check_kept(formed: Sequence[Region], place: Mapping[str, str]) -> None:
         if region.kind.is_fixed and apart:
             head, what = region.operators[0], region.kind.value
             raise ConfigError(
-                f"JobConfig(pins=...) puts it into {place[apart[0]]}, and '{head}' of its {what} into {place[head]}",
+                f"JobConfig(pes=...) puts it into {place[apart[0]]}, and '{head}' of its {what} into {place[head]}",
                 operator=apart[0],
-                hint=f"Pin the first operator of the {what}, and what follows behind it",
+                hint=f"Name the first operator of the {what} only: those downstream follow it",
             )
 
 
@@ -98,7 +99,7 @@ def _cut(formed: Sequence[Region], pes: int) -> dict[str, str]:
     if pes > len(formed):
         raise ConfigError(
             f"JobConfig(pes={pes}): the topology has {len(formed)} regions to distribute",
-            hint=f"Give pes={len(formed)} or less, or cut inside regions with pins={{operator: number}}",
+            hint=f"Give pes={len(formed)} or less, or cut inside regions by {{operator: number}}",
         )
     place: dict[str, str] = {}
     at = 0

@@ -10,8 +10,8 @@ from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.edges.sinks import list as list_sink
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import run
-from rayelastic.plan.checkpoint import Checkpoint
 from rayelastic.plan.config import JobConfig
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.topology import Topology
 

@@ -14,8 +14,10 @@ from typing import Any
 from rayelastic.errors import LaneError
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.job import start
-from rayelastic.plan.config import Elasticity, JobConfig, ThreadingModel
+from rayelastic.plan.config import JobConfig
 from rayelastic.plan.plan_text import counted
+from rayelastic.plan.settings.elasticity import Algorithm
+from rayelastic.plan.settings.threads import ThreadingModel, Threads
 from rayelastic.runtime.snapshot import Snapshot
 from rayelastic.testing.collect import SINK, SOURCE, collect, topology_of
 from rayelastic.testing.script import Gate, script
@@ -124,22 +126,21 @@ def _lanes(
 
 
 def _configs() -> Iterator[tuple[str, JobConfig]]:
-    fixed = Elasticity.OFF
-    yield "manual", JobConfig(threading=ThreadingModel.MANUAL, threads=1, elasticity=fixed)
+    fixed = Algorithm.OFF
+    yield "manual", JobConfig(threads=Threads(count=1, model=ThreadingModel.MANUAL), elasticity=fixed)
     for model in (ThreadingModel.DYNAMIC, ThreadingModel.DEDICATED):
         for threads in THREADS:
             yield (
                 f"{model.value}, {counted(threads, 'thread')}",
-                JobConfig(threading=model, threads=threads, elasticity=fixed),
+                JobConfig(threads=Threads(count=threads, model=model), elasticity=fixed),
             )
     for threads in THREADS:
         yield (
             f"full queues, {counted(threads, 'thread')}",
             JobConfig(
-                threading=ThreadingModel.DYNAMIC,
-                threads=threads,
-                queue_records=TIGHT_RECORDS,
-                run_records=1,
+                threads=Threads(
+                    count=threads, model=ThreadingModel.DYNAMIC, queue_records=TIGHT_RECORDS, run_records=1
+                ),
                 elasticity=fixed,
             ),
         )
@@ -155,7 +156,7 @@ def _interrupted(
     declare: Callable[[Stream], Stream], rows: list[Any], schema: object, cut: int
 ) -> list[tuple[Any, ...]]:
     """What comes of the rows when the job is stopped after `cut` of them, and another one goes on."""
-    job = start(topology_of(declare, script([*rows[:cut], Gate()], schema)), JobConfig(elasticity=Elasticity.OFF))
+    job = start(topology_of(declare, script([*rows[:cut], Gate()], schema)), JobConfig(elasticity=Algorithm.OFF))
     try:
         deadline = time.monotonic() + PATIENCE
         while job.metrics().operator(SOURCE).tuples_out < cut:

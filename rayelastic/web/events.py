@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.loops.region_loop import ADVICE
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from rayelastic.runtime.values.status import CheckpointCounters

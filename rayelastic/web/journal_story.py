@@ -1,4 +1,4 @@
-"""The history of a job from the files that `JobConfig(journal=...)` wrote: the same web UI, without a cluster."""
+"""The history of a job from the files that `rel.Elasticity(journal=...)` wrote: the same web UI, without a cluster."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_parts import Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.values.adaptation import Adaptation, Setting, read_journal
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
 from rayelastic.web.events import event_of
@@ -45,7 +45,7 @@ def story(paths: Sequence[Path]) -> History:
         else:
             elements.append(read_journal(path))
     if not regions and not any(passes for _, passes in elements):
-        raise ConfigError(f"no pass is in {', '.join(map(str, paths))}", hint="Give what JobConfig(journal=...) wrote")
+        raise ConfigError(f"no pass is in {', '.join(map(str, paths))}", hint="Give a file of rel.Elasticity(journal=)")
     name = paths[0].stem
     plan = regions[0].observation.plan if regions else _plan(name, elements)
     history = History(plan)

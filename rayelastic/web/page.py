@@ -13,7 +13,7 @@ from rayelastic.web.access import QUIET, Access, Visitors
 from rayelastic.web.server import PageApp
 
 if TYPE_CHECKING:
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
     from rayelastic.web.history import History
     from rayelastic.web.watched import Catalogue, Watched
 

@@ -143,7 +143,7 @@ def expected() -> dict[str, list[list[Any]]]:
 def go_on(folder: str, address: str) -> None:
     """Goes on from the snapshot in a folder, and writes `told.json`: what is left, and whether it compiled."""
     snapshot = rel.Snapshot(Path(folder) / "stopped", key=KEY)
-    job = rel.submit(declared("again", Path(folder)), rel.JobConfig(pins=PES), restore=snapshot, address=address)
+    job = rel.submit(declared("again", Path(folder)), rel.JobConfig(pes=PES), restore=snapshot, address=address)
     try:
         result = job.wait(120)
     finally:

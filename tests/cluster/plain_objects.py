@@ -36,7 +36,7 @@ class PlainJob:
 
     @property
     def config(self) -> Any:
-        return SimpleNamespace(cpus_per_pe=0.25)
+        return SimpleNamespace(threads=SimpleNamespace(ray_cpus=0.25))
 
     @property
     def plan(self) -> Any:

@@ -309,7 +309,7 @@ def main() -> int:
     ensure_ray()
     rows, folder = given.kills * ROWS, given.folder
     made = words_and_prices.of_files(f"random{given.seed}", folder, rows, given.server)
-    more = {"location": folder / "saved", "pins": PINS} if given.hosts else {}
+    more = {"location": folder / "saved", "pes": PINS} if given.hosts else {}
     job = submitted(made, config(**more))
     kills = Campaign(job, folder, given.seed, ["counts", "vwap"], tuple(given.hosts)).run(given.kills, given.aimed)
     sys.stderr.write(f"KILLS {kills}\n")

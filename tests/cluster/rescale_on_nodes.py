@@ -37,7 +37,9 @@ LULL = 0.1  # of the highest rate: what it falls to
 EVENTS_OF_DAY = 30_000
 ROUNDS = 100_000  # of compiled code: half a millisecond
 CONFIG = rel.JobConfig(regions="manual", elasticity="off")
-BY_ITSELF = rel.JobConfig(regions="elastic", region_period=1.0, region_target=TARGET, elasticity="off")
+BY_ITSELF = rel.JobConfig(
+    regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=1.0, region_target=TARGET)
+)
 
 
 def nodes_of(job: Job) -> set[str]:

@@ -63,7 +63,7 @@ def main(address: str, folder: Path) -> None:
     topology = rel.Topology("accounts")
     keyed = topology.source(rel.callable(rows, Row), name="rows").key_by("key")
     keyed.map(add, name="add", state=Account, schema=Balance, lane="python").sink(rel.list(), name="out")
-    config = rel.JobConfig(pins={"rows": 0, "add": 1, "out": 1}, checkpoint=rel.Checkpoint(every=0.3))
+    config = rel.JobConfig(pes={"rows": 0, "add": 1, "out": 1}, checkpoint=rel.Checkpoint(every=0.3))
     job = rel.submit(topology, config, address=address)
 
     def until(condition: object) -> None:

@@ -291,7 +291,7 @@ def fire(shots: Sequence[Shot], sinks: Sequence[str], folder: Path, server: str 
     every = 0.5 if phase == RUNNING else 600.0  # seconds: then the first one is taken after a second
     checkpoint = rel.Checkpoint(folder / "checkpoints", every=every, restarts=10_000)
     pins = {"numbers": 0, "pace": 0, **{name: index % 2 for index, name in enumerate(sinks)}}
-    config = rel.JobConfig(regions="manual", elasticity="off", checkpoint=checkpoint, pins=pins)
+    config = rel.JobConfig(regions="manual", elasticity="off", checkpoint=checkpoint, pes=pins)
     made = topology(folder, sinks, server)
     spec = prepare(made, config)
     control = start_coordinator(spec, pe_class=ELEMENT_PATH, coordinator_class=COORDINATOR_PATH)

@@ -53,7 +53,7 @@ def until(go: Path, rows: list[Any], held: int) -> Callable[[], Iterator[Any]]:
 def test_a_folder_belongs_to_one_job_until_that_is_over(tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     out = tmp_path / "out"
-    config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=100))
+    config = rel.JobConfig(pes=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=100))
     first = rel.submit(counted("first", tmp_path, rel.csv(out)), config)
     try:
         wait_for(first, lambda: len(rows_in(out)) > 0)
@@ -72,7 +72,7 @@ def test_a_folder_belongs_to_one_job_until_that_is_over(tmp_path: Path) -> None:
 def test_the_same_command_starts_restores_and_rejects_what_is_damaged(tmp_path: Path) -> None:
     """E4 and A9: with Python values by key, and no key of the user."""
     go, saved, out = tmp_path / "go", tmp_path / "saved", tmp_path / "out"
-    config = rel.JobConfig(pins={"rows": 0, "totals": 1, "out": 1}, checkpoint=rel.Checkpoint(saved, every=0.3))
+    config = rel.JobConfig(pes={"rows": 0, "totals": 1, "out": 1}, checkpoint=rel.Checkpoint(saved, every=0.3))
 
     def submit() -> rel.Job:
         source = rel.callable(until(go, restart.ROWS, 1500), restart.SCHEMA)
@@ -106,7 +106,7 @@ def test_a_store_of_checkpoints_that_is_away_costs_time_alone(tmp_path: Path) ->
     """While everybody dies, and at the very end: the job waits, and each row counts once."""
     out = tmp_path / "out"
     with object_store() as store:
-        config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(store.uri("saved"), every=0.5, restarts=2))
+        config = rel.JobConfig(pes=PES, checkpoint=rel.Checkpoint(store.uri("saved"), every=0.5, restarts=2))
         job = rel.submit(counted("stored", tmp_path, rel.csv(out)), config)
 
         def waits(attempts: int) -> bool:
@@ -141,7 +141,7 @@ def test_keys_end_in_another_process_and_stay_so_after_its_loss(tmp_path: Path) 
     go, rows = tmp_path / "go", [row_of(number) for number in range(2000)]
     topology = topology_of(FREED, rel.callable(until(go, rows, len(rows)), Once))
     pins = {name: 0 if name in ("rows", "time") else 1 for name in topology.operators}
-    job = rel.submit(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=0.3)))
+    job = rel.submit(topology, rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(every=0.3)))
 
     def ops() -> list[Any]:
         metrics = job.metrics()

@@ -157,7 +157,7 @@ def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(
     source = topology.source(rel.sequence(1000), name="numbers")
     sleeping = source.map(sleeps_with_the_gil, name="held", schema={"n": int}, lane="python")
     sleeping.map(lambda t: t.n, name="next", schema={"m": int}, lane="python").sink(rel.list(), name="out")
-    job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "next": 1}))
+    job = rel.submit(topology, rel.JobConfig(pes={"numbers": 0, "next": 1}))
     stopped = next(status.pid for status in job.status.pes if status.pe == "pe1")
     os.kill(stopped, signal.SIGSTOP)
     go.touch()

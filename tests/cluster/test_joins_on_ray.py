@@ -74,7 +74,7 @@ def test_joins_across_the_loss_of_their_process(ray_cluster: str, tmp_path: Path
     enough = tmp_path / "enough"
     source = rel.callable(lambda: orders(enough), Order)
     pins = {"orders": 0, "known": 0, "named": 1, "pairs": 1}
-    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
+    config = rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
     job = rel.submit(topology_of(source, "joins"), config, address=ray_cluster)
     try:
         taken = job.status.checkpoints.taken

@@ -36,7 +36,7 @@ def numbers():
 topology = rel.Topology("leaves")
 keyed = topology.source(rel.callable(numbers, schema={"key": int, "n": int}), name="numbers").key_by("key")
 keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count()).sink(rel.list(), name="out")
-job = rel.submit(topology, rel.JobConfig(pins={"counts": 1, "out": 2}))
+job = rel.submit(topology, rel.JobConfig(pes={"counts": 1, "out": 2}))
 def nodes():
     return {pe.pe: pe.node for pe in job.status.pes}
 before = nodes()

@@ -21,7 +21,7 @@ topology = rel.Topology("spread")
 numbers = topology.source(rel.sequence(100_000), name="numbers")
 odd = numbers.filter(lambda t: t.value % 2 == 1, name="odd")
 odd.sink(rel.count(), name="out")
-job = rel.submit(topology, rel.JobConfig(pins={"odd": 1, "out": 2}))
+job = rel.submit(topology, rel.JobConfig(pes={"odd": 1, "out": 2}))
 rows = job.wait(timeout=120)["out"]
 print(json.dumps({"rows": rows, "nodes": sum(node["Alive"] for node in ray.nodes()), "pes": len(job.status.pes)}))
 """

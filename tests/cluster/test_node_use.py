@@ -130,7 +130,7 @@ def at(job, nodes):
 topology = rel.Topology("first")
 for name in ("one", "two"):
     topology.source(rel.callable(busy, Number), name=name).sink(rel.call(lambda _: None), name=f"out-{name}")
-first = rel.submit(topology, rel.JobConfig(regions="manual", pins={"two": 1, "out-two": 1}))
+first = rel.submit(topology, rel.JobConfig(regions="manual", pes={"two": 1, "out-two": 1}))
 at(first, ["rel-node0", "rel-node1"])
 host = RayHost(PlacementSettings(0.25, job_id="looks"))
 while sum(node.cpus < 2 for node in host.nodes()) < 2:

@@ -64,7 +64,8 @@ sniffing = threading.Thread(target=sniff, daemon=True)
 sniffing.start()
 
 tls = rel.TLS(f"{folder}/port.pem", f"{folder}/port.key", f"{folder}/ours.pem", links=True)
-config = rel.JobConfig(pes=2, secure=secure != "open", tls=tls if secure == "certificates" else None)
+network = rel.Network(secure=secure != "open", tls=tls if secure == "certificates" else None)
+config = rel.JobConfig(pes=2, network=network)
 job = rel.submit(word_count.build(input=text, output=output), config)
 coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: socket.gethostname()))
 result = job.wait(timeout=120)
@@ -107,7 +108,7 @@ def test_word_count_over_two_nodes(nodes: Any, tmp_path: Path, secure: str) -> N
         assert {each.partition(" on ")[0] for each in report["encryption"]} == {suite}
     else:
         assert report["seen"]["words"] > 0.9 * MARKERS, "nobody looked"  # some lie across two packets each time
-        assert set(report["encryption"]) == {"off; JobConfig(secure=True) has it"}
+        assert set(report["encryption"]) == {"off; rel.Network(secure=True) has it"}
     table = parquet.read_table(output)
     counted = dict(zip(table["word"].to_pylist(), table["n"].to_pylist(), strict=True))
     assert counted == Counter(text.read_text().split())
@@ -123,7 +124,7 @@ topology = rel.Topology("endless")
 numbers = topology.source(rel.generate(lambda n: n, None, schema={"n": int}), name="numbers")
 numbers.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
 checkpoint = rel.Checkpoint(sys.argv[1], every=1.0)
-job = rel.submit(topology, rel.JobConfig(pins={"out": 1}, checkpoint=checkpoint))
+job = rel.submit(topology, rel.JobConfig(pes={"out": 1}, checkpoint=checkpoint))
 def say(**what):
     print(json.dumps(what), flush=True)
 def flows():
@@ -228,7 +229,7 @@ topology = rel.Topology("disks")
 numbers = topology.source(rel.sequence(1 << 40), name="numbers")
 numbers.map(lambda t: t.value, name="same", schema={"n": int}).sink(rel.count(), name="out")
 checkpoint = rel.Checkpoint("/dev/shm/saved", every=0.5)
-job = rel.submit(topology, rel.JobConfig(pins={"out": 1}, checkpoint=checkpoint))
+job = rel.submit(topology, rel.JobConfig(pes={"out": 1}, checkpoint=checkpoint))
 while not job.status.checkpoints.abandoned:
     job.pause(0.05)
 print(json.dumps({"counted": job.status.checkpoints.taken, "problem": job.status.checkpoints.problem}))

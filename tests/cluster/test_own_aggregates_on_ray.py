@@ -44,7 +44,7 @@ def kill(job: rel.Job, pe: str) -> None:
 
 
 def test_they_are_the_same_behind_kills(ray_cluster: str, tmp_path: Path) -> None:
-    config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.3, restarts=20))
+    config = rel.JobConfig(pes=PES, checkpoint=rel.Checkpoint(every=0.3, restarts=20))
     job = rel.submit(declared("own", tmp_path), config, address=ray_cluster)
     try:
         for pe in ("pe1", "pe2"):  # the aggregates, the sinks
@@ -59,7 +59,7 @@ def test_they_are_the_same_behind_kills(ray_cluster: str, tmp_path: Path) -> Non
 
 
 def test_a_process_that_compiles_nothing_goes_on_from_a_snapshot(ray_cluster: str, tmp_path: Path) -> None:
-    job = rel.submit(declared("again", tmp_path), rel.JobConfig(pins=PES), address=ray_cluster)
+    job = rel.submit(declared("again", tmp_path), rel.JobConfig(pes=PES), address=ray_cluster)
     try:
         until = time.monotonic() + PATIENCE
         while job.metrics().operator("windows").tuples_out == 0:

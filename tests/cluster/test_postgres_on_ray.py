@@ -43,7 +43,7 @@ def test_what_writes_is_lost_again_and_again(ray_cluster: None, server: str, tmp
         connection.execute("DROP TABLE IF EXISTS counts")
     topology = counted("to_postgres", tmp_path, rel.postgres(server, "counts"))
     restarts = 1 if lost == "server for a while" else 100  # which outages don't count as
-    config = rel.JobConfig(pins=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=restarts))
+    config = rel.JobConfig(pes=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=restarts))
     job = rel.submit(topology, config)
     try:
         for number in range(KILLS):

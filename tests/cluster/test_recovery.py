@@ -86,7 +86,7 @@ def kill(job: rel.Job, pe: str) -> None:
 
 
 def test_each_element_is_killed_once(ray_cluster: None, tmp_path: Path) -> None:
-    job = rel.submit(counted("killed", tmp_path), rel.JobConfig(pins=PES, checkpoint=OFTEN))
+    job = rel.submit(counted("killed", tmp_path), rel.JobConfig(pes=PES, checkpoint=OFTEN))
     for pe in ("pe0", "pe1", "pe2"):
         wait_for_checkpoint(job)
         kill(job, pe)
@@ -115,7 +115,7 @@ def elements_in_processes(job: rel.Job) -> list[int]:
     rows="each once",
 )
 def test_a_coordinator_and_an_element_die_at_once(ray_cluster: None, tmp_path: Path) -> None:
-    job = rel.submit(counted("headless", tmp_path), rel.JobConfig(pins=PES, checkpoint=OFTEN))
+    job = rel.submit(counted("headless", tmp_path), rel.JobConfig(pes=PES, checkpoint=OFTEN))
     wait_for_checkpoint(job)
     coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid()))  # type: ignore[attr-defined]
     victim = next(one.pid for one in job.status.pes if one.pe == "pe1")
@@ -159,7 +159,7 @@ def test_what_waits_and_what_a_class_keeps_is_in_the_checkpoint(ray_cluster: Non
     )
     last = numbered.filter(lambda t: t.n == 1999, name="last")
     numbered.delay(0.2, name="late").switch(last, lambda t: True, name="open", start=False).sink(rel.list(), name="out")
-    job = rel.submit(topology, rel.JobConfig(pins={"numbers": 0, "numbered": 1}))
+    job = rel.submit(topology, rel.JobConfig(pes={"numbers": 0, "numbered": 1}))
     wait_for_checkpoint(job)
     kill(job, "pe1")
     go.touch()
@@ -173,7 +173,9 @@ def test_what_the_source_counted_in_part_is_in_the_checkpoint(ray_cluster: None)
     numbers = topology.source(rel.sequence(many), name="numbers")
     keyed = numbers.map(lambda t: (t.value % KEYS,), name="key", schema={"key": int}).key_by("key")
     keyed.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
-    job = rel.submit(topology, rel.JobConfig(threading={"counts": "dynamic"}, checkpoint=rel.Checkpoint(every=0.5)))
+    job = rel.submit(
+        topology, rel.JobConfig(threads=rel.Threads(model={"counts": "dynamic"}), checkpoint=rel.Checkpoint(every=0.5))
+    )
     wait_for_checkpoint(job)
     kill(job, "pe0")
     assert {t.key: t.n for t in job.wait(PATIENCE)["out"]} == {key: len(range(key, many, KEYS)) for key in range(KEYS)}
@@ -207,7 +209,7 @@ def test_a_sink_far_slower_than_its_source_has_checkpoints_within_five_seconds(r
     topology = rel.Topology("slow")
     topology.source(rel.sequence(1 << 40), name="numbers").sink(rel.call(slow), name="out")
     pins = {"numbers": 0, "out": 1}
-    job = rel.submit(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=1.0)))
+    job = rel.submit(topology, rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(every=1.0)))
     try:
         for _ in range(2):
             wait_for_checkpoint(job)

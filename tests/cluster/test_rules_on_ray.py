@@ -102,7 +102,7 @@ def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: 
     enough = tmp_path / "enough"
     source = rel.callable(lambda: events(enough), Event)
     pins = {"events": 0, "each": 1, "found": 1, "all": 1, "fixed": 1}
-    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
+    config = rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(every=0.5, restarts=20))
     job = rel.submit(topology_of(source, "rules-lost"), config, address=ray_cluster)
     try:
         taken = job.status.checkpoints.taken

@@ -57,7 +57,7 @@ def test_e1_a_sink_that_ends_before_its_job_keeps_its_last_epoch(tmp_path: Path)
         rel.call(ledger.Ledger(tmp_path / "ledger")), name="ledger"
     )
     made.source(rel.callable(waits, {"n": int}), name="others").sink(rel.count(), name="out")
-    config = rel.JobConfig(pins={"amounts": 0, "others": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=0.3))
+    config = rel.JobConfig(pes={"amounts": 0, "others": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=0.3))
     job = rel.submit(made, config)
     try:
         until = time.monotonic() + PATIENCE

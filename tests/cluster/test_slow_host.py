@@ -48,7 +48,8 @@ def ask(t, s):
 topology = rel.Topology("slow")
 keyed = topology.source(rel.callable(numbers, schema={"key": int, "n": int}), name="numbers").key_by("key")
 keyed.map(ask, name="ask", state=Seen, schema={"key": int, "n": int}, lane="python").sink(rel.count(), name="out")
-job = rel.submit(topology, rel.JobConfig(replicas={"ask": 3}, max_processes=3, region_period=1.0))
+elasticity = rel.Elasticity(max_processes=3, region_period=1.0)
+job = rel.submit(topology, rel.JobConfig(replicas={"ask": 3}, elasticity=elasticity))
 def rate():
     before, began = job.metrics().operator("ask").tuples_in, time.monotonic()
     job.pause(LOOK)

@@ -108,7 +108,7 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
     burned = first.union(second).map(burn, name="first", schema=Number, lane="python")
     burned.map(burn, name="second", schema=Number, lane="python").sink(rel.list(), name="out")
     # Of the CPUs that other work leaves here a process may get little: so little is a reason.
-    job = rel.submit(topology, rel.JobConfig(region_target=0.03), address=ray_cluster)
+    job = rel.submit(topology, rel.JobConfig(elasticity=rel.Elasticity(region_target=0.03)), address=ray_cluster)
     try:
         until = time.monotonic() + PATIENCE
         while job.plan().pe_of("first") == job.plan().pe_of("second"):
@@ -193,7 +193,7 @@ def test_a_job_that_starts_again_under_its_name_begins_with_what_paid(ray_cluste
         topology = rel.Topology("again")
         stream = topology.source(rel.callable(lambda folder=folder: numbers(folder), Number), name="numbers")  # type: ignore[misc]
         stream.map(ask, name="ask", lane="python").sink(rel.count(), name="out")
-        job = rel.submit(topology, rel.JobConfig(region_period=1.0), address=ray_cluster)
+        job = rel.submit(topology, rel.JobConfig(elasticity=rel.Elasticity(region_period=1.0)), address=ray_cluster)
         try:
             reaches(job, range(2, CPUS + 1))
             until = time.monotonic() + PATIENCE

@@ -367,7 +367,7 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
     numbers.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
     text.write_bytes(b"caf\xe9\nplain\n")  # one line that isn't UTF-8: repaired, and counted
     topology.source(rel.text(text), name="lines").sink(rel.count(), name="shown")
-    job = rel.submit(topology, rel.JobConfig(pins={"out": 1}))
+    job = rel.submit(topology, rel.JobConfig(pes={"out": 1}))
     try:
         node = next(node for node in ray.nodes() if node["Alive"])
         url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"

@@ -39,7 +39,7 @@ def test_every_type_between_processes(ray_cluster: str) -> None:
     rows = topology.source(rel.generate(lambda n: (*row(n), {n}), 500, schema=schema), name="rows")
     rows.map(lambda t: t, name="same", schema=schema, lane="python").sink(rel.list(), name="out")
     rows.map(lambda t: t.payload["n"][0], name="read", schema=int, lane="compiled").sink(rel.list(), name="numbers")
-    job = rel.submit(topology, rel.JobConfig(pins={"rows": 0, "same": 1, "read": 1}), address=ray_cluster)
+    job = rel.submit(topology, rel.JobConfig(pes={"rows": 0, "same": 1, "read": 1}), address=ray_cluster)
     try:
         result = job.wait()
         assert [tuple(t) for t in result["out"]] == [(*row(n), {n}) for n in range(500)]

@@ -250,7 +250,7 @@ class FaultyJob:
         self._topology = counts_of(feed)
         saving = rel.Checkpoint(folder / "saved", every=0.2, restarts=100_000)
         config = rel.JobConfig(
-            pins={"events": 0, "count": 1}, regions="manual", elasticity="off", checkpoint=saving, threads=1
+            pes={"events": 0, "count": 1}, regions="manual", elasticity="off", checkpoint=saving, threads=1
         )
         self._spec = prepare(self._topology, config)
         self._controls: list[LocalControl] = []  # of one coordinator each

@@ -14,7 +14,7 @@ COMES, GOES, ENDS = 14, 24, 36  # passes
 
 
 def main() -> None:
-    job = started(journal=str(RECORDED), period=1.0)
+    job = started(journal=str(RECORDED), thread_period=1.0)
     other = None
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):

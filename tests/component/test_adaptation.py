@@ -8,7 +8,7 @@ import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -17,12 +17,15 @@ from rayelastic.cli import main
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
 from rayelastic.plan.config import JobConfig
+from rayelastic.plan.settings.elasticity import Elasticity
+from rayelastic.plan.settings.threads import Threads
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import read_journal
 from rayelastic.runtime.watch.machine_load import available_cpus
 
 ENOUGH = 12  # passes of a loop
 WAIT = 0.01  # s
+FREE = Threads()
 RECORDED = Path(__file__).parent / "journals" / "two_cores.jsonl"
 
 
@@ -42,13 +45,14 @@ def waits(t: Number) -> int:
     return t.value
 
 
-def started(period: float = 0.1, **settings: object) -> Job:
+def started(threads: Threads = FREE, **elasticity: Any) -> Job:
     topology = rel.Topology("numbers")
     stream = topology.source(rel.sequence(10**12), name="numbers")
     for index in range(4):
         stream = stream.map(dear, name=f"map{index}", schema=Number)
     stream.sink(rel.count(), name="count")
-    return start(topology, JobConfig(adaptation_period=period, **settings))  # type: ignore[arg-type]
+    adapting = Elasticity(**{"thread_period": 0.1, **elasticity})
+    return start(topology, JobConfig(threads=threads, elasticity=adapting))
 
 
 def passes(job: Job, wanted: int = ENOUGH) -> list[rel.Adaptation]:
@@ -92,9 +96,9 @@ def decided(journal: Path) -> list[str]:
     return [json.dumps(adaptation.decision.as_dict()) for adaptation in read_journal(journal)[1]]
 
 
-@pytest.mark.parametrize("elasticity", ["multi-level", "paper"])
-def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Path, elasticity: str) -> None:
-    job = started(journal=str(tmp_path / "{pe}.jsonl"), elasticity=elasticity, max_threads=4)
+@pytest.mark.parametrize("algorithm", ["multi-level", "paper"])
+def test_a_recorded_journal_gives_the_same_decisions_byte_for_byte(tmp_path: Path, algorithm: str) -> None:
+    job = started(journal=str(tmp_path / "{pe}.jsonl"), algorithm=algorithm, threads=Threads(max=4))
     try:
         passes(job)
     finally:
@@ -134,7 +138,7 @@ def test_a_run_can_be_drawn(tmp_path: Path) -> None:
 
 
 def test_what_is_set_is_left() -> None:
-    job = started(threads=2, threading={"map1": "dynamic", "map2": "manual"})
+    job = started(Threads(count=2, model={"map1": "dynamic", "map2": "manual"}))
     try:
         seen = passes(job)
         models = {operator.name: operator.model for operator in job.metrics().pes[0].operators}
@@ -146,13 +150,13 @@ def test_what_is_set_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "fewest", "most"),
-    [({}, 1, available_cpus()), ({"max_threads": 7}, 1, 7), ({"threads": 3, "max_threads": 7}, 3, 3)],
+    ("threads", "fewest", "most"),
+    [(Threads(), 1, available_cpus()), (Threads(max=7), 1, 7), (Threads(count=3, max=7), 3, 3)],
 )
 def test_threads_are_sought_up_to_what_was_allowed_else_up_to_the_cpus(
-    settings: dict[str, int], fewest: int, most: int
+    threads: Threads, fewest: int, most: int
 ) -> None:
-    job = started(**settings)
+    job = started(threads)
     try:
         seen = passes(job, 1)[0].observation
     finally:
@@ -171,7 +175,7 @@ def test_a_function_is_run_by_whoever_fills_its_queue_if_what_it_gives_is_counte
         lambda t: t.value * 2, name="twice", schema=Number
     )
     twice.key_by("value").aggregate(name="sums", n=rel.count()).sink(rel.count(), name="out")
-    job = start(topology, JobConfig(adaptation_period=0.1, regions=regions))
+    job = start(topology, JobConfig(elasticity=Elasticity(thread_period=0.1), regions=regions))
     try:
         seen = passes(job, 1)[0].observation
     finally:
@@ -190,7 +194,7 @@ def rests_between(passes: list[rel.Adaptation]) -> dict[bool, list[float]]:
 
 def test_a_step_of_a_search_takes_less_than_a_period_and_what_has_settled_is_looked_at_once_a_period() -> None:
     period, settled = 0.5, 8
-    job = started(period)
+    job = started(thread_period=period)
     seen: list[rel.Adaptation] = []
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):
@@ -211,7 +215,7 @@ def test_two_functions_that_wait_for_long_soon_do_so_beside_each_other() -> None
     topology = rel.Topology("waiting")
     stream = topology.source(rel.sequence(10**12), name="numbers")
     stream.map(waits, name="one", schema=Number).map(waits, name="two", schema=Number).sink(rel.count(), name="out")
-    job, found = start(topology, JobConfig(remember=False)), 0.0
+    job, found = start(topology, JobConfig(elasticity=Elasticity(remember=False))), 0.0
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):
             assert isinstance(adaptation, rel.Adaptation)
@@ -227,8 +231,8 @@ def test_two_functions_that_wait_for_long_soon_do_so_beside_each_other() -> None
 
 
 def test_off_and_all_set_adapt_nothing() -> None:
-    for settings in ({"elasticity": "off"}, {"threads": 1, "threading": "manual"}):
-        job = started(**settings)
+    for threads, algorithm in ((FREE, "off"), (Threads(count=1, model="manual"), "multi-level")):
+        job = started(threads, algorithm=algorithm)
         try:
             assert list(job.adaptations()) == []
         finally:
@@ -243,21 +247,16 @@ def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
         list(replay(wrong))
 
 
-@pytest.mark.parametrize("settings", [{"elasticity": "fast"}, {"adaptation_period": 0.0}, {"adaptation_period": "1"}])
+@pytest.mark.parametrize("settings", [{"algorithm": "fast"}, {"thread_period": 0.0}, {"thread_period": "1"}])
 def test_wrong_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
-        JobConfig(**settings)  # type: ignore[arg-type]
-
-
-def test_the_older_name_of_the_default_still_works(tmp_path: Path) -> None:
-    assert JobConfig(elasticity="guided") == JobConfig(elasticity="multi-level") == JobConfig()
-    assert read_journal(RECORDED)[0].elasticity is JobConfig().elasticity  # which has the older name
+        Elasticity(**settings)  # type: ignore[arg-type]
 
 
 def test_parameters_of_the_paper_are_in_force_and_in_the_journal(tmp_path: Path) -> None:
     """With sf = 1 and a trend only from nine tenths on another decision follows from the same observations."""
     paper = rel.PaperElasticity(satisfaction_factor=1.0, history=False, sensitivity=0.9)
-    job = started(journal=str(tmp_path / "{pe}.jsonl"), elasticity="paper", paper=paper, max_threads=4)
+    job = started(journal=str(tmp_path / "{pe}.jsonl"), algorithm="paper", paper=paper, threads=Threads(max=4))
     try:
         passes(job)
     finally:
@@ -283,5 +282,5 @@ def test_wrong_parameters_of_the_paper_are_refused(values: dict[str, object]) ->
 
 
 def test_parameters_of_the_paper_need_its_elasticity() -> None:
-    with pytest.raises(ConfigError, match="nobody would use it"):
-        JobConfig(paper=rel.PaperElasticity())
+    with pytest.raises(ConfigError, match="only algorithm='paper' has these parameters"):
+        Elasticity(paper=rel.PaperElasticity())

@@ -56,7 +56,9 @@ def test_a_load_that_comes_and_goes_does_not_have_replicas_come_and_go(half: flo
     topology = rel.Topology("alternates")
     stream = topology.source(rel.callable(feed, Number), name="numbers")
     stream.map(ask, name="ask", schema=Number, lane="python").sink(rel.list(), name="out")
-    config = rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off", max_processes=4)
+    config = rel.JobConfig(
+        regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD, max_processes=4)
+    )
     job = start(topology, config)
     try:
         job.pause(seconds)

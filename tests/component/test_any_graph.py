@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.graph.fluent.stream import Stream
+from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.element.saving.live_state import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
 
 KEY = b"0123456789abcdef" * 2
 PATIENCE = 60.0
 LANES = ("python", "compiled")
-MODELS = ("manual", "dynamic", "dedicated")
+MODELS: tuple[ModelName, ...] = ("manual", "dynamic", "dedicated")
 THREADS = (1, 2, 8)
 LATEST = 20_000  # more than any n
 
@@ -229,7 +230,8 @@ def check(graph: Graph, given: list[Row], data: st.DataObject) -> None:
             threads = data.draw(st.sampled_from(THREADS))
             queue = data.draw(st.sampled_from([2, 64, 1024]))
             config = rel.JobConfig(
-                threading=model, threads=threads, queue_records=queue, run_records=min(queue, 64), elasticity="off"
+                threads=rel.Threads(count=threads, model=model, queue_records=queue, run_records=min(queue, 64)),
+                elasticity="off",
             )
             if graph.last in TIMELY:
                 found = Counter(testing.collect(partial(graph.declare, lane=lane), given, Row, config))

@@ -83,7 +83,7 @@ def test_a_coordinator_dies_in_a_checkpoint_and_the_next_one_goes_back(
 ) -> None:
     doom, made = Doom("", "", after=False), topology(gates)
     saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
-    spec, host = prepare(made, rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=saving)), DoomedHost(doom)
+    spec, host = prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving)), DoomedHost(doom)
     first = Coordinator(spec, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
     job = Job("crashes", LocalControl(first), made)
     job._start()
@@ -195,7 +195,7 @@ def test_an_element_is_lost_in_a_checkpoint_or_on_the_way_back(
     loss, made = Loss(), topology(gates)
     saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
     coordinator = Coordinator(
-        prepare(made, rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
+        prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
     )
     job = Job("crashes", LocalControl(coordinator), made)
     job._start()
@@ -227,7 +227,7 @@ def test_a_loss_that_is_told_while_the_job_goes_back_has_it_go_back_again(
     loss, made = Loss(), topology(gates)
     saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
     coordinator = Coordinator(
-        prepare(made, rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
+        prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
     )
     job = Job("crashes", LocalControl(coordinator), made)
     job._start()

@@ -135,8 +135,7 @@ def losing(tmp_path: Path) -> Iterator[tuple[Losing, Feed, list[testing.Gate]]]:
     given = feed.given
     rows = testing.script([*given[:2000], gates[0], *given[2000:4000], gates[1], *given[4000:]], Event)
     config = rel.JobConfig(
-        pins={"events": 0, "count": 1, "out": 2},
-        checkpoint=rel.Checkpoint(tmp_path / "checkpoints", every=600.0),
+        pes={"events": 0, "count": 1, "out": 2}, checkpoint=rel.Checkpoint(tmp_path / "checkpoints", every=600.0)
     )
     made = Losing(counting(rows), config)
     yield made, feed, gates
@@ -186,7 +185,7 @@ def test_an_element_that_has_ended_takes_part(tmp_path: Path) -> None:
     topology.source(rel.rows([(n,) for n in range(10)], schema={"n": int}), name="few").sink(rel.list(), name="first")
     many = topology.source(testing.script([*([(n,) for n in range(100)]), gate, (100,)], {"n": int}), name="many")
     many.sink(rel.parquet(str(tmp_path / "out")), name="second")
-    config = rel.JobConfig(pins={"few": 0, "many": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    config = rel.JobConfig(pes={"few": 0, "many": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology, config)
     try:
         assert gate.wait_reached(PATIENCE)

@@ -32,7 +32,7 @@ def test_a_checkpoint_is_complete_while_other_sources_flow_on(tmp_path: Path) ->
     counts = keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count())
     counts.sink(rel.list(), name="out")
     topology.source(rel.sequence(1 << 40), name="endless").sink(rel.count(), name="drops")
-    config = rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    config = rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology, config)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -58,7 +58,7 @@ def test_streams_that_fork_and_meet_go_back_to_one_moment(pins: dict[str, int], 
     right = rows.filter(lambda t: t.n >= 0, name="right")
     counts = left.union(right).key_by("key").aggregate(name="counts", emit="update", all=rel.count(), sum=rel.sum("n"))
     counts.sink(rel.list(), name="out")
-    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    config = rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology, config)
     try:
         for gate in gates:

@@ -45,7 +45,8 @@ def test_replicas_are_given_back_once_less_was_enough_for_that_long() -> None:
     stream = topology.source(rel.callable(numbers, Number), name="numbers")
     stream.map(keep, name="keep", schema=Number, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(
-        regions="elastic", region_period=PERIOD, cool_down=PERIODS * PERIOD, elasticity="off", max_processes=4
+        regions="elastic",
+        elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD, cool_down=PERIODS * PERIOD, max_processes=4),
     )
     job = start(topology, config)
     try:

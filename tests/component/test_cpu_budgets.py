@@ -8,7 +8,7 @@ import statistics
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -61,8 +61,8 @@ def numbers() -> rel.Topology:
     return topology
 
 
-def config(**settings: object) -> rel.JobConfig:
-    return rel.JobConfig(pes=2, adaptation_period=PERIOD, **settings)  # type: ignore[arg-type]
+def config(threads: int | None = None, **elasticity: Any) -> rel.JobConfig:
+    return rel.JobConfig(pes=2, threads=threads, elasticity=rel.Elasticity(thread_period=PERIOD, **elasticity))
 
 
 def of_elements(job: Job) -> list[Adaptation]:
@@ -121,7 +121,10 @@ def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("two_cpus")
 def test_queues_stay_where_the_part_is_one_cpu_and_the_sibling_leaves_its_own_idle() -> None:
-    spec, host = prepare(numbers(), rel.JobConfig(pes=1, remember=False, adaptation_period=PERIOD)), InProcessHost()
+    spec, host = (
+        prepare(numbers(), rel.JobConfig(pes=1, elasticity=rel.Elasticity(remember=False, thread_period=PERIOD))),
+        InProcessHost(),
+    )
     coordinator = Coordinator(spec, host)
     job = Job("numbers", LocalControl(coordinator), numbers())
     try:
@@ -164,9 +167,9 @@ def test_the_next_coordinator_goes_on_with_the_parts_that_were_given() -> None:
         first.close()
 
 
-@pytest.mark.parametrize("settings", [{"elasticity": "off"}, {"elasticity": "paper"}, {"threads": 2}])
+@pytest.mark.parametrize("settings", [{"algorithm": "off"}, {"algorithm": "paper"}, {"threads": 2}])
 @pytest.mark.usefixtures("two_cpus")
-def test_nothing_is_shared_out_where_threads_are_chosen_otherwise(settings: dict[str, object]) -> None:
+def test_nothing_is_shared_out_where_threads_are_chosen_otherwise(settings: dict[str, Any]) -> None:
     job = rel.start(numbers(), config(**settings))
     try:
         for _ in range(12):

@@ -34,7 +34,7 @@ class Numbers:
             number += 1
 
 
-def asking(numbers: Numbers, name: str = "asks", **settings: object) -> Job:
+def asking(numbers: Numbers, name: str = "asks", *, remember: bool = True) -> Job:
     def ask(t: NamedTuple) -> tuple[int]:
         if not numbers.enough.is_set():
             threading.Event().wait(ANSWER)
@@ -43,8 +43,8 @@ def asking(numbers: Numbers, name: str = "asks", **settings: object) -> Job:
     topology = rel.Topology(name)
     stream = topology.source(rel.callable(numbers, schema={"n": int}), name="numbers")
     stream.map(ask, name="ask", schema={"n": int}, lane="python").sink(rel.count(), name="out")
-    config = {"regions": "elastic", "region_period": PERIOD, "elasticity": "off", "max_processes": 3, **settings}
-    return start(topology, rel.JobConfig(**config))  # type: ignore[arg-type]
+    elasticity = rel.Elasticity("off", region_period=PERIOD, max_processes=3, remember=remember)
+    return start(topology, rel.JobConfig(regions="elastic", elasticity=elasticity))
 
 
 def grows(job: Job) -> str:
@@ -84,11 +84,11 @@ def test_the_next_run_begins_with_what_paid(folder: Path) -> None:
         ended(job, numbers)
     [file] = folder.glob("*.json")
     assert json.loads(file.read_text()) == {"replicas": {region: kept}, "apart": []}
-    for name, settings, knows in (("asks", {}, True), ("others", {}, False), ("asks", {"remember": False}, False)):
+    for name, remember, knows in (("asks", True, True), ("others", True, False), ("asks", False, False)):
         numbers = Numbers()
-        job = asking(numbers, name, **settings)
+        job = asking(numbers, name, remember=remember)
         try:
-            assert (f"{kept} replicas of {region} paid in an earlier run" in grows(job)) is knows, (name, settings)
+            assert (f"{kept} replicas of {region} paid in an earlier run" in grows(job)) is knows, (name, remember)
         finally:
             ended(job, numbers)
 

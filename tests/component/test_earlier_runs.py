@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -29,14 +29,14 @@ def dear(t: Number) -> int:
     return int(x) % 1000003
 
 
-def passes(wanted: Callable[[list[Adaptation]], bool], operators: int = 2, **settings: object) -> list[Adaptation]:
+def passes(wanted: Callable[[list[Adaptation]], bool], operators: int = 2, **elasticity: Any) -> list[Adaptation]:
     """Passes of a run from its first one, until there are those that are wanted."""
     topology = rel.Topology("numbers")
     stream = topology.source(rel.sequence(10**12), name="numbers")
     for index in range(operators):
         stream = stream.map(dear, name=f"map{index}", schema=Number)
     stream.sink(rel.count(), name="count")
-    job = start(topology, rel.JobConfig(**settings))  # type: ignore[arg-type]
+    job = start(topology, rel.JobConfig(elasticity=rel.Elasticity(**elasticity)))
     found: list[Adaptation] = []
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):
@@ -87,9 +87,10 @@ def test_a_run_begins_with_what_an_earlier_one_found(folder: Path, tmp_path: Pat
 @pytest.mark.alone  # on a host that others keep busy nothing is compared
 def test_other_operators_and_those_who_shall_not_remember_begin_anew(folder: Path) -> None:
     write(file_of(folder), 1, "map1")
-    for settings in ({"remember": False}, {"elasticity": "paper"}, {"operators": 3}):
-        seen = passes(some, **settings)
-        assert not any("earlier run" in one.decision.reason for one in seen), settings
+    given: dict[str, Any]
+    for given in ({"remember": False}, {"algorithm": "paper"}, {"operators": 3}):
+        seen = passes(some, **given)
+        assert not any("earlier run" in one.decision.reason for one in seen), given
 
 
 @pytest.mark.alone  # on a host that others keep busy nothing is changed
@@ -125,6 +126,6 @@ def test_the_oldest_files_go(tmp_path: Path) -> None:
 
 def test_the_first_decisions_come_sooner(folder: Path) -> None:
     """A job of a second has had several by then, whatever the period is later."""
-    seen = passes(lambda found: len(found) >= 5, remember=False, adaptation_period=3600.0)
+    seen = passes(lambda found: len(found) >= 5, remember=False, thread_period=3600.0)
     assert seen[0].observation.period < 1800
     assert seen[4].observation.time > seen[0].observation.time

@@ -249,11 +249,14 @@ def test_a_peer_that_never_begins_to_encrypt_is_given_up() -> None:
 def test_a_job_says_what_is_in_force_and_its_links_are_as_they_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The Unix socket is taken away, so that the processing elements reach each other as from two hosts."""
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
-    for secure, said in ((True, f"{SUITE} on 1 of 1 links"), (False, "off; JobConfig(secure=True) has it")):
+    for secure, said in (
+        (True, f"{SUITE} on 1 of 1 links"),
+        (False, "off; rel.Network(secure=True) has it"),
+    ):
         topology, gate = rel.Topology("numbers"), Gate()
         numbers = topology.source(script([(1,), gate, (2,)], {"n": int}), name="numbers")
         numbers.map(lambda t: t.n, name="same", schema={"n": int}, lane="python").sink(rel.list(), name="out")
-        job = start(topology, rel.JobConfig(pes=2, secure=secure))
+        job = start(topology, rel.JobConfig(pes=2, network=rel.Network(secure=secure)))
         with contextlib.closing(job):
             assert [pe.encryption for pe in job.status.pes] == [said] * 2
             gate.open()
@@ -269,7 +272,7 @@ def test_links_to_replicas_are_encrypted_too(monkeypatch: pytest.MonkeyPatch) ->
     topology, gate, rows = rel.Topology("numbers"), Gate(), [(n,) for n in range(500)]
     numbers = topology.source(script([*rows[:100], gate, *rows[100:]], {"n": int}), name="numbers")
     numbers.key_by("n").aggregate(name="counts", count=rel.count()).sink(rel.list(), name="out")
-    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", secure=True))
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", network=rel.Network(secure=True)))
     with contextlib.closing(job):
         assert gate.wait_reached(TIMEOUT)
         job.rescale("r1", 2)
@@ -291,10 +294,10 @@ def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypat
     topology = rel.Topology("numbers")
     topology.source(rel.rows([(1,)], schema={"n": int}), name="numbers").sink(rel.list(), name="out")
     with pytest.raises(ConfigError, match="no OpenSSL on .* Install OpenSSL"):
-        rel.run(topology, rel.JobConfig(secure=True))
+        rel.run(topology, rel.JobConfig(network=rel.Network(secure=True)))
     assert rel.run(topology)["out"]
     with pytest.raises(ConfigError, match="secure=None"):
-        rel.JobConfig(secure=None)  # type: ignore[arg-type]
+        rel.JobConfig(network=rel.Network(secure=None))  # type: ignore[arg-type]
 
 
 def test_a_wrong_secret_is_refused_before_any_encryption(port: Any) -> None:

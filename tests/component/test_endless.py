@@ -65,7 +65,7 @@ def cancel(job: rel.Job) -> None:
 
 
 @pytest.mark.parametrize("end", [close, cancel])
-@pytest.mark.parametrize("config", [{}, {"pins": {"numbers": 0, "endless": 1}}])
+@pytest.mark.parametrize("config", [{}, {"pes": {"numbers": 0, "endless": 1}}])
 def test_a_function_that_waits_is_left_behind_and_named(end: Callable[[rel.Job], None], config: dict[str, Any]) -> None:
     job, since = job_of(waits, **config), time.monotonic()
     with pytest.warns(RuntimeWarning, match="job 'endless': operator 'endless' doesn't return") as told:
@@ -96,7 +96,7 @@ def test_a_failure_elsewhere_is_told_though_a_function_waits() -> None:
     numbers.map(lambda t: 1 // (1 - t.n), name="fails", schema={"n": int}, lane="compiled").sink(
         rel.list(), name="other"
     )
-    job = rel.start(topology, rel.JobConfig(threading="dedicated"))
+    job = rel.start(topology, rel.JobConfig(threads=rel.Threads(model="dedicated")))
     with (
         pytest.warns(RuntimeWarning, match="operator 'endless'"),
         pytest.raises(JobFailedError, match="operator 'fails'"),

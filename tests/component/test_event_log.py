@@ -57,7 +57,7 @@ def test_the_level_is_obeyed(written: io.StringIO) -> None:
     rel.run(topology)
     assert written.getvalue() == ""
     with pytest.raises(ConfigError, match="log_level"):
-        rel.JobConfig(log_level="loud")
+        rel.JobConfig(log_level="loud")  # type: ignore[arg-type]
 
 
 def test_what_is_printed_too_fast_is_counted() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -24,7 +24,7 @@ class Number(NamedTuple):
     value: int
 
 
-def asking(enough: threading.Event, pause: float, **config: object) -> Job:
+def asking(enough: threading.Event, pause: float, **config: Any) -> Job:
     """Bursts of numbers, for each of which something is asked: more replicas do that side by side."""
 
     def numbers() -> Iterator[Number]:
@@ -42,15 +42,9 @@ def asking(enough: threading.Event, pause: float, **config: object) -> Job:
     topology.source(rel.callable(numbers, Number), name="numbers").map(ask, name="ask", lane="python").sink(
         rel.list(), name="out"
     )
-    settings = {
-        "regions": "elastic",
-        "region_period": PERIOD,
-        "elasticity": "off",
-        "max_processes": 6,
-        "threading": "dynamic",
-    }
-    settings |= config
-    return rel.start(topology, rel.JobConfig(**settings))  # type: ignore[arg-type]
+    elasticity = rel.Elasticity("off", region_period=PERIOD, max_processes=6)
+    threads = rel.Threads(model="dynamic")
+    return rel.start(topology, rel.JobConfig(regions="elastic", elasticity=elasticity, threads=threads, **config))
 
 
 def passes(job: Job) -> list[RegionAdaptation]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import rayelastic as rel
 from rayelastic.job import Job, LocalControl, prepare
+from rayelastic.plan.config import RegionsName
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
@@ -24,7 +25,7 @@ class Number(NamedTuple):
     value: int
 
 
-def asks(enough: threading.Event, **config: object) -> tuple[rel.Topology, rel.JobConfig]:
+def asks(enough: threading.Event, regions: RegionsName) -> tuple[rel.Topology, rel.JobConfig]:
     """Asks for each number: more replicas would do that side by side."""
 
     def numbers() -> Iterator[Number]:
@@ -41,12 +42,12 @@ def asks(enough: threading.Event, **config: object) -> tuple[rel.Topology, rel.J
     topology.source(rel.callable(numbers, Number), name="numbers").map(ask, name="ask", lane="python").sink(
         rel.list(), name="out"
     )
-    settings = {"region_period": PERIOD, "adaptation_period": PERIOD, "max_processes": 4} | config
-    return topology, rel.JobConfig(**settings)  # type: ignore[arg-type]
+    elasticity = rel.Elasticity(region_period=PERIOD, thread_period=PERIOD, max_processes=4)
+    return topology, rel.JobConfig(elasticity=elasticity, regions=regions)
 
 
-def asking(enough: threading.Event, **config: object) -> Job:
-    return rel.start(*asks(enough, **config))
+def asking(enough: threading.Event, regions: RegionsName) -> Job:
+    return rel.start(*asks(enough, regions))
 
 
 def awaits(job: Job, condition: Callable[[], bool]) -> None:

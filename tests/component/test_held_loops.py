@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rayelastic import _native
-from rayelastic.plan.config import Elasticity
+from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings
@@ -23,7 +23,7 @@ class Script:
         self.periods = -1  # the first sample is of the start
         self.asked: list[int] = []
         self.forgot: list[int] = []
-        self.loop = AdaptationLoop(self, self, SETTINGS, Journal(Setting(Elasticity.MULTI_LEVEL, {}, 1.0)))
+        self.loop = AdaptationLoop(self, self, SETTINGS, Journal(Setting(Algorithm.MULTI_LEVEL, {}, 1.0)))
 
     def sample(self) -> _native.Sample:
         if self.periods >= 0:

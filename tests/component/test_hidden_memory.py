@@ -15,7 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.job import prepare
-from rayelastic.plan.wishes.replicas import region_wishes
+from rayelastic.plan.replica_bounds import bounds_of_regions
 from rayelastic.runtime.job.region_level import why_together
 
 pytestmark = pytest.mark.edges
@@ -126,8 +126,8 @@ def test_it_has_one_replica_and_says_so(name: str) -> None:
     plan = topology.plan()
     assert not plan.region_of("op").region.kind.is_replicable
     with pytest.raises(ConfigError, match=f"'op'.*keeps one replica: 'op' remembers `{remembered}` outside its state"):
-        region_wishes(plan, topology.operators, {"op": (2, 2)})
-    assert region_wishes(plan, topology.operators, {"op": (1, 1)})
+        bounds_of_regions(plan, topology.operators, {"op": (2, 2)})
+    assert bounds_of_regions(plan, topology.operators, {"op": (1, 1)})
 
 
 def test_asking_for_replicas_is_an_error_before_anything_starts() -> None:

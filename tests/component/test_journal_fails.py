@@ -55,7 +55,7 @@ class Run:
     def __init__(self, gates: Sequence[testing.Gate], checkpoint: rel.Checkpoint | None, store: JournalStore) -> None:
         self._gates = gates
         self._made, self._host = topology(gates), InProcessHost()
-        config = rel.JobConfig(pins={"rows": 0, "counts": 1}, checkpoint=checkpoint)
+        config = rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=checkpoint)
         self._spec: JobSpec = prepare(self._made, config)
         self.coordinator = Coordinator(self._spec, self._host, journal=ChangeJournal(store))
         self.job = Job("crashes", LocalControl(self.coordinator), self._made)

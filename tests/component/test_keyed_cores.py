@@ -47,8 +47,8 @@ def by_key(t: Any) -> Keyed:
     return Keyed(t.value % KEYS, t.value)
 
 
-def config(threading: dict[str, str], **more: Any) -> rel.JobConfig:
-    return rel.JobConfig(elasticity="off", threads=2, threading=threading, queue_records=256, **more)
+def config(threading: Any, **more: Any) -> rel.JobConfig:
+    return rel.JobConfig(elasticity="off", threads=rel.Threads(count=2, model=threading, queue_records=256), **more)
 
 
 def numbers(many: int = MANY) -> rel.Topology:
@@ -150,7 +150,7 @@ def test_elasticity_is_told_what_the_filler_of_a_queue_runs(lane: Any) -> None:
     numbers = topology.source(rel.sequence(1 << 60), name="numbers")
     keyed = numbers.map(by_key, name="words", schema=Keyed, lane=lane).key_by("key")
     keyed.aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
-    job = rel.start(topology, rel.JobConfig(adaptation_period=0.1))
+    job = rel.start(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=0.1)))
     try:
         while not (passes := list(job.adaptations(every_pass=True))):
             assert not job.status.state.is_final

@@ -28,7 +28,7 @@ def hashed(config: rel.JobConfig | None = None) -> list[tuple[str, int]]:
 
 
 def test_texts_of_megabytes_pass_between_processing_elements_as_inside_one() -> None:
-    there = hashed(rel.JobConfig(pins={"texts": 0, "hash": 1}))
+    there = hashed(rel.JobConfig(pes={"texts": 0, "hash": 1}))
     assert (
         there
         == hashed()
@@ -41,13 +41,13 @@ def test_a_tuple_that_is_too_large_is_told_where_it_was_to_leave(monkeypatch: py
     with pytest.raises(
         JobFailedError, match=r"operator 'texts->hash'.*more text than can go .*25000000 bytes.*Cut it"
     ) as failed:
-        hashed(rel.JobConfig(pins={"texts": 0, "hash": 1}))
+        hashed(rel.JobConfig(pes={"texts": 0, "hash": 1}))
     assert failed.value.operator == "texts->hash"
     assert limits.MOST_TEXT > 25_000_000
 
 
 def test_patience_is_a_number_of_seconds_that_heartbeats_fit_into() -> None:
-    assert rel.JobConfig().patience >= 30
+    assert rel.Network().patience >= 30
     for patience in (1.9, 0, "10", True, float("inf")):
-        with pytest.raises(ConfigError, match=r"JobConfig\(patience=.*Give seconds, 2 or more"):
-            rel.JobConfig(patience=patience)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match=r"Network\(patience=.*Give seconds, 2 or more"):
+            rel.Network(patience=patience)  # type: ignore[arg-type]

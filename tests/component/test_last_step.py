@@ -90,7 +90,7 @@ def await_rows(job: Job, rows: int) -> None:
 def test_e1_the_ledger_of_the_guide_ends_before_its_job_does(tmp_path: Path, elements: int) -> None:
     pins = {"amounts": 0, "slow": elements - 1}
     made = topology_of(rel.call(Told(tmp_path / "ledger")), ("slow", paced(), rel.count()))
-    job = rel.start(made, config(tmp_path, LEAST, pins=pins))
+    job = rel.start(made, config(tmp_path, LEAST, pes=pins))
     try:
         await_checkpoints(job, 3)
         Paced.limit = ROWS
@@ -158,7 +158,7 @@ def test_e1_a_job_that_is_stopped_and_restored_gives_no_number_twice(tmp_path: P
 def test_e6_a_failure_at_the_very_end_recovers(tmp_path: Path, call: str, times: int) -> None:
     Told.faults[call] = times
     made = topology_of(rel.call(Told(tmp_path / "ledger")), ("others", rel.sequence(7), rel.list()))
-    job = rel.start(made, config(tmp_path, pins={"amounts": 0, "others": 1}))
+    job = rel.start(made, config(tmp_path, pes={"amounts": 0, "others": 1}))
     try:
         result = job.wait(PATIENCE)
         assert job.status.checkpoints.restarts >= times - (call == "commit")  # a commit is tried twice
@@ -336,7 +336,7 @@ def test_e7_a_sink_that_prepares_is_not_let_go_when_the_checkpoint_is_abandoned(
     made = rel.Topology("overlapping")
     made.source(rel.callable(endless, {"n": int}), name="rows").sink(rel.call(Overlapping()), name="out")
     made.source(rel.callable(endless, {"n": int}), name="others").sink(rel.call(Refuses()), name="refuses")
-    job = rel.start(made, config(tmp_path, LEAST, pins={"rows": 0, "others": 1}))
+    job = rel.start(made, config(tmp_path, LEAST, pes={"rows": 0, "others": 1}))
     try:
         assert Overlapping.abandoned.wait(PATIENCE)
         await_checkpoints(job, 1)

@@ -177,7 +177,9 @@ def test_a_job_with_replicas_has_its_links_and_its_state_by_certificates(
     """The Unix socket is taken away, so that the processing elements reach each other as from two hosts."""
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     gate = Gate()
-    config = rel.JobConfig(regions="manual", elasticity="off", secure=True, tls=shown(folder, "port"))
+    config = rel.JobConfig(
+        regions="manual", elasticity="off", network=rel.Network(secure=True, tls=shown(folder, "port"))
+    )
     job = start(topology(gate), config)
     with contextlib.closing(job):
         assert gate.wait_reached(TIMEOUT)
@@ -192,9 +194,9 @@ def test_a_job_with_replicas_has_its_links_and_its_state_by_certificates(
 
 def test_mistakes_are_told_before_the_start(folder: Path) -> None:
     with pytest.raises(ConfigError, match="without secure=True: links aren't encrypted"):
-        rel.JobConfig(tls=shown(folder, "port"))
+        rel.JobConfig(network=rel.Network(tls=shown(folder, "port")))
     with pytest.raises(ConfigError, match=r"cert='.*none.pem'.: there is no such file on "):
-        start(topology(Gate()), rel.JobConfig(secure=True, tls=shown(folder, "none")))
+        start(topology(Gate()), rel.JobConfig(network=rel.Network(secure=True, tls=shown(folder, "none"))))
     with pytest.raises(ConfigError, match=r"links=True\) without ca"):
         rel.TLS("cert.pem", "cert.key", links=True)
     with pytest.raises(ConfigError, match=r"port.key.*can't be used"):

@@ -56,7 +56,9 @@ def busy() -> Iterator[tuple[Job, threading.Event]]:
     numbers = topology.source(rel.sequence(10_000_000), name="numbers")
     doubled = numbers.map(lambda t: t.value * 2, name="double", schema={"value": int})
     doubled.sink(rel.call(lambda t: go_on.wait()), name="out")
-    job = start(topology, rel.JobConfig(pins={"out": 1}, adaptation_period=PERIOD), metrics_port=0)
+    job = start(
+        topology, rel.JobConfig(pes={"out": 1}, elasticity=rel.Elasticity(thread_period=PERIOD)), metrics_port=0
+    )
     yield job, go_on
     go_on.set()
     job.close()
@@ -125,7 +127,7 @@ def test_a_dear_operator_is_named_with_its_rule() -> None:
 
     numbers = topology.source(rel.sequence(100_000_000), name="numbers")
     numbers.map(dear, name="dear", schema={"value": float}, lane="compiled").sink(rel.count(), name="out")
-    job = start(topology, rel.JobConfig(adaptation_period=PERIOD))
+    job = start(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=PERIOD)))
     try:
         found = named(job, lambda found: found.cause is Cause.DEAR and "last decision" in found.rule)
         assert found.operator == "dear"
@@ -144,7 +146,7 @@ def test_an_operator_that_holds_the_token_is_named() -> None:
     first.map(lambda t: sum(range(20_000)) + t.value, name="second", schema={"value": int}, lane="python").sink(
         rel.count(), name="out"
     )
-    job = start(topology, rel.JobConfig(threads=2, threading="dynamic", elasticity="off"))
+    job = start(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic"), elasticity="off"))
     try:
         found = named(job, lambda found: found.operator == "second")
         assert found.cause in (Cause.TOKEN, Cause.DEAR)
@@ -329,8 +331,8 @@ def test_operators_that_take_turns_under_the_token_have_the_cpu_time_of_their_th
     odd = topology.source(rel.sequence(10_000_000), name="odd")
     first = even.union(odd).map(burn, name="first", schema={"value": int}, lane="python")
     first.map(burn, name="second", schema={"value": int}, lane="python").sink(rel.call(lambda t: None), name="out")
-    models = {"first": "manual", "second": "dynamic", "out": "manual"}
-    with closing(start(topology, rel.JobConfig(elasticity="off", threads=1, threading=models))) as job:
+    models: Any = {"first": "manual", "second": "dynamic", "out": "manual"}
+    with closing(start(topology, rel.JobConfig(elasticity="off", threads=rel.Threads(count=1, model=models)))) as job:
         job.pause(SETTLED)
         before = job.metrics().pes[0]
         job.pause(TURNS)

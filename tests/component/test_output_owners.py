@@ -201,7 +201,7 @@ def test_no_output_of_a_job_is_touched_if_one_of_them_is_anothers(tmp_path: Path
         topology.source(rel.sequence(10), name="more").sink(rel.csv(tmp_path / "taken"), name="second")
         for pins in ({}, {"numbers": 0, "out": 0, "more": 1, "second": 1}):
             with pytest.raises(SinkTakenError, match="operator 'second'"):
-                rel.run(topology, rel.JobConfig(pins=pins), restore=tmp_path / "A")
+                rel.run(topology, rel.JobConfig(pes=pins), restore=tmp_path / "A")
             assert kind.files(tmp_path) == seen
 
 

@@ -47,7 +47,9 @@ def burning(enough: threading.Event, apart: threading.Event, folder: Path, *sour
     burned = first.union(second).map(burn, name="first", schema=Number, lane="python")
     burned.map(burn, name="second", schema=Number, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(
-        regions="elastic", region_period=1.0, region_target=TARGET, max_processes=2, checkpoint=rel.Checkpoint(folder)
+        regions="elastic",
+        elasticity=rel.Elasticity(region_period=1.0, region_target=TARGET, max_processes=2),
+        checkpoint=rel.Checkpoint(folder),
     )
     return rel.start(topology, config)
 

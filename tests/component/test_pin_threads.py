@@ -31,7 +31,9 @@ def test_each_scheduler_thread_has_one_cpu() -> None:
             lane="python",
         )
         seen.sink(rel.list(), name="out")
-        config = rel.JobConfig(threading={"cpus": "dynamic", "out": "manual"}, threads=2, pin_threads=pin_threads)
+        config = rel.JobConfig(
+            threads=rel.Threads(count=2, model={"cpus": "dynamic", "out": "manual"}, pin=pin_threads)
+        )
         return {t.cpus for t in rel.run(topology, config)["out"] if t.thread not in source}
 
     assert cpus(True) == {1}

@@ -99,7 +99,7 @@ def test_values_of_all_kinds_arrive_and_nothing_is_left_beside(server: str, tabl
 def test_a_job_that_goes_back_writes_each_row_once(server: str, table: str, lost: int, tmp_path: Path) -> None:
     gates = [testing.Gate(), testing.Gate()]
     source = testing.script([*ROWS[:300], gates[0], *ROWS[300:600], gates[1], *ROWS[600:]], Row)
-    config = rel.JobConfig(pins={"rows": 0, "out": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    config = rel.JobConfig(pes={"rows": 0, "out": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology(source, server, table), config)
     try:
         for number, gate in enumerate(gates):
@@ -240,7 +240,7 @@ def test_checkpoints_go_on_when_one_of_two_tables_is_complete(server: str, table
     made = topology(rel.rows(ROWS, schema=Row), server, table)
     made.source(testing.script([*ROWS[:300], gate, *ROWS[300:]], Row), name="more").sink(rel.count(), name="other")
     pins = {"rows": 0, "out": 0, "more": 1, "other": 1}
-    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    config = rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     losing = Losing(made, config)
     try:
         assert gate.wait_reached(PATIENCE)
@@ -307,7 +307,7 @@ def test_a_job_goes_back_when_the_server_starts_again(server: str, table: str, m
     rows = [Row(n, "text", n / 4, DAY, b"data") for n in range(70_000 if moment == "it writes" else 900)]
     gates = [testing.Gate(), testing.Gate()]
     source = testing.script([*rows[:300], gates[0], *rows[300:-200], gates[1], *rows[-200:]], Row)
-    config = rel.JobConfig(pins={"rows": 0, "out": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
+    config = rel.JobConfig(pes={"rows": 0, "out": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0))
     made = Losing(topology(source, server, table), config)
     try:
         assert gates[0].wait_reached(PATIENCE)

@@ -69,7 +69,7 @@ def test_ctrl_c_in_a_topology_file_is_no_traceback(tmp_path: Path) -> None:
 def test_journals_are_their_owners(tmp_path: Path) -> None:
     topology = rel.Topology("told")
     topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
-    config = rel.JobConfig(journal=str(tmp_path / "journal-{pe}"), regions="elastic")
+    config = rel.JobConfig(elasticity=rel.Elasticity(journal=str(tmp_path / "journal-{pe}")), regions="elastic")
     rel.run(topology, config)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert modes

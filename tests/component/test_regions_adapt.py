@@ -90,9 +90,12 @@ def cost_of_a_tuple(job: Job) -> float:
 def test_a_region_follows_its_load_up_and_down_and_says_why(tmp_path: Path) -> None:
     feed = PacedFeed(keys=300)
     config = rel.JobConfig(
-        regions="elastic", region_period=PERIOD, region_target=TARGET, elasticity="off", threads=2,
-        threading="dynamic", journal=str(tmp_path / "{pe}.jsonl"),
-    )  # fmt: skip
+        regions="elastic",
+        elasticity=rel.Elasticity(
+            algorithm="off", region_period=PERIOD, region_target=TARGET, journal=str(tmp_path / "{pe}.jsonl")
+        ),
+        threads=rel.Threads(count=2, model="dynamic"),
+    )
     job = start(topology_of(feed), config)
     try:
         feed.rate = 1000.0
@@ -128,7 +131,9 @@ def test_the_papers_algorithms_decide_in_a_running_job() -> None:
     """
     feed = PacedFeed(keys=300)
     config = rel.JobConfig(
-        regions="paper", region_period=0.5, region_target=0.15, elasticity="off", threads=2, threading="dynamic"
+        regions="paper",
+        elasticity=rel.Elasticity(algorithm="off", region_period=0.5, region_target=0.15),
+        threads=rel.Threads(count=2, model="dynamic"),
     )
     job = start(topology_of(feed), config)
     try:
@@ -166,7 +171,7 @@ def test_the_first_periods_are_short_of_the_papers_algorithms_the_very_first(
     regions: Literal["elastic", "paper"], short: int
 ) -> None:
     """A load that is there from the start is answered soon, in a window of one period; the paper's has several."""
-    config = rel.JobConfig(regions=regions, region_period=2.0)
+    config = rel.JobConfig(regions=regions, elasticity=rel.Elasticity(region_period=2.0))
     coordinator = Coordinator(prepare(topology_of(PacedFeed(keys=5)), config), InProcessHost())
     (loop,) = (loop for loop in coordinator._loops._all if isinstance(loop, RegionLoop))
     periods = []
@@ -177,16 +182,16 @@ def test_the_first_periods_are_short_of_the_papers_algorithms_the_very_first(
 
 def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:
     with pytest.raises(ConfigError, match=r"overwrite.*\{pe\}"):
-        rel.JobConfig(regions="elastic", journal="run.jsonl")
+        rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(journal="run.jsonl"))
     for target in (0.0, 1.0, True):
         with pytest.raises(ConfigError, match="region_target"):
-            rel.JobConfig(region_target=target)
+            rel.JobConfig(elasticity=rel.Elasticity(region_target=target))
 
 
 def test_local_levels_forget_when_regions_change() -> None:
     """Wired end to end: a pass of the element that was there before says that it started anew."""
     feed = PacedFeed(keys=50)
-    job = start(topology_of(feed), rel.JobConfig(regions="manual", adaptation_period=0.1))
+    job = start(topology_of(feed), rel.JobConfig(regions="manual", elasticity=rel.Elasticity(thread_period=0.1)))
     try:
         job.rescale("r1", 2)
         fresh: list[bool] = []

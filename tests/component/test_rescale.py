@@ -15,6 +15,7 @@ from rayelastic import _native
 from rayelastic.errors import ConfigError
 from rayelastic.job import start
 from rayelastic.plan.hash_ring import HashRing
+from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.element import routing
 from rayelastic.topologies.word_count import Line, Word, words
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of, two_regions
@@ -24,9 +25,9 @@ ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 @pytest.mark.parametrize("model", [None, "dynamic"])
-def test_a_region_goes_from_one_to_three_replicas_and_back(lane: str, model: str | None) -> None:
+def test_a_region_goes_from_one_to_three_replicas_and_back(lane: str, model: ModelName | None) -> None:
     feed = Feed(keys=500)
-    config = rel.JobConfig(regions="manual", elasticity="off", threading=model, threads=2)
+    config = rel.JobConfig(regions="manual", elasticity="off", threads=rel.Threads(count=2, model=model))
     job = start(topology_of(feed, lane), config)
     try:
         assert job.plan().region("r1").replicas == 1

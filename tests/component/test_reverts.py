@@ -82,7 +82,8 @@ def test_a_replica_of_a_native_region_that_does_not_help_is_taken_back() -> None
     keyed.map(burn, name="burn", state=Seen, schema=Done, lane="compiled").sink(rel.list(), name="out")
     assert topology.operators["burn"].lane is Lane.COMPILED
     config = rel.JobConfig(
-        regions="elastic", region_period=PERIOD, region_target=TARGET, max_processes=2, elasticity="off"
+        regions="elastic",
+        elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD, region_target=TARGET, max_processes=2),
     )
     job = start(topology, config)
     try:

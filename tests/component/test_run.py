@@ -32,10 +32,10 @@ class Total(NamedTuple):
 
 CONFIGS = [
     rel.JobConfig(),
-    rel.JobConfig(threads=2, threading="dynamic"),
-    rel.JobConfig(threads=1, threading="dedicated"),
+    rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")),
+    rel.JobConfig(threads=rel.Threads(count=1, model="dedicated")),
     rel.JobConfig(pes=2),
-    rel.JobConfig(pes=2, threads=2, threading="dynamic"),
+    rel.JobConfig(pes=2, threads=rel.Threads(count=2, model="dynamic")),
 ]
 
 

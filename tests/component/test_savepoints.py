@@ -116,7 +116,9 @@ def test_a_job_that_is_stopped_with_three_replicas_goes_on_with_one_and_with_fiv
     for replicas in (1, 5):
         gate = testing.Gate()
         rows = testing.script([*feed.given[:3000], gate, *feed.given[3000:]], Event)
-        job = rel.start(counting(rows), replace(config, replicas={"count": replicas}), restore=tmp_path / "saved")
+        job = rel.start(
+            counting(rows), replace(config, replicas={"count": (replicas, replicas)}), restore=tmp_path / "saved"
+        )
         try:
             assert gate.wait_reached(PATIENCE)
             assert job.plan().region("r1").replicas == replicas

@@ -83,7 +83,9 @@ def test_warm_keys_go_where_there_is_time_for_them() -> None:
     keyed = topology.source(rel.callable(feed, Event), name="events").key_by("key")
     keyed.map(ask, name="count", state=Seen, schema=Counted, lane="python").sink(rel.list(), name="out")
     config = rel.JobConfig(
-        regions="elastic", region_period=PERIOD, elasticity="off", replicas={"count": 2}, max_processes=2
+        regions="elastic",
+        elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD, max_processes=2),
+        replicas={"count": 2},
     )
     job = start(topology, config)
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.dataset as dataset
 
 import rayelastic as rel
-from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.snapshot import MANIFEST
 
 PATIENCE = 60.0
@@ -43,7 +43,7 @@ def test_what_a_job_wrote_until_its_last_checkpoint_is_gone_on_with(tmp_path: Pa
 
     saved = tmp_path / "checkpoints"
     checkpoint = Checkpoint(saved, every=0.2, key=KEY)
-    config = rel.JobConfig(checkpoint=checkpoint, threading="dynamic", queue_records=256)
+    config = rel.JobConfig(checkpoint=checkpoint, threads=rel.Threads(model="dynamic", queue_records=256))
     job, looked = rel.start(topology(), config), threading.Event()
     try:
         while (status := job.status).checkpoints.taken < 2:

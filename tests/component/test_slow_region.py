@@ -8,6 +8,7 @@ from pathlib import Path
 import rayelastic as rel
 from bench.spread.works import Signals, undivided
 from rayelastic.job import Job, start
+from rayelastic.plan.settings.threads import ModelName
 from tests.component.rescaling import flows, taken
 
 MUCH = 5000  # tuples: the work of 10 s
@@ -20,9 +21,12 @@ def backlog(job: Job) -> int:
 
 def test_while_keys_move_no_more_tuples_are_taken_in_than_before(tmp_path: Path) -> None:
     """Where there is a queue its source doesn't wait: it made all that memory held, and every key waited for that."""
-    queues = dict.fromkeys(("ask", "out"), "dynamic")
+    queues: dict[str, ModelName] = dict.fromkeys(("ask", "out"), "dynamic")
     signals = Signals(tmp_path)
-    job = start(undivided(signals), rel.JobConfig(regions="manual", elasticity="off", threads=2, threading=queues))
+    job = start(
+        undivided(signals),
+        rel.JobConfig(regions="manual", elasticity="off", threads=rel.Threads(count=2, model=queues)),
+    )
     try:
         flows(job, tuples=1000)  # for long enough to be known
         region = job.plan().region_of("ask").region.name

@@ -42,7 +42,7 @@ def test_checkpoints_are_complete_within_five_seconds(pins: dict[str, int], tmp_
         lambda t: 2 * t.value, name="doubled", schema={"n": int}
     )
     doubled.sink(rel.call(slow), name="out")
-    made = Losing(topology, rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0)))
+    made = Losing(topology, rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0)))
     try:
         assert came.wait(60)
         for _ in range(CHECKPOINTS):
@@ -67,7 +67,9 @@ def test_a_job_is_stopped_though_more_is_behind_a_slow_operator_than_a_link_take
     topology = rel.Topology("stopped")
     source = topology.source(testing.script([*((n,) for n in range(rows)), gate], Number), name="rows")
     source.map(slow, name="widened", schema={"text": str}).sink(rel.list(), name="out")
-    config = rel.JobConfig(pins={"rows": 0, "widened": 0, "out": 1}, threading="dynamic", threads=2, elasticity="off")
+    config = rel.JobConfig(
+        pes={"rows": 0, "widened": 0, "out": 1}, threads=rel.Threads(count=2, model="dynamic"), elasticity="off"
+    )
     job = rel.start(topology, config)
     try:
         assert gate.wait_reached(60)

@@ -112,7 +112,7 @@ def stopped(
 def test_two_runs_leave_what_one_would_have(declare: Callable[..., Stream], tmp_path: Path) -> None:
     one, other = (rel.Snapshot(tmp_path / name, key=KEY) for name in ("one", "other"))
     output = stopped(declare, one, 1000)
-    output += stopped(declare, other, 1700, rel.JobConfig(threading="dynamic", threads=2), one, 1000)
+    output += stopped(declare, other, 1700, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")), one, 1000)
     output += testing.collect(declare, ROWS, Row, restore=other)
     assert output == testing.collect(declare, ROWS, Row)
 

@@ -155,7 +155,8 @@ def saved_lines(tmp_path: Path) -> Path:
     lines_in(tmp_path / "a.txt", 100_000)
     lines_in(tmp_path / "b.txt", 100_000)
     job = rel.start(
-        texts(tmp_path / "a.txt", tmp_path / "b.txt"), rel.JobConfig(threading="dynamic", queue_records=256)
+        texts(tmp_path / "a.txt", tmp_path / "b.txt"),
+        rel.JobConfig(threads=rel.Threads(model="dynamic", queue_records=256)),
     )
     assert reached.wait_reached(PATIENCE)
     reached.open()
@@ -218,7 +219,7 @@ def test_rows_of_a_table_are_known_again(tmp_path: Path) -> None:
         return n
 
     table = pa.table({"n": range(10)})
-    job = rel.start(run(table), rel.JobConfig(threading="manual", run_records=1))
+    job = rel.start(run(table), rel.JobConfig(threads=rel.Threads(model="manual", run_records=1)))
     assert gate.wait_reached(PATIENCE)
     gate.open()
     before = job.stop(tmp_path / "saved")["out"]

@@ -41,7 +41,7 @@ def test_a_work_is_exact(name: str, tmp_path: Path) -> None:
 def test_a_source_whose_token_others_have_does_not_seem_to_wait_for_input(tmp_path: Path) -> None:
     """It would be taken for one that makes all that it is offered, and nothing would grow."""
     signals = Signals(tmp_path)
-    config = rel.JobConfig(regions="manual", elasticity="off", threading={"trades": "dynamic"})
+    config = rel.JobConfig(regions="manual", elasticity="off", threads=rel.Threads(model={"trades": "dynamic"}))
     job = rel.start(WORKS["d"].build(signals), config)
 
     def averaged(least: int) -> float:

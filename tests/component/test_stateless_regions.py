@@ -14,6 +14,7 @@ from rayelastic import testing
 from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import start
+from rayelastic.plan.settings.threads import ModelName
 from tests.component.rescaling import flows
 
 
@@ -52,14 +53,14 @@ def expected(made: int) -> list[Text]:
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 @pytest.mark.parametrize("model", [None, "dynamic"])
-def test_replicas_come_and_go_and_the_order_stays(lane: LaneChoice, model: str | None) -> None:
+def test_replicas_come_and_go_and_the_order_stays(lane: LaneChoice, model: ModelName | None) -> None:
     numbers = Numbers()
     topology = rel.Topology("turns")
     stream = topology.source(rel.callable(numbers, Number), name="numbers").flat_map(
         several, name="texts", schema=Text, lane=lane
     )
     stream.sink(rel.list(), name="out")
-    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", threading=model, threads=2))
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", threads=rel.Threads(count=2, model=model)))
     try:
         for replicas in (2, 3, 1, 2, 1):
             flows(job)
@@ -101,7 +102,7 @@ def test_a_keyed_region_behind_it_changes_too_and_a_fork_gets_all_twice() -> Non
     tagged = stream.map(lambda t: (t.value * 7919 % 50, t.value), name="tag", schema=Kept, lane="python")
     tagged.sink(rel.list(), name="all")
     tagged.key_by("key").map(watch, name="watch", state=Last, schema=Kept, lane="python").sink(rel.list(), name="out")
-    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", pins={"all": 1}))
+    job = start(topology, rel.JobConfig(regions="manual", elasticity="off", pes={"all": 1}))
     try:
         stateless, keyed = (job.plan().region_of(name).region.name for name in ("tag", "watch"))
         for region, replicas in ((stateless, 2), (keyed, 2), (stateless, 3), (keyed, 1), (stateless, 1)):
@@ -184,7 +185,7 @@ def test_rules_that_have_ended_are_known_to_new_replicas(pins: dict[str, int]) -
     """Replicas come and go behind the end of the rules, and have all of them."""
     numbers, known = Numbers(), [("a", 2), ("b", 1)]
     rules = rel.rows([("a", 1), *known], {"rule": str, "version": int})
-    config = rel.JobConfig(regions="manual", elasticity="off", threads=2, pins=pins)
+    config = rel.JobConfig(regions="manual", elasticity="off", threads=2, pes=pins)
     job = start(ruled(rel.callable(numbers, Number), rules), config)
     try:
         region = job.plan().region_of("each").region.name

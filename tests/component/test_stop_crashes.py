@@ -12,7 +12,7 @@ from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.testing import Gate
 from tests.component.dying_coordinator import PATIENCE, Died, Doom, DoomedHost, DoomedJob, counting
 
-CONFIG = rel.JobConfig(pins={"rows": 0, "counts": 1})
+CONFIG = rel.JobConfig(pes={"rows": 0, "counts": 1})
 STEPS = [
     (method, pe, after)
     for method in ("hold_sources", "hold_all", "save", "release")

@@ -45,7 +45,7 @@ def test_page_and_metrics_are_served_by_tls(folder: Path, mutual: bool) -> None:
     ca = str(folder / "ours.pem") if mutual else None
     tls = rel.TLS(str(folder / "port.pem"), str(folder / "port.key"), ca)
     gate = Gate()
-    job = start(topology(gate), rel.JobConfig(web_port=0, tls=tls), metrics_port=0)
+    job = start(topology(gate), rel.JobConfig(web_port=0, network=rel.Network(tls=tls)), metrics_port=0)
     try:
         page = job.web_url
         assert page is not None
@@ -76,8 +76,8 @@ def test_mistakes_are_told_before_the_start(folder: Path) -> None:
         (rel.TLS(good[0], good[1], good[1]), r"rel.TLS\(ca='.*port.key'\) can't be used"),
     ):
         with pytest.raises(ConfigError, match=said):
-            start(topology(gate), rel.JobConfig(web_port=0, tls=tls))
+            start(topology(gate), rel.JobConfig(web_port=0, network=rel.Network(tls=tls)))
     with pytest.raises(ConfigError, match=r"tls=True.*Give rel.TLS"):
-        rel.JobConfig(tls=True)  # type: ignore[arg-type]
+        rel.JobConfig(network=rel.Network(tls=True))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"key=''.* is no file"):
         rel.TLS("cert.pem", "")

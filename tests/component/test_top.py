@@ -29,7 +29,7 @@ def job() -> Iterator[Job]:
     for number in range(OPERATORS):
         stream = stream.map(lambda t: t.value + 1, name=f"step_{number}", schema={"value": int})
     stream.sink(rel.call(lambda t: go_on.wait()), name="out")
-    job = start(topology, rel.JobConfig(pins={"out": 1}, adaptation_period=0.2))
+    job = start(topology, rel.JobConfig(pes={"out": 1}, elasticity=rel.Elasticity(thread_period=0.2)))
     yield job
     go_on.set()
     job.close()

@@ -74,7 +74,7 @@ ALL: dict[str, Any] = {
     "config",
     [
         rel.JobConfig(elasticity="off"),
-        rel.JobConfig(elasticity="off", threading="dynamic", threads=2, run_records=7),
+        rel.JobConfig(elasticity="off", threads=rel.Threads(count=2, model="dynamic", run_records=7)),
         rel.JobConfig(elasticity="off", pes=3),
     ],
     ids=["inline", "short runs", "over links"],
@@ -97,7 +97,7 @@ def test_sums_that_are_too_large_fail_in_either_step() -> None:
         stream = topology.source(rel.rows([(1, value) for value in values], {"key": int, "n": int}), name="rows")
         stream.key_by("key").aggregate(name="sums", two_steps=True, n=rel.sum("n")).sink(rel.list(), name="out")
         with pytest.raises(JobFailedError, match="doesn't fit into int64"):
-            rel.run(topology, rel.JobConfig(run_records=1))
+            rel.run(topology, rel.JobConfig(threads=rel.Threads(run_records=1)))
 
 
 class Hot:
@@ -160,7 +160,9 @@ def test_a_hot_key_gets_replicas_by_itself() -> None:
             threading.Event().wait(ANSWER)
         return (t[0],)
 
-    config = rel.JobConfig(regions="elastic", region_period=0.4, elasticity="off", max_processes=3)
+    config = rel.JobConfig(
+        regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=0.4, max_processes=3)
+    )
     job = start(counting(hot, ask), config)
     try:
         until = time.monotonic() + PATIENCE
@@ -177,7 +179,9 @@ def test_a_hot_key_gets_replicas_by_itself() -> None:
 
 
 LOOKS = 40
-PARTS = rel.JobConfig(elasticity="off", threading="dynamic", threads=1)  # whoever finds the queue full counts beside it
+PARTS = rel.JobConfig(
+    elasticity="off", threads=rel.Threads(count=1, model="dynamic")
+)  # whoever finds the queue full counts beside it
 
 
 def endless(value: Callable[[NamedTuple], tuple[int, int]], **wanted: Any) -> rel.Topology:
@@ -225,7 +229,9 @@ def test_a_hot_key_is_named_before_any_replica_is_tried_in_vain() -> None:
     topology = rel.Topology("named")
     keyed = topology.source(rel.callable(hot, schema={"key": int}), name="keys").key_by("key")
     keyed.map(ask, name="ask", state=Asked, schema={"key": int}, lane="python").sink(rel.count(), name="out")
-    config = rel.JobConfig(regions="elastic", region_period=0.4, elasticity="off", max_processes=3)
+    config = rel.JobConfig(
+        regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=0.4, max_processes=3)
+    )
     job = start(topology, config)
     try:
         until = time.monotonic() + PATIENCE

@@ -103,7 +103,9 @@ def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
         keyed.map(asking(remote.address), name="ask", state=Seen, schema=Counted, lane="python").sink(
             rel.list(), name="out"
         )
-        job = start(topology, rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off"))
+        job = start(
+            topology, rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD))
+        )
         try:
             feed.rate = 1.8 * ONE
             reaches(job, range(2, 17))
@@ -134,7 +136,9 @@ def test_one_without_state_gets_replicas_too_and_keeps_the_order() -> None:
         topology = rel.Topology("asking")
         events = topology.source(rel.callable(feed, Event), name="events")
         events.map(ask, name="ask", lane="python").sink(rel.list(), name="out")
-        job = start(topology, rel.JobConfig(regions="elastic", region_period=PERIOD, elasticity="off"))
+        job = start(
+            topology, rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD))
+        )
         try:
             feed.rate = 1.8 * ONE
             reaches(job, range(2, 17))

@@ -159,12 +159,12 @@ class Shrinker:
     def fitting(self, program: Program) -> Condition:
         """The condition, without pins of operators that aren't there."""
         config = self.condition.config
-        if "pins=" not in config:
+        if "pes=" not in config:
             return self.condition
         names = {node.name for node in program.nodes}
-        before, _, pins = config.partition("pins=")
+        before, _, pins = config.partition("pes=")
         kept = {name: pe for name, pe in ast.literal_eval(pins[:-1]).items() if name in names}
-        return replace(self.condition, config=f"{before}pins={kept})")
+        return replace(self.condition, config=f"{before}pes={kept})")
 
     def _problem(self, program: Program, stream: str) -> str:
         name = f"random-topology-shrunk-{os.getpid()}"

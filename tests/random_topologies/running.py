@@ -56,16 +56,17 @@ def conditions(seed: int, number: int, program: Program) -> list[Condition]:
 
 
 def _config(chance: random.Random, program: Program, *, elements: bool = False) -> str:
-    options = [f"threads={chance.choice([1, 2, 4])}", 'elasticity="off"']
+    threads, options = [f"count={chance.choice([1, 2, 4])}"], ['elasticity="off"']
     model = chance.choice(["manual", "dynamic", "dynamic", "dedicated", ""])
     if model:
-        options.append(f'threading="{model}"')
+        threads.append(f'model="{model}"')
     if chance.random() < 0.3:
-        options += ["queue_records=8", "run_records=2"]
+        threads += ["queue_records=8", "run_records=2"]
     if elements or chance.random() < 0.3:
         names = [node.name for node in program.nodes if node.kind != "union"]
         pins = {name: chance.randrange(3) for name in chance.sample(names, min(len(names), 4))}
-        options.append(f"pins={pins}")
+        options.append(f"pes={pins}")
+    options.insert(0, f"threads=rel.Threads({', '.join(threads)})")
     return f"rel.JobConfig({', '.join(options)})"
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bench.plant.events.loop import BLOCKED, IDLE, NAPPING, RUNNING, TOKEN_WAIT, simulate
 from bench.plant.events.program import RUNS, Program, program
 from bench.plant.graph import PlantGraph
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bench.plant.best_static import placements
 from bench.plant.events.plant import Configuration, EventPlant
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 
 __all__ = ["Compared", "compared_with_best"]
 

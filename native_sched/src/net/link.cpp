@@ -162,7 +162,7 @@ Link::Outcome Link::lose(const Lock&, const std::string& what) {
 Link::Outcome Link::lose_silent(const Lock& lock) {
   const auto tenths = silent_beats_ * options_.heartbeat.count() / 100;
   return lose(lock, "it said nothing for " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-                        " s; JobConfig(patience=...) says for how long that may be");
+                        " s; rel.Network(patience=...) says for how long that may be");
 }
 
 Link::Outcome Link::refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more) {

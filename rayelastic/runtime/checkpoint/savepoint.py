@@ -27,8 +27,8 @@ from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rayelastic.plan.checkpoint import Checkpoint
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec

@@ -14,7 +14,7 @@ from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
 from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
-from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
 from rayelastic.runtime.operators.classes import class_operator

@@ -341,7 +341,7 @@ class ProcessingElement:
         links = [link.encryption for link in self._all_links().values()]
         if not links and self._entrance.address is None:
             return ""
-        return encryption_of(links, secure=self.spec.config.secure)
+        return encryption_of(links, secure=self.spec.config.network.secure)
 
     def _conclude(self, failed: _native.OperatorFailure | None) -> None:
         """Make the state final once the scheduler has ended by itself, with a failure or without."""

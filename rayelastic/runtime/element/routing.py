@@ -292,7 +292,7 @@ class Routing:
         return self._routers[edge].wait(ticket, COMMAND_TIMEOUT)
 
     def _keep(self, link: PlanLink, connection: socket.socket, peer: str) -> _native.Link:
-        patience = self._spec.config.patience
+        patience = self._spec.config.network.patience
         kept = native_link(connection, link.name, peer, patience, LINK_FRAME_BYTES, LINK_WINDOW_BYTES)
         with self._lock:
             self._forget_ended()

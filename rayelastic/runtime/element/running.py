@@ -79,13 +79,12 @@ class Running:
         self.left_behind: tuple[str, ...] = ()  # operators that didn't return when it was stopped
         pinned = pinned_models(spec.operators, config)
         self.scheduler = _native.Scheduler(
-            queue_records=config.queue_records,
-            queue_bytes=config.queue_bytes,
-            run_records=config.run_records,
-            run_bytes=config.run_bytes,
+            queue_records=config.threads.queue_records,
+            queue_bytes=config.threads.queue_bytes,
+            run_records=config.threads.run_records,
+            run_bytes=config.threads.run_bytes,
             run_work=run_work(config, frozenset(pinned), spec.operators),
-            deep_copy=config.deep_copy,
-            cpus=cpus_by_node() if config.pin_threads else [],
+            cpus=cpus_by_node() if config.threads.pin else [],
         )
         _native.tell_crashes()
         hosted.build()
@@ -116,7 +115,7 @@ class Running:
         hosted.begin()
         # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
         self.started_at = time.monotonic()
-        self.scheduler.start(config.threads or 1, {self.ids[name]: model.value for name, model in pinned.items()})
+        self.scheduler.start(config.threads.count or 1, {self.ids[name]: model.value for name, model in pinned.items()})
 
     def begin(self) -> None:
         """Start its sources and loops."""

@@ -156,7 +156,7 @@ class JobCluster:
 
     def _asked(self, handle: PEHandle) -> tuple[PEStatus, PortAddress | None]:
         """How an element is, and where it listens; of one that is gone, that it never ran."""
-        for _ in range(max(1, round(self._job.config.patience / ADOPT_TIMEOUT))):
+        for _ in range(max(1, round(self._job.config.network.patience / ADOPT_TIMEOUT))):
             try:
                 element = handle.within(ADOPT_TIMEOUT)
                 return element.status(), element.address()

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, PELostError, SinkTakenError, StateError, UnreadableError, is_outage
 from rayelastic.graph.edges.locations import shown_location
-from rayelastic.plan.checkpoint import WINDOW
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
+from rayelastic.plan.settings.checkpoint import WINDOW
 from rayelastic.runtime.checkpoint.outages import FIRST_PAUSE, LONGEST_PAUSE, Outages
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.port.handshake import derive_secret
@@ -34,7 +34,7 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rayelastic.plan.checkpoint import Checkpoint
+    from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife

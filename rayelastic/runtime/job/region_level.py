@@ -13,9 +13,9 @@ from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
 from rayelastic.graph.spec.order import memory_of
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
-from rayelastic.plan.wishes.replicas import region_wishes
-from rayelastic.plan.wishes.schedule import Schedule
-from rayelastic.plan.wishes.wish import bounds_at, checked_wishes, span_of
+from rayelastic.plan.replica_bounds import bounds_of_regions
+from rayelastic.plan.settings.replicas import bounds_at, span_of
+from rayelastic.plan.settings.schedule import Schedule
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.plan.wishes.bounds import Bounds
-    from rayelastic.plan.wishes.wish import Wish
+    from rayelastic.plan.settings.bounds import Bounds
+    from rayelastic.plan.settings.replicas import ReplicaBounds
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
@@ -74,33 +74,33 @@ def region_level(
         change: carries out a plan.
         saves: whether the job takes checkpoints.
     """
-    config = job.config
+    config, elasticity = job.config, job.config.elasticity
     paper = config.regions is Regions.PAPER
     together = NO_PYTHON if paper else why_together(job, saves=saves)
     apart = not together
     if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (together == NO_PYTHON and not cluster.elastic):
         return None
 
-    wishes = region_wishes(job.plan, job.operators, checked_wishes(config.replicas))
-    path = Path(config.journal.format(pe=REGIONS)) if config.journal is not None else None
-    plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if config.remember and not paper else None
-    most = config.max_replicas or (MAX_REPLICAS if paper else PARTITIONS)
-    thresholds = OrganicThresholds.of_running_jobs(config.region_target, most)
-    if config.cool_down is not None:
-        thresholds = replace(thresholds, shrink_periods=math.ceil(config.cool_down / config.region_period))
+    replicas = bounds_of_regions(job.plan, job.operators, config.replicas)
+    path = Path(elasticity.journal.format(pe=REGIONS)) if elasticity.journal is not None else None
+    plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if elasticity.remember and not paper else None
+    most = elasticity.max_replicas or (MAX_REPLICAS if paper else PARTITIONS)
+    thresholds = OrganicThresholds.of_running_jobs(elasticity.region_target, most)
+    if elasticity.cool_down is not None:
+        thresholds = replace(thresholds, shrink_periods=math.ceil(elasticity.cool_down / elasticity.region_period))
     policy = OrganicAdaptation(
         "paper" if paper else "rates",
         thresholds=thresholds,
         actuation=Actuation.of_running_jobs(
             cluster.elastic,
-            config.max_processes,
+            elasticity.max_processes,
             restarts=apart,
-            bounds={name: span_of(wish) for name, wish in wishes.items()},
+            bounds={name: span_of(bounds) for name, bounds in replicas.items()},
             together=together,
             going_on=max(map(seconds_to_go_on, sources_of(job)), default=0.0) if apart else 0.0,
             in_steps=aggregates_for_two_steps(job),
         ),
-        latency=LatencyAim(config.goal.p99, config.region_target) if config.goal is not None else None,
+        latency=LatencyAim(config.goal.p99, elasticity.region_target) if config.goal is not None else None,
         earlier=plans.paid() if plans is not None else None,
         window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
     )
@@ -110,7 +110,7 @@ def region_level(
         plan=lambda: plan.placed(life.elements()),
         change=change,
         nodes=host.nodes,
-        period=config.region_period,
+        period=elasticity.region_period,
         early=1 if paper else EARLY,
         request=host.request,
         prepare=rescaling.prepare,
@@ -118,14 +118,14 @@ def region_level(
         advises=config.regions is Regions.ADVISE,
         learned=(lambda: plans.keep(policy.learned)) if plans is not None else lambda: None,
         age=lambda: life.seconds,
-        bounds=(lambda: bounds_now(wishes)) if any(isinstance(one, Schedule) for one in wishes.values()) else None,
+        bounds=(lambda: bounds_now(replicas)) if any(isinstance(one, Schedule) for one in replicas.values()) else None,
     )
 
 
-def bounds_now(wishes: Mapping[str, Wish]) -> dict[str, Bounds]:
+def bounds_now(replicas: Mapping[str, ReplicaBounds]) -> dict[str, Bounds]:
     """Return the fewest and the most replicas of each region at this time of the day."""
     now = datetime.now(UTC)
-    return {name: bounds_at(wish, now) for name, wish in wishes.items()}
+    return {name: bounds_at(bounds, now) for name, bounds in replicas.items()}
 
 
 def why_together(job: JobSpec, *, saves: bool) -> str:
@@ -142,8 +142,8 @@ def why_together(job: JobSpec, *, saves: bool) -> str:
     config, operators = job.config, job.operators.values()
     if not any(spec.lane.needs_python and spec.kind is not OperatorKind.SOURCE for spec in operators):
         return NO_PYTHON
-    if config.pes > 1 or config.pins:
-        return "JobConfig(pes=...) or pins=... says which operators go where"
+    if config.pes != 1:
+        return "JobConfig(pes=...) fixes which operators run where"
     if alone := next((spec for spec in operators if spec.remembers), None):
         return f"'{alone.name}' {memory_of(alone)}, which stays in its process"
     again = [source.name for source in sources_of(job) if math.isinf(seconds_to_go_on(source))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ChangeError, PELostError, StateError, UnreadableError
 from rayelastic.graph.edges.locations import below
 from rayelastic.graph.edges.sources import CallableSource
-from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.cpu_budgets import CpuBudget, within_budget
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.graph.operators.channels import Channels, Governor, channel_heads
-from rayelastic.plan.config import Elasticity, ThreadingModel
+from rayelastic.plan.settings.elasticity import Algorithm
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
@@ -171,7 +172,7 @@ def channel_loop(
         ids: {operator: its number in the scheduler}.
         widths: of the stages that it hosts.
     """
-    if Elasticity(spec.config.elasticity) is Elasticity.OFF:
+    if Algorithm(spec.config.elasticity.algorithm) is Algorithm.OFF:
         return None
     operators = {operator.name: operator for operator in spec.operators}
     stages = []
@@ -182,7 +183,7 @@ def channel_loop(
         stages.append(Stage(name, ids[name], body.most, numbers, widths[name], _controller(body.governor)))
     if not stages:
         return None
-    return ChannelLoop(sample, stages, spec.config.adaptation_period, pe=spec.pe, job=spec.job)
+    return ChannelLoop(sample, stages, spec.config.elasticity.thread_period, pe=spec.pe, job=spec.job)
 
 
 def _controller(governor: Governor) -> Controller:

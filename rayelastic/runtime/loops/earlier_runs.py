@@ -68,8 +68,8 @@ def key_of(spec: PESpec, cpus: int) -> str:
         spec: of the processing element.
         cpus: that it may use.
     """
-    config = spec.config
+    threads = spec.config.threads
     operators = [[one.name, one.kind.value, list(one.upstream)] for one in spec.operators]
-    settings = [config.threads, config.max_threads, str(config.threading), config.queue_records, config.run_records]
+    settings = [threads.count, threads.max, str(threads.model), threads.queue_records, threads.run_records]
     machine = [platform.node(), platform.machine(), cpus]
     return hashlib.sha256(json.dumps([FORMAT, operators, settings, machine]).encode()).hexdigest()[:32]

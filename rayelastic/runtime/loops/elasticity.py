@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.plan.config import Elasticity, JobConfig
-from rayelastic.plan.wishes.paper import PaperElasticity
+from rayelastic.plan.config import JobConfig
+from rayelastic.plan.settings.elasticity import Algorithm
+from rayelastic.plan.settings.paper import PaperElasticity
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
@@ -27,7 +28,7 @@ RUN_WORK = 0.025  # s; a run that took longer than a period would be counted in 
 
 
 def controller_for(
-    elasticity: Elasticity,
+    elasticity: Algorithm,
     upstream: Mapping[str, tuple[str, ...]],
     earlier: Configuration | None = None,
     paper: PaperElasticity | None = None,
@@ -40,15 +41,15 @@ def controller_for(
         earlier: what was best in an earlier run.
         paper: parameters of the papers' elasticity.
 
-    >>> controller_for(Elasticity.OFF, {}) is None
+    >>> controller_for(Algorithm.OFF, {}) is None
     True
     """
     match elasticity:
-        case Elasticity.MULTI_LEVEL:
+        case Algorithm.MULTI_LEVEL:
             return GuidedMultiLevelElasticity(upstream, earlier=earlier)
-        case Elasticity.PAPER:
+        case Algorithm.PAPER:
             return PaperMultiLevelElasticity(_thresholds(paper or PaperElasticity()))
-        case Elasticity.OFF:
+        case Algorithm.OFF:
             return None
 
 
@@ -68,14 +69,14 @@ def adaptation_loop(
         pinned: operators whose threading model isn't to be found.
         shared: operators that whoever fills their queue runs, too.
     """
-    config = spec.config
+    config, elasticity = spec.config, spec.config.elasticity
     upstream = {operator.name: operator.upstream for operator in spec.operators}
-    elasticity = Elasticity(config.elasticity)
+    algorithm = Algorithm(elasticity.algorithm)
     cpus = available_cpus()
-    runs = EarlierRuns(state_directory() / "best", key_of(spec, cpus)) if config.remember else None
-    earlier = runs.best() if runs is not None and elasticity is Elasticity.MULTI_LEVEL else None
-    controller = None if _all_set(config, pinned, ids) else controller_for(elasticity, upstream, earlier, config.paper)
-    if controller is None:
+    runs = EarlierRuns(state_directory() / "best", key_of(spec, cpus)) if elasticity.remember else None
+    earlier = runs.best() if runs is not None and algorithm is Algorithm.MULTI_LEVEL else None
+    controller = controller_for(algorithm, upstream, earlier, elasticity.paper)
+    if controller is None or _all_set(config, pinned, ids):
         return None
     sources = frozenset(operator.name for operator in spec.operators if operator.kind is OperatorKind.SOURCE)
     settings = LoopSettings(
@@ -83,22 +84,22 @@ def adaptation_loop(
         order=ids,
         sources=sources,
         pinned=pinned,
-        period=config.adaptation_period,
-        minimum_threads=config.threads or 1,
-        maximum_threads=config.threads or config.max_threads or cpus,
+        period=elasticity.thread_period,
+        minimum_threads=config.threads.count or 1,
+        maximum_threads=config.threads.count or config.threads.max or cpus,
         cpus=cpus,
         job=spec.job,
         shared=shared,
         fed=frozenset(name for name, feeding in upstream.items() if not ids.keys() & set(feeding)) - sources,
     )
-    path = Path(config.journal.format(pe=spec.pe)) if config.journal is not None else None
-    journal = Journal(Setting(elasticity, upstream, config.adaptation_period, earlier, config.paper), path)
+    path = Path(elasticity.journal.format(pe=spec.pe)) if elasticity.journal is not None else None
+    journal = Journal(Setting(algorithm, upstream, elasticity.thread_period, earlier, elasticity.paper), path)
     return AdaptationLoop(scheduler, controller, settings, journal, learned=_learned(controller, runs))
 
 
 def run_work(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> float:
     """Return for how many seconds of work a run may be where there are no queues; 0: any, as nobody looks."""
-    nobody = Elasticity(config.elasticity) is Elasticity.OFF or _all_set(config, pinned, operators)
+    nobody = Algorithm(config.elasticity.algorithm) is Algorithm.OFF or _all_set(config, pinned, operators)
     return 0.0 if nobody else RUN_WORK
 
 
@@ -137,4 +138,4 @@ def _thresholds(paper: PaperElasticity) -> PaperMultiLevelThresholds:
 
 
 def _all_set(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> bool:
-    return config.threads is not None and len(pinned) == len(operators)
+    return config.threads.count is not None and len(pinned) == len(operators)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.graph.operators.channels import Channels, channel_heads
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ def pinned_models(operators: Sequence[OperatorSpec], config: JobConfig) -> dict[
     heads = channel_heads({operator.name: operator for operator in operators})
     models = {name: ThreadingModel.DEDICATED for channels in heads.values() for names in channels for name in names}
     for operator in operators:
-        if (model := config.model_of(operator.name)) is not None:
+        if (model := config.threads.model_of(operator.name)) is not None:
             models[operator.name] = model
     return models

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
 
 __all__ = ["server_context"]
 

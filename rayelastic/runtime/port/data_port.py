@@ -38,7 +38,7 @@ from rayelastic.runtime.port.handshake import (
 from rayelastic.runtime.port.secure_socket import SecureSocket, check_encryption
 
 if TYPE_CHECKING:
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
 
 __all__ = ["DataPort", "HandshakeError", "Hello", "PortAddress", "PortLimits", "Refusal", "derive_secret", "dial"]
 

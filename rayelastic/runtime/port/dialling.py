@@ -18,7 +18,7 @@ from rayelastic.runtime.port.handshake import REPLY_BYTES, VERDICT_BYTES, Dialle
 from rayelastic.runtime.port.secure_socket import GET_OPENSSL, SecureSocket
 
 if TYPE_CHECKING:
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
 
 _BUSY_PAUSE_S: Final = 0.02  # between two attempts at a busy port
 
@@ -127,7 +127,7 @@ def _encrypted(
         raise HandshakeError(
             Refusal.ENCRYPTION,
             f"{where} wants an encrypted connection, and here (on {socket.gethostname()}) {error}",
-            hint=f"{GET_OPENSSL}, or leave JobConfig(secure=) out"
+            hint=f"{GET_OPENSSL}, or leave rel.Network(secure=) out"
             if certificates is None
             else "Have the files of rel.TLS(links=True) at the same paths on every node",
         ) from error

@@ -22,7 +22,7 @@ from rayelastic.runtime.port.certificates import server_context
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
 
 _DONE: Final = "done"
 _EVENTS: Final = {"reads": select.POLLIN, "writes": select.POLLOUT}
@@ -40,7 +40,7 @@ def check_encryption(certificates: TLS | None = None) -> None:
     """
     if missing := _native.Tls.missing():
         raise ConfigError(
-            f"JobConfig(secure=True): {missing} on {socket.gethostname()}",
+            f"rel.Network(secure=True): {missing} on {socket.gethostname()}",
             hint=f"{GET_OPENSSL}, or leave secure out",
         )
     if certificates is not None:
@@ -60,10 +60,10 @@ def encryption_of(links: Sequence[str], *, secure: bool) -> str:
         >>> encryption_of([""], secure=True)
         'TLS 1.3 for what comes from other hosts; the links of now stay on this one'
         >>> encryption_of([""], secure=False)
-        'off; JobConfig(secure=True) has it'
+        'off; rel.Network(secure=True) has it'
     """
     if not secure:
-        return "off; JobConfig(secure=True) has it"
+        return "off; rel.Network(secure=True) has it"
     encrypted = [link for link in links if link]
     if not encrypted:
         return "TLS 1.3 for what comes from other hosts; the links of now stay on this one"

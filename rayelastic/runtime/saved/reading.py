@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rayelastic.plan.checkpoint import Checkpoint
+    from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.snapshot import Manifest, Snapshot
 
 __all__ = ["SavedStates", "read_snapshot"]

@@ -14,7 +14,7 @@ from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.graph.edges.locations import below, local_path, shown_location
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint_place import had_complete, known_key
 from rayelastic.runtime.saved.automatic import check_same, name_to_give
 from rayelastic.runtime.saved.forms import PICKLED, state_form

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.config import Elasticity, ThreadingModel
 from rayelastic.plan.plan_text import counted
-from rayelastic.plan.wishes.paper import PaperElasticity
+from rayelastic.plan.settings.elasticity import Algorithm
+from rayelastic.plan.settings.paper import PaperElasticity
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.observation import Observation
@@ -40,7 +41,7 @@ class Setting:
         paper: parameters of the papers' elasticity; None: their own.
     """
 
-    elasticity: Elasticity
+    elasticity: Algorithm
     upstream: Mapping[str, tuple[str, ...]]
     period: float
     earlier: Configuration | None = None
@@ -63,7 +64,7 @@ class Setting:
         told = values.get("earlier")
         earlier = Configuration(told["threads"], frozenset(told["queued"])) if told is not None else None
         paper = PaperElasticity(**values["paper"]) if "paper" in values else None
-        return cls(Elasticity(values["elasticity"]), upstream, values["period"], earlier, paper)
+        return cls(Algorithm(values["elasticity"]), upstream, values["period"], earlier, paper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def read_journal(path: Path) -> tuple[Setting, tuple[Adaptation, ...]]:
     """Return what a loop has written to its file.
 
     Args:
-        path: as `JobConfig(journal=...)` said.
+        path: as `rel.Elasticity(journal=...)` said.
 
     Raises:
         ConfigError: it is no journal.
@@ -210,5 +211,5 @@ def read_journal(path: Path) -> tuple[Setting, tuple[Adaptation, ...]]:
             return setting, tuple(Adaptation.from_dict(json.loads(line)) for line in lines)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise ConfigError(
-            f"{path} is no journal of adaptations: {error}", hint="Give what JobConfig(journal=...) wrote"
+            f"{path} is no journal of adaptations: {error}", hint="Give what rel.Elasticity(journal=...) wrote"
         ) from error

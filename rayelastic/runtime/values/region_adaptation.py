@@ -142,7 +142,7 @@ def read_region_journal(path: Path) -> tuple[RegionAdaptation, ...]:
     """Return what a loop has written to its file.
 
     Args:
-        path: as `JobConfig(journal=...)` said, with 'regions' in the place of {pe}.
+        path: as `rel.Elasticity(journal=...)` said, with 'regions' in the place of {pe}.
 
     Raises:
         ConfigError: it is no such journal.
@@ -153,5 +153,5 @@ def read_region_journal(path: Path) -> tuple[RegionAdaptation, ...]:
             return tuple(RegionAdaptation.from_dict(json.loads(line)) for line in lines)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise ConfigError(
-            f"{path} is no journal of regions: {error}", hint="Give what JobConfig(journal=...) wrote"
+            f"{path} is no journal of regions: {error}", hint="Give what rel.Elasticity(journal=...) wrote"
         ) from error

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import ssl
 
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.plan.tls import TLS
+    from rayelastic.plan.settings.tls import TLS
     from rayelastic.runtime.values.status import JobMetrics
 
 HOST = "127.0.0.1"

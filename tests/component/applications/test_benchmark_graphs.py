@@ -20,7 +20,8 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize(
-    "config", [rel.JobConfig(), rel.JobConfig(threading="dynamic", threads=2, queue_records=64, run_records=16)]
+    "config",
+    [rel.JobConfig(), rel.JobConfig(threads=rel.Threads(count=2, model="dynamic", queue_records=64, run_records=16))],
 )
 @pytest.mark.parametrize("name", GRAPHS)
 def test_shapes_of_middleware(name: str, config: rel.JobConfig) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
+from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.watch.machine_load import available_cpus
 from rayelastic.topologies import dns, dns_traffic, packet_analysis, pcap, threats
 
@@ -167,7 +168,7 @@ def test_traffic_that_nobody_has_seen(
     path, marked, expected = traffic
     topology = packet_analysis.build(path, str(tmp_path), operators)
     assert len(topology.operators) == operators
-    rel.run(topology, rel.JobConfig(threading="dynamic", threads=2, queue_records=256))
+    rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic", queue_records=256)))
     found = found_in(tmp_path)
     check(found, expected)
     assert {row[0] for row in found["generated"]} == {name.decode() for name in marked.generated}
@@ -187,7 +188,7 @@ def test_2305_operators_under_multi_level_elasticity(
     traffic: tuple[str, dns_traffic.Marked, Found], tmp_path: Path
 ) -> None:
     path, _, expected = traffic
-    job = run_2305(path, tmp_path, rel.JobConfig(adaptation_period=0.1))
+    job = run_2305(path, tmp_path, rel.JobConfig(elasticity=rel.Elasticity(thread_period=0.1)))
     check(found_in(tmp_path), expected)
     passes = list(job.adaptations(every_pass=True))
     assert all(one.thread_count <= available_cpus() for one in passes)  # type: ignore[union-attr]
@@ -196,10 +197,12 @@ def test_2305_operators_under_multi_level_elasticity(
 @pytest.mark.nightly
 @pytest.mark.parametrize("threading", ["manual", "dynamic", "dedicated"])
 def test_2305_operators_under_each_threading_model(
-    traffic: tuple[str, dns_traffic.Marked, Found], tmp_path: Path, threading: str
+    traffic: tuple[str, dns_traffic.Marked, Found], tmp_path: Path, threading: ModelName
 ) -> None:
     path, _, expected = traffic
-    run_2305(path, tmp_path, rel.JobConfig(threading=threading, threads=2, queue_records=64, run_records=16))
+    run_2305(
+        path, tmp_path, rel.JobConfig(threads=rel.Threads(count=2, model=threading, queue_records=64, run_records=16))
+    )
     check(found_in(tmp_path), expected)
 
 

@@ -23,7 +23,7 @@ from tests.component.applications import by_brute_force
 KEY = b"0123456789abcdef"
 PATIENCE = 60.0
 DISORDER = 5  # seconds before or behind; programs take 10
-MANUAL = rel.JobConfig(threading="manual", elasticity="off")
+MANUAL = rel.JobConfig(threads=rel.Threads(model="manual"), elasticity="off")
 ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
 
 

@@ -37,7 +37,10 @@ def reference(samples: int, frequencies: int, cells: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("config", [rel.JobConfig(threading="manual"), rel.JobConfig(threading="dynamic", threads=2)])
+@pytest.mark.parametrize(
+    "config",
+    [rel.JobConfig(threads=rel.Threads(model="manual")), rel.JobConfig(threads=rel.Threads(count=2, model="dynamic"))],
+)
 def test_the_picture_equals_the_reference(tmp_path: Path, workers: int, config: rel.JobConfig) -> None:
     output = str(tmp_path / "sky")
     rel.run(radio.build(output, SAMPLES, FREQUENCIES, CELLS, workers), config)

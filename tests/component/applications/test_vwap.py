@@ -92,7 +92,7 @@ def test_other_files_are_refused_by_row(
 def test_the_graph_of_52_operators(trades_and_quotes: Path, tmp_path: Path) -> None:
     topology = vwap.build(str(trades_and_quotes), str(tmp_path / "out"), channels=vwap.PAPERS_CHANNELS)
     assert len(topology.operators) == 52
-    rel.run(topology, rel.JobConfig(threading="dynamic", threads=2))
+    rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")))
     check(tmp_path / "out", reference(table_of(trades_and_quotes)), in_order=False)
 
 

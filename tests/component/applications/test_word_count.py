@@ -10,6 +10,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import rayelastic as rel
+from rayelastic.plan.settings.threads import ModelName
 from rayelastic.topologies import word_count
 
 SPACES = [" ", "  ", "\t", "\u00a0", "\u2003", "\u3000", "\x1c", "\x85"]
@@ -55,10 +56,10 @@ def counted(output: Path) -> Counter[str]:
 
 @pytest.mark.parametrize("pes", [1, 2, 3])
 @pytest.mark.parametrize("threading", ["manual", "dynamic", "dedicated"])
-def test_counts_equal_the_reference(text: Path, tmp_path: Path, pes: int, threading: str) -> None:
+def test_counts_equal_the_reference(text: Path, tmp_path: Path, pes: int, threading: ModelName) -> None:
     output = tmp_path / "out"
     topology = word_count.build(input=str(text / "*.txt"), output=str(output))
-    result = rel.run(topology, rel.JobConfig(pes=pes, threads=2, threading=threading))
+    result = rel.run(topology, rel.JobConfig(pes=pes, threads=rel.Threads(count=2, model=threading)))
     expected = reference(text)
     assert counted(output) == expected
     assert result.metrics.operator("words").tuples_out == sum(expected.values())

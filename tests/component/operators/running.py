@@ -10,10 +10,12 @@ import pyarrow as pa
 import rayelastic as rel
 
 CONFIGS = {
-    "manual": rel.JobConfig(threading="manual"),
-    "dynamic, 1 thread": rel.JobConfig(threading="dynamic", threads=1),
-    "dynamic, 2 threads": rel.JobConfig(threading="dynamic", threads=2),
-    "dynamic, 8 threads, small queues": rel.JobConfig(threading="dynamic", threads=8, queue_records=8, run_records=4),
+    "manual": rel.JobConfig(threads=rel.Threads(model="manual")),
+    "dynamic, 1 thread": rel.JobConfig(threads=rel.Threads(count=1, model="dynamic")),
+    "dynamic, 2 threads": rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")),
+    "dynamic, 8 threads, small queues": rel.JobConfig(
+        threads=rel.Threads(count=8, model="dynamic", queue_records=8, run_records=4)
+    ),
     "2 PEs": rel.JobConfig(pes=2),
 }
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.edges
 
 PATIENCE = 30.0
 PAIR = {"k": int, "n": int}
-SMALL = rel.JobConfig(threading="dynamic", threads=2, queue_records=8, run_records=4, elasticity="off")
+SMALL = rel.JobConfig(threads=rel.Threads(count=2, model="dynamic", queue_records=8, run_records=4), elasticity="off")
 
 
 def numbers(topology: rel.Topology, name: str, count: int, keys: int) -> Any:

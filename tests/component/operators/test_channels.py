@@ -77,7 +77,9 @@ STAGES: dict[str, tuple[Declare, Declare]] = {
 def test_a_stage_gives_what_its_operators_give(stage: str, model: Any) -> None:
     plain, declare = STAGES[stage]
     expected = testing.collect(plain, ROWS, Row, rel.JobConfig(elasticity="off"))
-    config = rel.JobConfig(threading=model, threads=2, queue_records=64, run_records=16, elasticity="off")
+    config = rel.JobConfig(
+        threads=rel.Threads(count=2, model=model, queue_records=64, run_records=16), elasticity="off"
+    )
     found = testing.collect(declare, ROWS, Row, config)
     assert Counter(found) == Counter(expected)
     if "ordered" in stage or stage in ("one channel", "nothing in it"):
@@ -99,7 +101,7 @@ def test_nothing_is_lost_while_the_number_of_channels_changes(ordered: bool) -> 
         script += [*ROWS[before:cut], gate]
     script += ROWS[cuts[-1] :]
     topology = topology_of(lambda s: s.elastic(body, name="work", most=5, order=ordered), testing.script(script, Row))
-    job = rel.start(topology, rel.JobConfig(elasticity="off", queue_records=64, run_records=16))
+    job = rel.start(topology, rel.JobConfig(elasticity="off", threads=rel.Threads(queue_records=64, run_records=16)))
     try:
         used = {job.metrics().operator("work").channels}
         for gate in gates:
@@ -136,7 +138,7 @@ def test_channels_come_by_themselves(kind: str, tmp_path: Any) -> None:
 
     topology = rel.Topology("growing")
     declare(topology.source(rel.sequence(1 << 40), name=SOURCE)).sink(rel.count(), name=SINK)
-    job = rel.start(topology, rel.JobConfig(adaptation_period=0.1))
+    job = rel.start(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=0.1)))
     try:
         while job.metrics().operator("work").channels < 2:
             assert not job.status.state.is_final, job.status
@@ -168,5 +170,5 @@ def test_an_elastic_stage_stays_in_one_processing_element() -> None:
     rows = topology.source(rel.rows(ROWS, Row), name="rows")
     rows.elastic(body, name="work", most=2).sink(rel.count(), name="out")
     with pytest.raises(ConfigError, match="elastic stage"):
-        topology.plan(rel.JobConfig(pins={"work.1.some": 1}))
+        topology.plan(rel.JobConfig(pes={"work.1.some": 1}))
     assert "elastic stage: has as many channels as pay" in topology.explain()

@@ -30,7 +30,7 @@ class Seen(NamedTuple):
 
 
 CONFIGS = [
-    rel.JobConfig(threads=threads, threading=model, queue_records=256)
+    rel.JobConfig(threads=rel.Threads(count=threads, model=model, queue_records=256))
     for threads in (1, 2, 8)
     for model in ("manual", "dynamic", "dedicated")
 ] + [rel.JobConfig(pes=3, threads=2)]
@@ -168,7 +168,7 @@ def test_a_static_invoke_is_compiled() -> None:
         "twice": rel.Lane.COMPILED,
         "running": rel.Lane.COMPILED,
     }
-    got = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))["out"]
+    got = rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")))["out"]
     assert len(got) == 2 * COUNT
     assert sum(t.right == 2 for t in got) == COUNT // 2
 
@@ -200,7 +200,7 @@ def test_ports_of_whole_runs(kind: type) -> None:
     assert topology.operators["split"].lane is rel.Lane.VECTORISED
     made.small.sink(rel.list(), name="small")
     made.large.sink(rel.count(), name="large")
-    result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))
+    result = rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")))
     assert sorted(t.n for t in result["small"]) == sorted([*range(100)] * 2)
     assert result["large"] == COUNT + 500 - 200
 
@@ -219,7 +219,7 @@ def test_a_barrier_of_whole_runs() -> None:
     topology.apply(Sums(), name="sums", a=numbers(topology), b=numbers(topology, 1000, "more")).sink(
         rel.list(), name="out"
     )
-    got = [t.sum for t in rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))["out"]]
+    got = [t.sum for t in rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")))["out"]]
     assert got == [*(9 * n + 3 - n for n in range(1000)), -1]
 
 

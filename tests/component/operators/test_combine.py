@@ -242,7 +242,7 @@ def test_the_first_state_is_what_init_gives(lane: Any) -> None:
         ("b", 10, 20, "x -3"),
     ]
     later = [Row("a", 100 * n, -2000, "lowest") for n in range(200)]  # in places of windows that were given
-    short = rel.JobConfig(threading="dynamic", threads=1, queue_records=8, run_records=4)
+    short = rel.JobConfig(threads=rel.Threads(count=1, model="dynamic", queue_records=8, run_records=4))
     found = run(later, lambda s: s.window(seconds=10).combine(Largest, name="largest", lane=lane), short)
     assert [t[3] for t in found] == ["nobody -1000"] * 200
 

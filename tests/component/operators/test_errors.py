@@ -33,9 +33,9 @@ COUNT = 3000
 ROWS = [Text(f"{n}" if n % 7 else f"no number at all, {n}", n, None if n % 2 else f"note {n}") for n in range(COUNT)]
 BAD = [t for t in ROWS if t.n % 7 == 0]
 CONFIGS = [
-    rel.JobConfig(threads=1, threading="manual"),
-    rel.JobConfig(threads=2, threading="dynamic", queue_records=256),
-    rel.JobConfig(threads=8, threading="dedicated"),
+    rel.JobConfig(threads=rel.Threads(count=1, model="manual")),
+    rel.JobConfig(threads=rel.Threads(count=2, model="dynamic", queue_records=256)),
+    rel.JobConfig(threads=rel.Threads(count=8, model="dedicated")),
     rel.JobConfig(pes=2),
 ]
 
@@ -123,7 +123,7 @@ def test_state_of_keys_is_changed_once_by_each_tuple(kind: str, lane: Any) -> No
         made = keyed.flat_map(totals, name="step", state=Total, schema=Number, lane=lane, on_error="divert")
     made.sink(rel.list(), name="out")
     made.errors.sink(rel.count(), name="bad")
-    result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic", run_records=64))
+    result = rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic", run_records=64)))
     counted = [t.n + 1 for t in ROWS if t.n % 7]  # failing tuples change the state before they fail
     times = 3 if kind == "flat_map" else 1
     assert [t.value for t in result["out"]] == [n for n in counted for _ in range(times)]

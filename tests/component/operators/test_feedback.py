@@ -20,7 +20,7 @@ class Walk(NamedTuple):
 
 COUNT = 600
 CONFIGS = [
-    rel.JobConfig(threads=threads, threading=model, queue_records=256)
+    rel.JobConfig(threads=rel.Threads(count=threads, model=model, queue_records=256))
     for threads in (1, 2, 8)
     for model in ("manual", "dynamic", "dedicated")
 ] + [rel.JobConfig(pes=2, threads=2), rel.JobConfig(pes=3)]
@@ -70,7 +70,7 @@ def test_what_comes_back_may_have_a_port_of_its_own() -> None:
     ported = topology.apply(Ported(), name="ported", new=walks(topology), back=back)
     back.close(ported.on.map(step, name="step", schema=Walk))
     ported.done.sink(rel.list(), name="out")
-    result = rel.run(topology, rel.JobConfig(threads=2, threading="dynamic"))
+    result = rel.run(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic")))
     assert sorted((t.start, t.steps) for t in result["out"]) == [(n, collatz(n)) for n in range(1, COUNT)]
 
 
@@ -124,9 +124,9 @@ def topology_with_feedback(topology: rel.Topology) -> Any:
 def test_a_loop_stays_in_one_processing_element() -> None:
     topology = rel.Topology("pins")
     looped(topology, lambda s, _: s.map(step, name="step", schema=Walk))
-    assert len(topology.plan(rel.JobConfig(pins={"x2": 1})).pes) == 2
+    assert len(topology.plan(rel.JobConfig(pes={"x2": 1})).pes) == 2
     with pytest.raises(ConfigError, match="operator 'step'.*'x2' of its loop into pe0"):
-        topology.plan(rel.JobConfig(pins={"step": 1}))
+        topology.plan(rel.JobConfig(pes={"step": 1}))
     plan = topology.plan()
     with pytest.raises(ConfigError, match="a loop, which stays together"):
         plan.with_split(plan.region_of("step").region.name, "step")

@@ -119,7 +119,7 @@ def test_rules_that_ended_are_freed(way: str) -> None:
             lefts, rights = lefts.event_time("at", name="lt"), rights.event_time("at", name="rt")
         by: Any = None if way == "event time" else "arrival"
         lefts.cross_join(rights.key_by("key"), name="joined", by=by, ttl=ttl).sink(rel.count(), name="out")
-        job = rel.start(topology, rel.JobConfig(threading="manual", run_records=64))
+        job = rel.start(topology, rel.JobConfig(threads=rel.Threads(model="manual", run_records=64)))
         try:
             while job.metrics().operator("joined").tuples_in < 1:
                 assert not job.status.state.is_final

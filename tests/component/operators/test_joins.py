@@ -124,7 +124,7 @@ class Side(NamedTuple):
     left: bool
 
 
-ONE_THREAD = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+ONE_THREAD = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 
 
 def symmetric(rows: list[Side], keep: str, how: str, *, right_first: bool) -> list[Any]:

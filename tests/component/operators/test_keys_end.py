@@ -30,7 +30,7 @@ pytestmark = pytest.mark.edges
 PATIENCE = 60.0
 KEY = b"0123456789abcdef"
 KEYS = 4_000
-MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 
 
 def topology_of(names: list[str], source: Any) -> rel.Topology:

@@ -16,7 +16,7 @@ from rayelastic.errors import GraphError, StateError
 from tests.component.operators.running import CONFIGS, table_of
 
 PATIENCE = 60.0
-MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 
 
 class Event(NamedTuple):
@@ -120,7 +120,7 @@ EVENTS = st.lists(
 
 
 def check_stream(events: list[Event], steps: str, run: int) -> None:
-    config = rel.JobConfig(threading="manual", threads=1, elasticity="off", run_records=run)
+    config = rel.JobConfig(threads=rel.Threads(count=1, model="manual", run_records=run), elasticity="off")
     result = rel.run(topology_of(rel.arrow(table_of(Event, events), Event), PATTERNS[steps], 30), config)
     check_in_order(result["out"], events, PATTERNS[steps])
 

@@ -14,10 +14,10 @@ import rayelastic as rel
 
 COUNT = 400
 CONFIGS = [
-    rel.JobConfig(threads=1, threading="manual"),
-    rel.JobConfig(threads=2, threading="dynamic", queue_records=64, run_records=64),
-    rel.JobConfig(threads=8, threading="dynamic", queue_records=64, run_records=64),
-    rel.JobConfig(threads=2, threading="dedicated"),
+    rel.JobConfig(threads=rel.Threads(count=1, model="manual")),
+    rel.JobConfig(threads=rel.Threads(count=2, model="dynamic", queue_records=64, run_records=64)),
+    rel.JobConfig(threads=rel.Threads(count=8, model="dynamic", queue_records=64, run_records=64)),
+    rel.JobConfig(threads=rel.Threads(count=2, model="dedicated")),
     rel.JobConfig(pes=2, threads=2),
 ]
 

@@ -117,7 +117,7 @@ class Made(NamedTuple):
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(GIVEN, st.sampled_from([2, 64]))
 def test_numpy_gives_new_text(rows: list[Row], run: int) -> None:
-    config = rel.JobConfig(threading="manual", threads=1, elasticity="off", run_records=run)
+    config = rel.JobConfig(threads=rel.Threads(count=1, model="manual", run_records=run), elasticity="off")
     expected = [
         Made(
             f"number {t.n} of a longer text" if t.n % 2 else str(t.n),

@@ -18,7 +18,7 @@ class Word(NamedTuple):
 
 COUNT = 4000
 CONFIGS = [
-    rel.JobConfig(threads=threads, threading=model, queue_records=256)
+    rel.JobConfig(threads=rel.Threads(count=threads, model=model, queue_records=256))
     for threads in (1, 2, 8)
     for model in ("manual", "dynamic", "dedicated")
 ] + [rel.JobConfig(pes=3, threads=2)]

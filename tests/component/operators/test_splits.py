@@ -28,11 +28,11 @@ TIMES = [[line * 18 // 5 + server for line in range(LINES)] for server in range(
 WANTED = Counter(at // WINDOW * WINDOW for times in TIMES for at in times)
 CONFIGS = {
     "default": rel.JobConfig(),
-    "dynamic, 1 thread": rel.JobConfig(threads=1, threading="dynamic", elasticity="off"),
+    "dynamic, 1 thread": rel.JobConfig(threads=rel.Threads(count=1, model="dynamic"), elasticity="off"),
     "dynamic, 4 threads, full queues": rel.JobConfig(
-        threads=4, threading="dynamic", elasticity="off", queue_records=8, run_records=4
+        threads=rel.Threads(count=4, model="dynamic", queue_records=8, run_records=4), elasticity="off"
     ),
-    "dedicated": rel.JobConfig(threads=2, threading="dedicated", elasticity="off"),
+    "dedicated": rel.JobConfig(threads=rel.Threads(count=2, model="dedicated"), elasticity="off"),
     "2 PEs": rel.JobConfig(pes=2),
 }
 PATIENCE = 60.0
@@ -198,7 +198,7 @@ def test_a_union_recovers_from_a_loss(tmp_path: Path, cut: int) -> None:
     first, *others = [topology.source(source, name=f"s{number}") for number, source in enumerate(sources)]
     windows(first.union(*others))
     pins = {"s0": 0, "s1": 1, "s2": 1, "time": 2}
-    config = rel.JobConfig(pins=pins, checkpoint=rel.Checkpoint(tmp_path, every=600.0), elasticity="off")
+    config = rel.JobConfig(pes=pins, checkpoint=rel.Checkpoint(tmp_path, every=600.0), elasticity="off")
     losing = Losing(topology, config)
     try:
         assert gate.wait_reached(PATIENCE)

@@ -22,8 +22,8 @@ Row = tuple[Any, ...]
 ONE = rel.JobConfig(threads=1, elasticity="off")
 CONFIGS = {
     "one thread": ONE,
-    "two threads, queues": rel.JobConfig(threading="dynamic", threads=2, elasticity="off"),
-    "eight threads, queues": rel.JobConfig(threading="dynamic", threads=8, elasticity="off"),
+    "two threads, queues": rel.JobConfig(threads=rel.Threads(count=2, model="dynamic"), elasticity="off"),
+    "eight threads, queues": rel.JobConfig(threads=rel.Threads(count=8, model="dynamic"), elasticity="off"),
     "elastic": rel.JobConfig(),
     "several elements": rel.JobConfig(pes=3),
 }
@@ -111,7 +111,7 @@ def test_the_order_of_arrival_decides_nothing(how: How, first: str, before: int)
     steps[first].insert(before, goes_on)
     steps[second] = [begins, *steps[second], ends]
     topology = topology_of(testing.script(steps["left"], LEFT), testing.script(steps["right"], RIGHT), 1, how)
-    job = rel.start(topology, rel.JobConfig(threading="manual", threads=1, elasticity="off"))
+    job = rel.start(topology, rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off"))
     try:
         assert goes_on.wait_reached(30)
         begins.open()

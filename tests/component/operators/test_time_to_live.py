@@ -214,7 +214,8 @@ def test_what_is_restored_has_its_touches(name: str, tmp_path: Path) -> None:
 def test_keys_that_do_not_come_again_are_removed() -> None:
     rows = [Visit(f"a long name of a key: {at}", at) for at in range(20_000)]
     result = rel.run(
-        all_operators(rel.arrow(table_of(Visit, rows), Visit), ttl=100), rel.JobConfig(run_records=64, pes=1)
+        all_operators(rel.arrow(table_of(Visit, rows), Visit), ttl=100),
+        rel.JobConfig(threads=rel.Threads(run_records=64), pes=1),
     )
     for number, name in enumerate(OPERATORS):
         assert 100 <= result.metrics.operator(f"op{number}").state_keys <= 2 * (100 + 64) + LATENESS, name
@@ -239,7 +240,7 @@ def test_python_values_of_forgotten_keys_are_let_go() -> None:
         keyed = s.event_time("at", name="time").key_by("who")
         return keyed.map(listed, name="op", state=Tracked, schema=Counted, lane="python", ttl=50)
 
-    found = testing.collect(declare, rows, Visit, rel.JobConfig(run_records=64))
+    found = testing.collect(declare, rows, Visit, rel.JobConfig(threads=rel.Threads(run_records=64)))
     assert {count for _, count in found} == {1}
     gc.collect()
     assert Tracked.most <= 2 * (50 + 64) + 64

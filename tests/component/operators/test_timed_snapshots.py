@@ -16,7 +16,7 @@ from rayelastic.graph.fluent.stream import Stream
 from rayelastic.testing.collect import topology_of
 
 PATIENCE = 60.0
-MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 ROWS = 600
 
 Outputs = dict[str, list[tuple[Any, ...]]]
@@ -112,7 +112,7 @@ def test_they_go_on_in_other_processing_elements(tmp_path: Path) -> None:
     rows = rows_of(99)
     names = ["counts out", *(f"{n} {port}" for n in ("tumbling", "sliding", "sessions") for port in ("out", "late"))]
     expected = outputs(rel.run(declare(rows), MANUAL), names)
-    config = rel.JobConfig(pes=2, threading="dynamic", threads=2)
+    config = rel.JobConfig(pes=2, threads=rel.Threads(count=2, model="dynamic"))
     assert comparable(interrupted(rows, [123, 456], tmp_path, config, names)) == comparable(expected)
 
 

@@ -23,8 +23,8 @@ PATIENCE = 30.0
 ROW = {"k": str, "at": int, "x": int}
 A = [("a", 1, 1), ("b", 4, 2), ("a", 9, 3), ("b", 14, 4), ("a", 23, 5)]
 B = [("a", 2, 10), ("a", 3, 20), ("b", 8, 30), ("a", 15, 40), ("b", 21, 50), ("b", 22, 60)]
-ALONE = rel.JobConfig(threading="manual", threads=1, elasticity="off")
-QUEUES = rel.JobConfig(threading="dynamic", threads=8, queue_records=4, run_records=2, elasticity="off")
+ALONE = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
+QUEUES = rel.JobConfig(threads=rel.Threads(count=8, model="dynamic", queue_records=4, run_records=2), elasticity="off")
 Declare = Callable[[Any, Any], Any]
 
 
@@ -191,7 +191,7 @@ def run_length(run: np.ndarray) -> np.ndarray:
 
 def test_a_function_of_frames_sees_runs_of_any_size() -> None:
     found = []
-    for config in (rel.JobConfig(run_records=64, elasticity="off"), QUEUES):
+    for config in (rel.JobConfig(threads=rel.Threads(run_records=64), elasticity="off"), QUEUES):
         topology = rel.Topology("runs")
         source = topology.source(rel.sequence(1000), name="rows")
         source.map(run_length, name="op", schema={"n": int}).sink(rel.list(), name="out")

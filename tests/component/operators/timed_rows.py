@@ -17,7 +17,7 @@ from tests.component.operators.running import table_of
 from tests.component.rescaling import flows
 
 PATIENCE = 60.0
-MANUAL = rel.JobConfig(threading="manual", threads=1, elasticity="off")
+MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
 ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
 
 Declare = Callable[..., rel.Topology]
@@ -116,7 +116,7 @@ def by_key(told: Any) -> dict[int, list[Told]]:
 
 def in_runs(records: int) -> rel.JobConfig:
     """One thread, runs of so many records."""
-    return rel.JobConfig(threading="manual", threads=1, elasticity="off", run_records=records)
+    return rel.JobConfig(threads=rel.Threads(count=1, model="manual", run_records=records), elasticity="off")
 
 
 def check_played(declare: Declare, rows: list[Row], lateness: int, config: rel.JobConfig) -> None:

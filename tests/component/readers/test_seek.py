@@ -114,7 +114,7 @@ def test_text_goes_on_at_a_byte_and_what_is_packed_at_a_file(packed: bool, tmp_p
         lines.map(wait, name="wait", schema={"line": str}, lane="python").sink(rel.list(), name="out")
         return topology
 
-    job = rel.start(texts(), rel.JobConfig(threading="dynamic", queue_records=256))
+    job = rel.start(texts(), rel.JobConfig(threads=rel.Threads(model="dynamic", queue_records=256)))
     assert arrived.wait(PATIENCE)
     before = job.stop(tmp_path / "saved")["out"]
     stopped.set()
@@ -166,7 +166,7 @@ def test_csv_goes_on_with_the_file_that_it_was_in(tmp_path: Path) -> None:
         rows.map(wait, name="wait", schema={"n": int}, lane="python").sink(rel.list(), name="out")
         return topology
 
-    job = rel.start(numbers(), rel.JobConfig(threading="dynamic", queue_records=256))
+    job = rel.start(numbers(), rel.JobConfig(threads=rel.Threads(model="dynamic", queue_records=256)))
     assert arrived.wait(PATIENCE)
     before = job.stop(tmp_path / "saved")["out"]
     stopped.set()

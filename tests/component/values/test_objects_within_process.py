@@ -63,7 +63,7 @@ def test_nobody_sees_what_another_one_changes() -> None:
 
 @pytest.mark.parametrize(
     "config",
-    [rel.JobConfig(), rel.JobConfig(pins={"other": 1}), rel.JobConfig(pins={"same": 1, "one": 1})],
+    [rel.JobConfig(), rel.JobConfig(pes={"other": 1}), rel.JobConfig(pes={"same": 1, "one": 1})],
     ids=["together", "one apart", "source apart"],
 )
 def test_two_functions_that_take_a_stream_get_objects_of_their_own(config: rel.JobConfig) -> None:

@@ -70,7 +70,7 @@ def test_parquet(table: Table) -> None:
 @given(tables())
 def test_links(table: Table) -> None:
     declared, rows = table
-    apart = rel.JobConfig(pins={"in": 0, "same": 1})
+    apart = rel.JobConfig(pes={"in": 0, "same": 1})
     assert plain(run(rel.rows(rows, schema=declared), config=apart)) == rows
 
 

@@ -239,7 +239,7 @@ def run(rows: list[Any], config: rel.JobConfig | None = None) -> list[Any]:
 def test_objects_come_as_they_were() -> None:
     things = [{1, 2}, None, 1 + 2j, "text", Point(1, "a"), [Leg(Side.BUY, decimal.Decimal(1))], pa.schema([])]
     assert run([(thing,) for thing in things]) == things
-    assert run([(thing,) for thing in things], rel.JobConfig(pins={"in": 0, "same": 1})) == things
+    assert run([(thing,) for thing in things], rel.JobConfig(pes={"in": 0, "same": 1})) == things
 
 
 def test_a_function_with_an_object_is_compiled_if_it_only_hands_it_on() -> None:

@@ -214,7 +214,7 @@ def test_keys_in_flight_are_shown_while_they_wait(opened: Open) -> None:
 
     totals = keyed.map(slow, name="totals", state=dict, lane="python", schema={"key": int, "n": int})
     totals.sink(rel.count(), name="out")
-    job = start(made, rel.JobConfig(regions="manual", threading="dedicated", web_port=0))
+    job = start(made, rel.JobConfig(regions="manual", threads=rel.Threads(model="dedicated"), web_port=0))
     change = threading.Thread(target=lambda: job.rescale(job.plan().region_of("totals").region.name, 2))
     try:
         page = opened(job.web_url or "")

@@ -40,7 +40,7 @@ def job(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Job]:
         tls = rel.TLS(str(folder / "port.pem"), str(folder / "port.key"))
     gate, topology = testing.Gate(), rel.Topology("watched")
     topology.source(testing.script([gate, (1,)], {"n": int}), name="rows").sink(rel.count(), name="out")
-    made = start(topology, rel.JobConfig(web_port=0, tls=tls), metrics_port=0)
+    made = start(topology, rel.JobConfig(web_port=0, network=rel.Network(tls=tls)), metrics_port=0)
     yield made
     gate.open()
     made.close()

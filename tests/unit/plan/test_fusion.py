@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from rayelastic.errors import ConfigError
 from rayelastic.graph import Lane, Schema
-from rayelastic.plan.config import SHORTEST_PERIOD, JobConfig, ThreadingModel
+from rayelastic.plan.config import JobConfig
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import balanced, plan_topology
+from rayelastic.plan.settings.elasticity import SHORTEST_PERIOD, Elasticity
+from rayelastic.plan.settings.network import Network
+from rayelastic.plan.settings.threads import ThreadingModel, Threads
 from tests.unit.graph.fakes import FakeCode
 from tests.unit.plan.graphs import FakeGraph, graph
 
@@ -36,10 +39,10 @@ LONG = graph("s source", *(f"operator_number_{i} map <- {f'operator_number_{i - 
 CONFIGS = {
     "word_count": (WORD_COUNT, JobConfig()),
     "word_count_2": (WORD_COUNT, JobConfig(pes=2)),
-    "word_count_4": (WORD_COUNT, JobConfig(pes=4, cpus_per_pe=1)),
-    "word_count_pins": (WORD_COUNT, JobConfig(pins={"counts": "back", "out": 0})),
+    "word_count_4": (WORD_COUNT, JobConfig(pes=4, threads=Threads(ray_cpus=1))),
+    "word_count_pins": (WORD_COUNT, JobConfig(pes={"counts": "back", "out": 0})),
     "tree_3": (TREE, JobConfig(pes=3)),
-    "long_pinned_inside": (LONG, JobConfig(pins={"operator_number_4": 1, "operator_number_8": 2})),
+    "long_pinned_inside": (LONG, JobConfig(pes={"operator_number_4": 1, "operator_number_8": 2})),
 }
 
 
@@ -71,7 +74,7 @@ def test_links_are_the_edges_that_cross() -> None:
 
 
 def test_pins_cut_inside_a_region() -> None:
-    plan = plan_topology(LONG, JobConfig(pins={"operator_number_4": 1}))
+    plan = plan_topology(LONG, JobConfig(pes={"operator_number_4": 1}))
     region = plan.regions[1]
     assert [(p.pe, len(p.operators)) for p in region.pipelines] == [("pe0", 4), ("pe1", 8)]
 
@@ -96,7 +99,7 @@ def test_any_number_of_processing_elements(pes: int) -> None:
 
 @given(st.dictionaries(st.sampled_from(list(TREE.operators)), st.sampled_from([0, 1, 2, "front", "back"]), max_size=5))
 def test_any_pins(pins: dict[str, int | str]) -> None:
-    plan = plan_topology(TREE, JobConfig(pins=pins))
+    plan = plan_topology(TREE, JobConfig(pes=pins))
     check_plan(TREE, plan)
     for operator, pe in pins.items():
         assert plan.pe_of(operator) == (pe if isinstance(pe, str) else f"pe{pe}")
@@ -147,8 +150,11 @@ def best(weights: tuple[int, ...], parts: int) -> int:
     ("config", "says"),
     [
         ({"pes": 5}, r"JobConfig\(pes=5\): the topology has 4 regions to distribute\. Give pes=4 or less"),
-        ({"pins": {"count": 1}}, r"operator 'count': JobConfig\(pins=.*no such operator\. Did you mean 'counts'\?"),
-        ({"threading": {"word": "manual"}}, r"operator 'word': JobConfig\(threading=.*Did you mean 'words'\?"),
+        ({"pes": {"count": 1}}, r"operator 'count': JobConfig\(pes=.*no such operator\. Did you mean 'counts'\?"),
+        (
+            {"threads": Threads(model={"word": "manual"})},
+            r"operator 'word': JobConfig\(threads=.*Did you mean 'words'\?",
+        ),
     ],
 )
 def test_a_config_that_doesnt_fit_the_topology(config: dict[str, Any], says: str) -> None:
@@ -159,43 +165,55 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, Any], says: str
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ({"pes": 0}, r"pes=0\): too small\. Give a whole number"),
+        ({"pes": 0}, r"JobConfig\(pes=0\): too small\. Give a whole number"),
         ({"pes": 1.5}, r"pes=1\.5\): no whole number"),
         ({"pes": True}, "pes=True"),
-        ({"threads": 0}, "threads=0"),
+        ({"threads": 0}, r"JobConfig\(threads=0\)"),
         ({"threads": "many"}, "threads='many'"),
-        ({"max_threads": -1}, "max_threads=-1"),
-        ({"threads": 4, "max_threads": 2}, "threads=4\\) is more than max_threads=2"),
-        ({"queue_records": 0}, "queue_records=0"),
-        ({"queue_bytes": -5}, "queue_bytes=-5"),
-        ({"run_records": 2048}, "A run has to fit a queue"),
-        ({"run_bytes": None}, "run_bytes=None"),
-        ({"deep_copy": "yes"}, "deep_copy='yes'.*True or False"),
-        ({"cpus_per_pe": -1}, "cpus_per_pe=-1.*number of CPUs"),
-        ({"cpus_per_pe": float("nan")}, "cpus_per_pe=nan"),
-        ({"threading": "fast"}, "threading='fast'.*Choose 'manual', 'dynamic' or 'dedicated'"),
-        ({"threading": {"a": "slow"}}, "operator 'a': JobConfig.threading='slow'"),
-        ({"pins": ["a"]}, "Give {operator: number or name"),
-        ({"pins": {"a": -1}}, "operator 'a': .*from 0 on"),
-        ({"pins": {"a": "b c"}}, "operator 'a'"),
-        ({"pins": {"a": None}}, "operator 'a'"),
-        ({"pins": {3: 1}}, "pins={3: 1}"),
-        ({"adaptation_period": SHORTEST_PERIOD / 2}, f"Give seconds, {SHORTEST_PERIOD} or more"),
-        ({"region_period": float("inf")}, "region_period=inf"),
-        ({"regions": "elastic", "journal": "all.jsonl"}, "overwrite each other's. Have {pe} in it"),
-        ({"max_processes": 0}, "max_processes=0"),
-        ({"max_replicas": 272}, "271 partitions of keys. Give 271 or less"),
+        ({"elasticity": "fast"}, r"JobConfig\(elasticity='fast'\)\. Choose 'multi-level', 'paper' or 'off'"),
+        ({"network": True}, r"JobConfig\(network=True\)\. Give rel\.Network"),
+        ({"pes": ["a"]}, r"JobConfig\(pes=\['a'\]\): neither.*\{operator: number or name"),
+        ({"pes": {"a": -1}}, "operator 'a': .*from 0 on"),
+        ({"pes": {"a": "b c"}}, "operator 'a'"),
+        ({"pes": {"a": None}}, "operator 'a'"),
+        ({"pes": {3: 1}}, "pes={3: 1}"),
         (
-            {"pes": 3, "max_processes": 2},
-            "starts with more than it may have. Give a larger max_processes, or fewer pes",
+            {"regions": "elastic", "elasticity": Elasticity(journal="all.jsonl")},
+            "overwrite each other's. Have {pe} in it",
         ),
-        ({"regions": "fixed", "max_replicas": 2}, "nothing changes. Leave regions out, or give 'elastic'"),
-        ({"pes": 2, "pins": {"a": 1}}, "says twice where to cut. Give pes or pins"),
+        ({"pes": 3, "elasticity": Elasticity(max_processes=2)}, "Give a larger max_processes, or fewer pes"),
+        ({"regions": "fixed", "elasticity": Elasticity(max_replicas=2)}, "nothing changes. Leave regions out, or give"),
     ],
 )
 def test_a_config_out_of_range(config: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         JobConfig(**config)
+
+
+@pytest.mark.parametrize(
+    ("settings", "values", "says"),
+    [
+        (Threads, {"max": -1}, r"Threads\(max=-1\)"),
+        (Threads, {"count": 4, "max": 2}, r"Threads\(count=4\) is more than max=2"),
+        (Threads, {"queue_records": 0}, "queue_records=0"),
+        (Threads, {"queue_bytes": -5}, "queue_bytes=-5"),
+        (Threads, {"run_records": 2048}, "A queue has to hold a run"),
+        (Threads, {"run_bytes": None}, "run_bytes=None"),
+        (Threads, {"pin": "yes"}, "pin='yes'.*True or False"),
+        (Threads, {"ray_cpus": -1}, "ray_cpus=-1.*number of CPUs"),
+        (Threads, {"ray_cpus": float("nan")}, "ray_cpus=nan"),
+        (Threads, {"model": "fast"}, "model='fast'.*Choose 'manual', 'dynamic' or 'dedicated'"),
+        (Threads, {"model": {"a": "slow"}}, "operator 'a': Threads.model='slow'"),
+        (Elasticity, {"thread_period": SHORTEST_PERIOD / 2}, f"Give seconds, {SHORTEST_PERIOD} or more"),
+        (Elasticity, {"region_period": float("inf")}, "region_period=inf"),
+        (Elasticity, {"max_processes": 0}, "max_processes=0"),
+        (Elasticity, {"max_replicas": 272}, "271 partitions of keys. Give 271 or less"),
+        (Network, {"secure": 1}, r"Network\(secure=1\)\. Give True or False"),
+    ],
+)
+def test_an_object_of_settings_out_of_range(settings: type[Any], values: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        settings(**values)
 
 
 def test_a_note_that_is_too_long_goes_on_under_its_first_word() -> None:
@@ -214,18 +232,18 @@ def test_a_note_that_is_too_long_goes_on_under_its_first_word() -> None:
 
 
 def test_a_config_at_its_borders() -> None:
-    assert JobConfig(adaptation_period=SHORTEST_PERIOD).adaptation_period == SHORTEST_PERIOD
-    assert JobConfig(regions="elastic", journal="{pe}.jsonl").journal == "{pe}.jsonl"
-    assert JobConfig(journal="all.jsonl").journal == "all.jsonl"
-    assert JobConfig(pes=2, max_processes=2, max_replicas=271).max_processes == 2
-    assert JobConfig(queue_records=64, run_records=64).run_records == 64
+    assert JobConfig(elasticity=Elasticity(thread_period=SHORTEST_PERIOD)).elasticity.thread_period == SHORTEST_PERIOD
+    assert JobConfig(regions="elastic", elasticity=Elasticity(journal="{pe}.jsonl")).elasticity.journal == "{pe}.jsonl"
+    assert JobConfig(elasticity=Elasticity(journal="all.jsonl")).elasticity.journal == "all.jsonl"
+    assert JobConfig(pes=2, elasticity=Elasticity(max_processes=2, max_replicas=271)).elasticity.max_processes == 2
+    assert JobConfig(threads=Threads(queue_records=64, run_records=64)).threads.run_records == 64
 
 
 def test_threading_models() -> None:
-    assert JobConfig().model_of("a") is None
-    assert JobConfig(threading="manual").model_of("a") is ThreadingModel.MANUAL
-    mixed = JobConfig(threading={"a": ThreadingModel.DEDICATED, "b": "dynamic"})
-    assert (mixed.model_of("a"), mixed.model_of("b"), mixed.model_of("c")) == (
+    assert JobConfig().threads.model_of("a") is None
+    assert JobConfig(threads=Threads(model="manual")).threads.model_of("a") is ThreadingModel.MANUAL
+    mixed = JobConfig(threads=Threads(model={"a": ThreadingModel.DEDICATED, "b": "dynamic"}))
+    assert (mixed.threads.model_of("a"), mixed.threads.model_of("b"), mixed.threads.model_of("c")) == (
         ThreadingModel.DEDICATED, ThreadingModel.DYNAMIC, None,
     )  # fmt: skip
     assert pickle.loads(pickle.dumps(mixed)) == mixed

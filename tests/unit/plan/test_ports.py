@@ -91,7 +91,7 @@ def test_branches_and_several_inputs_end_regions() -> None:
 
 
 def test_links_know_their_ports() -> None:
-    plan = plan_topology(diamond(), JobConfig(pins={"right": 1, "join": 2}))
+    plan = plan_topology(diamond(), JobConfig(pes={"right": 1, "join": 2}))
     assert [(link.name, link.source, link.target, link.output, link.input) for link in plan.links] == [
         ("split/odd->right", "split", "right", "odd", "in"),
         ("left->join/left", "left", "join", "out", "left"),

@@ -15,7 +15,7 @@ from rayelastic.graph import OperatorKind, Schema, StateKind, Topology
 from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
-from rayelastic.plan.wishes.replicas import region_wishes
+from rayelastic.plan.replica_bounds import bounds_of_regions
 from tests.unit.graph.fakes import FakeCompiler
 from tests.unit.plan.graphs import FakeGraph, graph, graphs
 
@@ -238,7 +238,7 @@ def test_a_region_that_keeps_one_replica_may_be_said_to_have_one() -> None:
     topology.source(rel.sequence(10), name="numbers").sink(rel.list(), name="out")
     plan = topology.plan()
     name = plan.region_of("numbers").region.name
-    assert region_wishes(plan, topology.operators, {"numbers": (1, 1)}) == {name: (1, 1)}
+    assert bounds_of_regions(plan, topology.operators, {"numbers": (1, 1)}) == {name: (1, 1)}
     for bounds in ((1, 2), (2, 2), (2, 1)):
         with pytest.raises(ConfigError, match="which keeps one replica"):
-            region_wishes(plan, topology.operators, {"numbers": bounds})
+            bounds_of_regions(plan, topology.operators, {"numbers": bounds})

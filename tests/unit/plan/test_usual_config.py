@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.checkpoint import Checkpoint
-from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.plan.config import JobConfig, RegionsName
 from rayelastic.plan.node_placement import Demand
-from rayelastic.plan.tls import TLS
-from rayelastic.plan.wishes.latency import Latency
-from rayelastic.plan.wishes.paper import PaperElasticity
+from rayelastic.plan.settings.checkpoint import Checkpoint
+from rayelastic.plan.settings.elasticity import Algorithm, Elasticity
+from rayelastic.plan.settings.latency import Latency
+from rayelastic.plan.settings.network import Network
+from rayelastic.plan.settings.paper import PaperElasticity
+from rayelastic.plan.settings.threads import Threads
+from rayelastic.plan.settings.tls import TLS
 
 SECONDS, BYTES = 1.0, 1
 
@@ -24,33 +27,47 @@ SECONDS, BYTES = 1.0, 1
             JobConfig(),
             {
                 "pes": 1,
-                "threads": None,
-                "max_threads": None,
-                "pin_threads": False,
+                "threads": Threads(),
+                "regions": None,
+                "replicas": {},
+                "goal": None,
+                "elasticity": Elasticity(),
+                "checkpoint": None,
+                "network": Network(),
+                "web_port": None,
+                "log_level": "info",
+            },
+        ),
+        (
+            Threads(),
+            {
+                "count": None,
+                "max": None,
+                "model": None,
+                "pin": False,
+                "ray_cpus": 0.25,
                 "queue_records": 1024,  # PLDI'17 section 4
                 "queue_bytes": 16 * 1024 * 1024 * BYTES,
                 "run_records": 256,
                 "run_bytes": 16 * 1024 * BYTES,
-                "deep_copy": False,
-                "elasticity": Elasticity.MULTI_LEVEL,
-                "adaptation_period": 1.0 * SECONDS,
-                "remember": True,
-                "journal": None,
-                "cpus_per_pe": 0.25,
-                "regions": None,
-                "log_level": "info",
-                "region_period": 2.0 * SECONDS,
-                "region_target": 0.8,  # Joker section 5.1
-                "patience": 30.0 * SECONDS,
-                "checkpoint": None,
-                "secure": False,
-                "web_port": None,
-                "max_processes": None,
-                "max_replicas": None,
-                "goal": None,
-                "cool_down": None,
             },
         ),
+        (
+            Elasticity(),
+            {
+                "algorithm": Algorithm.MULTI_LEVEL,
+                "paper": None,
+                "thread_period": 1.0 * SECONDS,
+                "region_period": 2.0 * SECONDS,
+                "region_target": 0.8,  # Joker section 5.1
+                "cool_down": None,
+                "max_processes": None,
+                "max_replicas": None,
+                "remember": True,
+                "journal": None,
+            },
+        ),
+        (Network(), {"secure": False, "tls": None, "patience": 30.0 * SECONDS}),
         (Checkpoint(), {"location": None, "every": 10.0 * SECONDS, "keep": 2, "restarts": 10, "key": None}),
         (
             PaperElasticity(),
@@ -68,19 +85,19 @@ def test_nothing_said_is_this(made: Any, usual: dict[str, Any]) -> None:
     ("cls", "name", "fits", "beyond"),
     [
         (JobConfig, "pes", 1, 0),
-        (JobConfig, "cpus_per_pe", 0, -0.01),
-        (JobConfig, "adaptation_period", 0.1, 0.09),
-        (JobConfig, "region_period", 0.1, float("inf")),
-        (JobConfig, "region_target", 0.001, 0),
-        (JobConfig, "region_target", 0.999, 1),
-        (JobConfig, "region_target", 0.5, True),
-        (JobConfig, "patience", 2.0, 1.99),
+        (Threads, "ray_cpus", 0, -0.01),
+        (Elasticity, "thread_period", 0.1, 0.09),
+        (Elasticity, "region_period", 0.1, float("inf")),
+        (Elasticity, "region_target", 0.001, 0),
+        (Elasticity, "region_target", 0.999, 1),
+        (Elasticity, "region_target", 0.5, True),
+        (Network, "patience", 2.0, 1.99),
         (JobConfig, "web_port", 0, -1),
         (JobConfig, "web_port", 65_535, 65_536),
-        (JobConfig, "max_replicas", 271, 272),
+        (Elasticity, "max_replicas", 271, 272),
         (JobConfig, "goal", Latency(p99=0.2), 0.2),
-        (JobConfig, "cool_down", 0.1, 0.09),
-        (JobConfig, "remember", False, 0),
+        (Elasticity, "cool_down", 0.1, 0.09),
+        (Elasticity, "remember", False, 0),
         (Checkpoint, "every", 0.2, 0.19),
         (Checkpoint, "every", 5, "5"),
         (Checkpoint, "keep", 1, 0),
@@ -102,24 +119,24 @@ def test_where_a_value_is_too_much(cls: Any, name: str, fits: object, beyond: ob
 
 
 def test_bounds_of_replicas_may_reach_the_most_replicas() -> None:
-    assert JobConfig(max_replicas=4, replicas={"a": (2, 4)}).replicas == {"a": (2, 4)}
-    with pytest.raises(ConfigError, match="says .2, 4., and max_replicas=3"):
-        JobConfig(max_replicas=3, replicas={"a": (2, 4)})
+    assert JobConfig(elasticity=Elasticity(max_replicas=4), replicas={"a": (2, 4)}).replicas == {"a": (2, 4)}
+    with pytest.raises(ConfigError, match=r"is \(2, 4\), and Elasticity\(max_replicas=3\)"):
+        JobConfig(elasticity=Elasticity(max_replicas=3), replicas={"a": (2, 4)})
 
 
 @pytest.mark.parametrize("regions", [None, "elastic", "advise"])
-def test_a_goal_is_for_whoever_decides(regions: str | None) -> None:
+def test_a_goal_is_for_whoever_decides(regions: RegionsName | None) -> None:
     assert JobConfig(goal=Latency(p99=0.2), regions=regions).goal == Latency(p99=0.2)
 
 
 @pytest.mark.parametrize("regions", ["fixed", "manual", "paper"])
-def test_a_goal_that_nobody_follows_is_refused(regions: str) -> None:
-    with pytest.raises(ConfigError, match=rf"regions='{regions}', goal=.*nobody would follow it"):
+def test_a_goal_that_nobody_follows_is_refused(regions: RegionsName) -> None:
+    with pytest.raises(ConfigError, match=rf"regions='{regions}'\) ignores goal="):
         JobConfig(goal=Latency(p99=0.2), regions=regions)
 
 
 def test_certificates_of_links_without_links_that_are_encrypted_are_refused() -> None:
     tls = TLS("cert.pem", "key.pem", "ca.pem", links=True)
-    assert JobConfig(tls=tls, secure=True).tls == tls
+    assert JobConfig(network=Network(tls=tls, secure=True)).network.tls == tls
     with pytest.raises(ConfigError, match=r"without secure=True: links aren't encrypted\. Give secure=True"):
-        JobConfig(tls=tls)
+        JobConfig(network=Network(tls=tls))

@@ -6,7 +6,7 @@ import pytest
 from bench.plant.events.graphs import random_graph
 from bench.plant.events.plant import Configuration, EventPlant, EventSettings
 from bench.plant.graph import PlantGraph, PlantOperator, Stream, pipeline
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 
 NOTHING: frozenset[int] = frozenset()

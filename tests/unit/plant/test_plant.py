@@ -14,7 +14,7 @@ from bench.plant.graph import pipeline
 from bench.plant.load_script import LoadPhase, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import Journal, Pass, play
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.fixed import FixedConfiguration
 from rayelastic.policy.element.observation import Observation

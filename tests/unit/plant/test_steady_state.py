@@ -15,7 +15,7 @@ from bench.plant.contention import visits_per_ns
 from bench.plant.graph import PlantGraph, PlantOperator, Stream, bushy, data_parallel, mixed, pipeline
 from bench.plant.segments import Models, segments
 from bench.plant.steady_state import Limit, SteadyState, steady_state
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 
 MANUAL, DYNAMIC, DEDICATED = ThreadingModel.MANUAL, ThreadingModel.DYNAMIC, ThreadingModel.DEDICATED
 FREE = replace(

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.fixed import FixedConfiguration
 from tests.unit.policy.plants import GraphPlant, chain, play
 

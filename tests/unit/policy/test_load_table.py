@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cpus_of_others, saturation_of
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.pieces import OperatorGraph

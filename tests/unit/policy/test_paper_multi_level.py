@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.paper.controller import (
     PaperMultiLevelElasticity,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.pieces import OperatorGraph

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.paper.profiling_groups import GROUPS, profiling_groups
 from rayelastic.policy.element.paper.threading_model import AdjustDecision, Direction, ThreadingModelElasticity

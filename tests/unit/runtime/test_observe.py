@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rayelastic import _native
-from rayelastic.plan.config import ThreadingModel
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.loops.adaptation_loop import LoopSettings, observe
 from rayelastic.runtime.watch.machine_load import CpuUse
 

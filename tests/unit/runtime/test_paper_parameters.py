@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from rayelastic.plan.config import Elasticity
-from rayelastic.plan.wishes.paper import PaperElasticity
+from rayelastic.plan.settings.elasticity import Algorithm
+from rayelastic.plan.settings.paper import PaperElasticity
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.runtime.loops.elasticity import controller_for
 
@@ -22,7 +22,7 @@ SEEN = Observation(
 
 def threads(paper: PaperElasticity | None, throughputs: list[float]) -> list[int]:
     """Thread counts that are asked for, period by period, each in force in the next one."""
-    controller = controller_for(Elasticity.PAPER, {"a": ("source",)}, paper=paper)
+    controller = controller_for(Algorithm.PAPER, {"a": ("source",)}, paper=paper)
     assert controller is not None
     seen, asked = SEEN, []
     for throughput in throughputs:

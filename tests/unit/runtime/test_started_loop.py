@@ -28,13 +28,15 @@ def topology() -> rel.Topology:
 
 
 @pytest.mark.parametrize(
-    ("given", "bounds"), [({"threads": 3}, (3, 3)), ({"max_threads": 5}, (1, 5)), ({}, (1, 7))], ids=str
+    ("given", "bounds"),
+    [(rel.Threads(count=3), (3, 3)), (rel.Threads(max=5), (1, 5)), (rel.Threads(), (1, 7))],
+    ids=str,
 )
 def test_threads_are_those_asked_for_else_up_to_the_cpus(
-    given: dict[str, int], bounds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    given: rel.Threads, bounds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rayelastic.runtime.loops.elasticity.available_cpus", lambda: 7)
-    loop = loop_of(rel.JobConfig(remember=False, **cast("Any", given)))
+    loop = loop_of(rel.JobConfig(elasticity=rel.Elasticity(remember=False), threads=given))
     assert (loop._settings.minimum_threads, loop._settings.maximum_threads) == bounds
 
 
@@ -54,7 +56,7 @@ def loop_of(config: rel.JobConfig, without: int = 0) -> AdaptationLoop:
 def test_a_step_of_a_search_is_shorter_than_a_period_if_that_shows_tuples_enough(
     soon: bool, rate: float, longest: float
 ) -> None:
-    loop = loop_of(rel.JobConfig(remember=False, adaptation_period=2.0))
+    loop = loop_of(rel.JobConfig(elasticity=rel.Elasticity(remember=False, thread_period=2.0)))
     operators = (OperatorObservation("numbers", rate=rate), OperatorObservation("one", rate=3 * rate))
     seen = Observation(time=1, period=1, throughput=rate, thread_count=1, operators=operators)
     assert loop._longest(Adaptation("pe0", 0, seen, Decision(1, soon=soon), 1)) == longest
@@ -75,14 +77,14 @@ def test_a_period_goes_on_until_it_shows_some_tuples_of_those_that_take_long(
         return SimpleNamespace(operators=[first, other, other] if source else [other, other])
 
     for source in (True, False):  # which may be in another element
-        loop = loop_of(rel.JobConfig(remember=False), without=0 if source else 1)
+        loop = loop_of(rel.JobConfig(elasticity=rel.Elasticity(remember=False)), without=0 if source else 1)
         before, after = sample(5, 3.0, source=source), sample(5 + given, 3.0 + inside, source=source)
         assert loop._shows_too_little(before, after, seconds) == little
 
 
 @pytest.mark.parametrize(
     ("given", "bounded"),
-    [({}, True), ({"elasticity": "off"}, False), ({"threads": 1, "threading": "manual"}, False)],
+    [({}, True), ({"elasticity": "off"}, False), ({"threads": rel.Threads(count=1, model="manual")}, False)],
 )
 def test_runs_are_bounded_where_somebody_counts_their_tuples(given: dict[str, Any], bounded: bool) -> None:
     config, operators = rel.JobConfig(**given), tuple(topology().operators.values())

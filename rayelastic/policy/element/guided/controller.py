@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted, short
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
 from rayelastic.policy.element.guided.levels import Purpose

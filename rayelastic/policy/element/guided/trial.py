@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.levels import Purpose

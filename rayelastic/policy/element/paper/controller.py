@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted, short
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity, ThreadCountThresholds

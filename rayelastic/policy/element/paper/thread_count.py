@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted, short
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 

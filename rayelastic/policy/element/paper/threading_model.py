@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.plan.config import ThreadingModel
 from rayelastic.plan.plan_text import counted, short
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.profiling_groups import profiling_groups

@@ -41,8 +41,8 @@ class Entrance:
             self._host,
             self._arrives,
             spec.epoch,
-            secure=spec.config.secure,
-            certificates=spec.config.link_certificates,
+            secure=spec.config.network.secure,
+            certificates=spec.config.network.link_certificates,
         )
 
     @property

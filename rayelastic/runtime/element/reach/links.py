@@ -89,6 +89,6 @@ class StandingLinks:
             link.interrupt()
 
     def _keep(self, name: str, connection: socket.socket, peer: str) -> None:
-        made = native_link(connection, name, peer, self._spec.config.patience)
+        made = native_link(connection, name, peer, self._spec.config.network.patience)
         with self._changed:
             self._links[name] = made

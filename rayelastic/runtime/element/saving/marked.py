@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import StateError
-from rayelastic.plan.checkpoint import Checkpoint
+from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
 from rayelastic.runtime.element.saving.live_state import check_signed
 from rayelastic.runtime.files.local_checkpoints import is_local

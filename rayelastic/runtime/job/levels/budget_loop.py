@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError, StateError
-from rayelastic.plan.config import Elasticity, JobConfig
+from rayelastic.plan.config import JobConfig
+from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.policy.element.cpu_budgets import CpuBudget, CpuBudgets
 from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
 from rayelastic.runtime.values.status import PEStatus, State
@@ -165,6 +166,6 @@ def budget_loop(
         elements: gives the state of each element, by id.
         element: gives an element, for calls of so many seconds at most.
     """
-    if config.threads is not None or Elasticity(config.elasticity) is not Elasticity.MULTI_LEVEL:
+    if config.threads.count is not None or Algorithm(config.elasticity.algorithm) is not Algorithm.MULTI_LEVEL:
         return None
-    return BudgetLoop(job, elements, element, config.adaptation_period)
+    return BudgetLoop(job, elements, element, config.elasticity.thread_period)

@@ -16,8 +16,8 @@ class Latency:
     """Set a latency target from source to sink, for which an elastic job adds replicas.
 
     Markers that sources put into their streams measure it (`OperatorSample.latency_quantile`). If they take longer, the
-    job sizes replicas for a lower utilisation than `JobConfig(region_target=)`, step by step. If they take less than
-    half of the target for long, it sizes them for a higher one again.
+    job sizes replicas for a lower utilisation than `rel.Elasticity(region_target=)`, step by step. If they take less
+    than half of the target for long, it sizes them for a higher one again.
 
     Args:
         p99: Seconds that 99 of 100 latency markers stay below, 0.001 or more.

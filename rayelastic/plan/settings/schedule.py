@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.wishes.bounds import Bounds, checked_pair
+from rayelastic.plan.settings.bounds import Bounds, checked_pair
 
 __all__ = ["Schedule"]
 

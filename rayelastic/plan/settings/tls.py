@@ -13,8 +13,8 @@ __all__ = ["TLS"]
 class TLS:
     """TLS with certificates for the web UI of a job (`JobConfig(web_port=)`) and its metrics (`metrics_port=`).
 
-    `JobConfig(secure=True)` encrypts traffic between hosts without certificates. With `links=True` both ends show these
-    certificates as well.
+    `rel.Network(secure=True)` encrypts traffic between hosts without certificates. With `links=True` both ends show
+    these certificates as well.
 
     Args:
         cert: File with the certificate that the ports show, and those between it and its authority, as PEM.
@@ -23,22 +23,22 @@ class TLS:
             TLS). None: clients need none.
         host: The address at which the ports listen, one that the certificate names. An address that isn't loopback
             needs `ca`, as the port of Prometheus asks for no token.
-        links: Both ends of each link, of state that moves, and of rows from Spark and Ray Datasets show a certificate
-            of `ca`, beside the proof that they know the job's secret. Needs `JobConfig(secure=True)`. The files are at
-            the same paths on every node and for the driver. Each connection reads them anew. A certificate with
+        links: Both ends of what crosses hosts show a certificate of `ca`, and prove that they know the job's secret:
+            links, state that moves, rows from Spark and Ray Datasets. Needs `rel.Network(secure=True)`. The files are
+            at the same paths on every node and for the driver. Each connection reads them anew. A certificate with
             `extendedKeyUsage` has both `serverAuth` and `clientAuth`.
 
     Raises:
-        ConfigError: no file is named, others could read the metrics, or links without an authority.
+        ConfigError: a file isn't named, others could read the metrics, or links without an authority.
 
     >>> TLS("host.pem", "host.key").host
     '127.0.0.1'
     >>> TLS("host.pem", "host.key", host="10.0.0.7")
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: rel.TLS(host='10.0.0.7') without ca: whoever reaches it could read...
+    rayelastic.errors.ConfigError: rel.TLS(host='10.0.0.7') without ca: others could read the metrics. N...
     >>> TLS("host.pem", "host.key", links=True)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: rel.TLS(links=True) without ca: nobody says whose certificates count. Name the...
+    rayelastic.errors.ConfigError: rel.TLS(links=True) without ca: links need an authority. Name th...
     """
 
     cert: str
@@ -53,14 +53,14 @@ class TLS:
                 raise ConfigError(f"rel.TLS({name}={value!r}) is no file", hint="Give the path of a PEM file")
         if self.ca is None and not _is_loopback(self.host):
             raise ConfigError(
-                f"rel.TLS(host={self.host!r}) without ca: whoever reaches it could read the metrics",
-                hint="Name the authority of those who may by ca=, or leave host out",
+                f"rel.TLS(host={self.host!r}) without ca: others could read the metrics",
+                hint="Name the authority of the clients by ca=, or leave host out",
             )
         if not isinstance(self.links, bool):
             raise ConfigError(f"rel.TLS(links={self.links!r})", hint="Give True or False")
         if self.links and self.ca is None:
             raise ConfigError(
-                "rel.TLS(links=True) without ca: nobody says whose certificates count",
+                "rel.TLS(links=True) without ca: links need an authority",
                 hint="Name the authority of the nodes by ca=",
             )
 

@@ -1,4 +1,4 @@
-"""How many replicas users want at least and at most: what JobConfig(replicas=...) says, each checked."""
+"""The fewest and the most replicas of a region, checked."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Bounds", "checked_pair"]
 Bounds = tuple[int, int]  # the fewest and the most replicas
 
 
-def checked_pair(value: Any, said: str, operator: str | None) -> Bounds:
-    """Return the bounds that a number or a pair says.
+def checked_pair(value: Any, shown: str, operator: str | None) -> Bounds:
+    """Return a number or a pair as bounds.
 
     Args:
-        value: number, or (fewest, most).
-        said: the setting, in words.
-        operator: that it is about.
+        value: Number, or (fewest, most).
+        shown: The setting with its value, such as 'JobConfig(replicas={...})'.
+        operator: The operator that the setting is about.
 
     Raises:
-        ConfigError: it says nothing that there can be.
+        ConfigError: they are no bounds.
 
     >>> checked_pair(2, "replicas", None), checked_pair((1, 8), "replicas", None)
     ((2, 2), (1, 8))
@@ -30,13 +30,13 @@ def checked_pair(value: Any, said: str, operator: str | None) -> Bounds:
     whole = isinstance(pair, tuple) and len(pair) == 2 and all(type(number) is int for number in pair)
     if isinstance(value, bool) or not whole or not 1 <= pair[0] <= pair[1]:
         raise ConfigError(
-            said, operator=operator, hint="Give the fewest and the most, such as (1, 8), or one number for both"
+            shown, operator=operator, hint="Give the fewest and the most, such as (1, 8), or one number for both"
         )
     if pair[1] > PARTITIONS:
         raise ConfigError(
-            f"JobConfig(replicas=...): there are {PARTITIONS} partitions of keys, and it may have {pair[1]} replicas",
+            f"JobConfig(replicas=...): {pair[1]} replicas are more than the {PARTITIONS} partitions of keys",
             operator=operator,
             hint=f"Give {PARTITIONS} or less",
         )
-    found: Bounds = pair
-    return found
+    bounds: Bounds = pair
+    return bounds

@@ -1,4 +1,4 @@
-"""What the elasticity of the papers is run with: what JobConfig(paper=...) says, checked."""
+"""What the elasticity of the papers is run with: what rel.Elasticity(paper=...) says, checked."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.routing import elastic_regions, why_fixed
-from rayelastic.plan.wishes.wish import Wish, span_of
+from rayelastic.plan.settings.replicas import ReplicaBounds, span_of
 
-__all__ = ["check_elastic", "region_wishes", "with_least"]
+__all__ = ["bounds_of_regions", "check_elastic", "with_least"]
 
 
-def region_wishes(
-    plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, Wish]
-) -> dict[str, Wish]:
+def bounds_of_regions(
+    plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, ReplicaBounds]
+) -> dict[str, ReplicaBounds]:
     """Return {region: wish} in a plan.
 
     Args:
@@ -26,7 +26,7 @@ def region_wishes(
     Raises:
         ConfigError: an operator that can't have replicas, or two that say different things of one region.
     """
-    found: dict[str, Wish] = {}
+    found: dict[str, ReplicaBounds] = {}
     for operator, bounds in replicas.items():
         planned = plan.region_of(operator)
         name, why = planned.region.name, why_fixed(planned, operators)
@@ -48,7 +48,7 @@ def region_wishes(
 def with_least(
     plan: ExecPlan,
     operators: Mapping[str, OperatorSpec],
-    replicas: Mapping[str, Wish],
+    replicas: Mapping[str, ReplicaBounds],
     most_processes: int | None = None,
 ) -> ExecPlan:
     """Return the plan in which each region has the fewest replicas that it may have, each in an element of its own.
@@ -60,10 +60,10 @@ def with_least(
         most_processes: that the job may have; None: any number.
 
     Raises:
-        ConfigError: as `region_wishes`; or it would have more processes than it may.
+        ConfigError: as `bounds_of_regions`; or it would have more processes than it may.
     """
-    for name, wish in region_wishes(plan, operators, replicas).items():
-        least, _ = span_of(wish)
+    for name, bounds in bounds_of_regions(plan, operators, replicas).items():
+        least, _ = span_of(bounds)
         present = plan.region(name).pipelines[0].pes
         if least > len(present):
             plan = plan.with_replicas(name, least, (*present, *plan.fresh_pes(least - len(present))))

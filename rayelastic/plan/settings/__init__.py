@@ -1,0 +1,1 @@
+"""Objects of a JobConfig, each checked when it is made: threads, elasticity, network, checkpoint, bounds, goal."""
