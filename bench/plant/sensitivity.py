@@ -121,7 +121,7 @@ class Felt:
 
 
 def constants(thresholds: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Name and value of each number in a nest of dataclasses.
+    """Yield name and value of each number in a nest of dataclasses.
 
     >>> dict(constants(GuidedThresholds()))["search.growth.better"]
     0.08

@@ -1,7 +1,7 @@
-"""A Python function of one tuple becomes an operator function in one of the lanes (architecture section 4).
+"""Makes an operator function of a Python function of one tuple, in one of the execution modes (architecture section 4).
 
-Compiled code gives what CPython gives, or refuses the function or the tuple with a reason. What is different by design
-stands in one list, "What is different from CPython" in docs/reference/what_is_compiled.md, each with a test.
+Compiled code returns what CPython returns, or rejects the function or the tuple with a reason. Deliberate differences
+are in one list, "What is different from CPython" in docs/reference/what_is_compiled.md, each with a test.
 
 Knows no plans, no scheduling, no Ray. Importing it imports neither Numba nor llvmlite.
 """

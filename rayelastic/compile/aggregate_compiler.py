@@ -1,7 +1,7 @@
-"""A user's aggregate into the compiled lane: each method is a function of a record and a state.
+"""Compiles a user's aggregate: each method becomes a function of a record and a state.
 
-add takes tuples, merge the states of others, result makes a record of a state. When they are called is the matter of
-the native windows and tables (native_sched/include/rayelastic/operators/aggregate/own_aggregate.hpp).
+`add` receives tuples, `merge` other states, and `result` makes a record of a state. The native windows and tables
+decide when to call them (native_sched/include/rayelastic/operators/aggregate/own_aggregate.hpp).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["compile_aggregate"]
 def compile_aggregate(
     request: AggregateRequest, compile_function: Callable[[FunctionRequest], OperatorCode]
 ) -> AggregateCode | str:
-    """Compile the methods; the reason where one can't be.
+    """Compile the methods, or return the reason why one doesn't compile.
 
     Args:
-        request: what is asked.
-        compile_function: makes machine code of a function, or raises LaneError.
+        request: The aggregate.
+        compile_function: Makes machine code of a function, or raises LaneError.
 
     Raises:
-        SchemaError: a method uses a field that isn't there.
+        SchemaError: A method uses an unknown field.
     """
     first = request.first
     if not (isinstance(first, tuple) and hasattr(first, "_fields")):
@@ -78,11 +78,13 @@ def compile_aggregate(
 
 
 def _class_with_defaults(first: Any) -> Any:
-    """A NamedTuple class whose defaults are the values of a tuple: its own, if they are."""
+    """Return a NamedTuple class whose defaults are the values of a tuple: its own, if they are the same."""
     cls: Any = type(first)
     if cls._field_defaults == first._asdict():
         return cls
-    made: Any = typing.NamedTuple(cls.__name__, list(typing.get_type_hints(cls, include_extras=True).items()))  # type: ignore[misc]
-    made.__new__.__defaults__ = tuple(first)
-    made._field_defaults = first._asdict()
-    return made
+    class_with_defaults: Any = typing.NamedTuple(
+        cls.__name__, list(typing.get_type_hints(cls, include_extras=True).items())
+    )  # type: ignore[misc]
+    class_with_defaults.__new__.__defaults__ = tuple(first)
+    class_with_defaults._field_defaults = first._asdict()
+    return class_with_defaults

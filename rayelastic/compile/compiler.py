@@ -1,7 +1,7 @@
-"""Which lane a user's function runs in, and making it ready for that lane (architecture section 4).
+"""Chooses the execution mode of a user's function, and prepares the function for it (architecture section 4).
 
-`lane='auto'`: vectorised if its parameter is annotated with an array, batch or frame; else compiled; else python, never
-without the reason. A lane asked for by name that can't be had is a LaneError.
+`lane='auto'`: vectorised if its parameter is annotated with an array, batch or frame; else compiled; else Python,
+always with the reason. An unsupported `lane=` is a LaneError.
 """
 
 from __future__ import annotations
@@ -72,45 +72,45 @@ class Compiler:
         self._cache = user_cache() if cache is None else cache
 
     def compile(self, request: FunctionRequest) -> OperatorCode:
-        """Compile the function, or finds the lane that it can have.
+        """Compile the function, or choose the mode that supports it.
 
         Raises:
-            LaneError: the lane that was asked for can't be had.
-            SchemaError: the function uses a field that isn't there, or its output isn't known.
+            LaneError: The requested execution mode is unsupported.
+            SchemaError: The function uses an unknown field, or its output is unknown.
         """
         with _naming(request):
             return self._compiled_somehow(request)
 
     def compile_operator(self, request: OperatorRequest) -> OperatorCode | PortsCode:
-        """Find the lane of an operator class.
+        """Choose the execution mode of an operator class.
 
         Raises:
-            LaneError: the lane that was asked for can't be had.
-            SchemaError: a compiled `invoke` uses a field that isn't there.
+            LaneError: The requested execution mode is unsupported.
+            SchemaError: A compiled `invoke` uses an unknown field.
         """
         with _naming(request):
             return compile_operator(request, self.compile)
 
     def compile_process(self, request: ProcessRequest) -> ProcessCode | str:
-        """Compile a class with timers; why it can't be, one sentence without a full stop.
+        """Compile a class with timers, or return the reason why it doesn't compile, one sentence without a full stop.
 
         Raises:
-            SchemaError: a method uses a field that isn't there.
+            SchemaError: A method uses an unknown field.
         """
         with _naming(request):
             return compile_process(request, self.compile)
 
     def compile_aggregate(self, request: AggregateRequest) -> AggregateCode | str:
-        """Compile a user's aggregate; why it can't be, one sentence without a full stop.
+        """Compile a user's aggregate, or return the reason why it doesn't compile, one sentence without a full stop.
 
         Raises:
-            SchemaError: a method uses a field that isn't there.
+            SchemaError: A method uses an unknown field.
         """
         with _naming(request):
             return compile_aggregate(request, self.compile)
 
     def remembered(self, body: OperatorBody) -> tuple[str, ...]:
-        """Name what the functions and objects in a body are known to change outside their state."""
+        """Name what the functions and objects of a body are known to change outside their state."""
         return remembered_by(body)
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
@@ -168,7 +168,7 @@ class Compiler:
 
 @contextlib.contextmanager
 def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | AggregateRequest) -> Iterator[None]:
-    """Has errors say which operator they are about."""
+    """Add the operator's name to errors."""
     try:
         if replaced := replaced_member(("builtins",)):
             raise LaneError(
@@ -279,15 +279,15 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     return output
 
 
-# --- the compiled lane ----------------------------------------------------------------------------------------------
+# --- compiled functions ---------------------------------------------------------------------------------------------
 
 
 def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: CodeCache) -> tuple[MachineCode, Schema]:
-    """Machine code for this machine and its output schema, out of the cache or made now.
+    """Return machine code for this machine and its output schema, from the cache or compiled now.
 
     Raises:
-        NotCompiledError: with the reason.
-        SchemaError: a field is misspelt.
+        NotCompiledError: It doesn't compile, with the reason.
+        SchemaError: A field is misspelt.
     """
     identity = _identity(request)
     inputs = code_inputs(request, state_schema, identity)
@@ -307,7 +307,7 @@ def machine_code(request: FunctionRequest, state_schema: Schema | None, cache: C
 def _compiled_once(
     request: FunctionRequest, state_schema: Schema | None, cache: CodeCache, refusal: bytes
 ) -> tuple[CacheEntry, Schema]:
-    """Compile now, unless an earlier process found that it can't be; `refusal` is what that goes by, or empty."""
+    """Compile now, unless an earlier process cached that it fails; `refusal` is the key of that, or empty."""
     if refusal and (known := cache.get(key_of(refusal))) is not None:
         raise NotCompiledError(known.output)
     try:

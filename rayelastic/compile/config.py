@@ -1,4 +1,4 @@
-"""What the compile layer takes from its environment."""
+"""The environment variables of the compile layer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["cache_directory"]
 
 
 def cache_directory() -> Path:
-    """Where compiled code is kept: $XDG_CACHE_HOME/rayelastic, or ~/.cache/rayelastic."""
+    """Return the folder of compiled code: $XDG_CACHE_HOME/rayelastic, or ~/.cache/rayelastic."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base else Path.home() / ".cache") / "rayelastic"

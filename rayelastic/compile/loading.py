@@ -22,15 +22,15 @@ _log = logging.getLogger(__name__)
 
 
 def load(code: OperatorCode) -> LoadedFunction:
-    """Link the machine code into this process, or builds the per-run callable.
+    """Link the machine code into this process, or build the per-run callable.
 
-    Code that was compiled for another processor is compiled again (or taken from this node's cache).
+    Code for another processor is compiled again (or loaded from this node's cache).
 
     Args:
-        code: what `Compiler.compile` made, here or elsewhere.
+        code: The result of `Compiler.compile`, here or elsewhere.
 
     Raises:
-        LookupError: the code needs a symbol that nothing in this process has.
+        LookupError: The code needs a symbol that this process lacks.
 
     >>> from rayelastic.compile import Compiler
     >>> from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -56,8 +56,8 @@ class LoadedMethods:
     """The compiled methods of a class in this process.
 
     Args:
-        addresses: of on_tuple, on_time and on_end, or of add, merge and result; 0 where the class has none.
-        owner: keep it as long as these are in use.
+        addresses: Those of on_tuple, on_time and on_end, or of add, merge and result; 0 for a missing one.
+        owner: Keep it as long as these are in use.
     """
 
     addresses: tuple[int, int, int]

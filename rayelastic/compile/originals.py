@@ -1,7 +1,7 @@
-"""What is there against what should be: members of Python's and NumPy's modules that a test or a shim has replaced.
+"""Detects members of Python's and NumPy's modules that a test or a shim has replaced.
 
-Compiled code is made by what these modules' members are known to do. So a member is known by what stands in its place,
-never by its name, and nothing new is compiled while one is replaced that the compiler itself counts on. No Numba here.
+Compiled code relies on the known behaviour of these members. So a member is identified by its object, never by its
+name. No new code is compiled while a member is replaced that the compiler itself relies on. No Numba here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 __all__ = ["builtin_of", "is_installed", "is_member", "replaced_member"]
 
 _INSTALLED = (sys.stdlib_module_names | {"numpy"}) - {"__main__"}  # their versions are in the cache's key
-_RELIED_ON = ("builtins", "math", "operator", "re", "numpy")  # what the compiler takes as it knows it
+_RELIED_ON = ("builtins", "math", "operator", "re", "numpy")  # modules whose behaviour the compiler relies on
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _BUILTINS = frozenset(
     ["abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "complex", "dict", "divmod",
@@ -35,7 +35,7 @@ _original: dict[tuple[str, ...], tuple[int, ...]] = {}  # {modules: the ids of t
 
 
 def builtin_of(function: types.FunctionType, name: str) -> tuple[bool, Any]:
-    """Whether a builtin name of a function stands for something else than Python's own, and what it stands for."""
+    """Return whether a builtin name of a function isn't Python's own, and its value."""
     there = getattr(function, "__builtins__", {})  # typeshed has the attribute in some versions alone
     value = there.get(name) if isinstance(there, dict) else getattr(there, name, None)
     return name in there and _is_replaced("builtins", name, value), value
@@ -51,7 +51,7 @@ def _lies_there(file: str) -> bool:
 
 
 def is_installed(module: str) -> bool:
-    """Return whether a module by that name is the standard library's or NumPy's, and no other that has its name."""
+    """Return whether a module of that name is the standard library's or NumPy's, and not another with its name."""
     if module.partition(".")[0] not in _INSTALLED:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -59,7 +59,7 @@ def is_installed(module: str) -> bool:
 
 
 def is_member(function: types.FunctionType) -> bool:
-    """Return whether a function is the standard library's or NumPy's own, and stands there under its name."""
+    """Return whether a function is a member of the standard library or NumPy under its own name."""
     if not _is_written_there(function):
         return False
     found: Any = sys.modules[function.__globals__["__name__"]]
@@ -74,10 +74,10 @@ def _is_written_there(function: types.FunctionType) -> bool:
 
 
 def replaced_member(modules: tuple[str, ...] = _RELIED_ON) -> str:
-    """Name a member that the compiler counts on and that isn't the original; empty: there is none.
+    """Name a replaced member that the compiler relies on; empty if there is none.
 
     Args:
-        modules: where to look.
+        modules: The modules to check.
 
     >>> from unittest import mock
     >>> with mock.patch("math.sqrt", lambda x: 42.0):
@@ -88,7 +88,7 @@ def replaced_member(modules: tuple[str, ...] = _RELIED_ON) -> str:
     """
     there = {name: vars(importlib.import_module(name)) for name in modules}
     now = tuple(id(value) for members in there.values() for value in members.values())
-    if _original.get(modules) == now:  # as when it was looked at last
+    if _original.get(modules) == now:  # unchanged since the last check
         return ""
     for name, members in there.items():
         for member in _BUILTINS if name == "builtins" else [one for one in members if not one.startswith("__")]:
@@ -99,7 +99,7 @@ def replaced_member(modules: tuple[str, ...] = _RELIED_ON) -> str:
 
 
 def _is_replaced(root: str, name: str, value: Any) -> bool:
-    """Return whether what stands for a member can't be the module's own."""
+    """Return whether the value of a member can't be the module's own."""
     if isinstance(value, types.BuiltinFunctionType):
         if root in ("builtins", "math"):
             return value.__name__ != name or not isinstance(value.__self__, types.ModuleType)

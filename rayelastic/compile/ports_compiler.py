@@ -1,7 +1,7 @@
-"""Which lane an operator class runs in (J01).
+"""Chooses the execution mode of an operator class (J01).
 
-Compiled: an `invoke` that is a static method of one port in and one out, made like the function of a flat_map.
-Vectorised: an `invoke` annotated with arrays, batches or frames. Else Python, with the reason.
+Compiled: an `invoke` that is a static method of one port in and one out, compiled like the function of a flat_map.
+Vectorised: an `invoke` annotated with arrays, batches or frames. Otherwise Python, with the reason.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "pol
 def compile_operator(
     request: OperatorRequest, compile_function: Callable[[FunctionRequest], CompiledFunction]
 ) -> OperatorCode | PortsCode:
-    """Find the lane of an operator class and make it ready for that lane.
+    """Choose the execution mode of an operator class and prepare it.
 
     Args:
-        request: what is asked.
-        compile_function: makes the function of a flat_map.
+        request: The operator class's instance.
+        compile_function: Compiles the function of a flat_map.
 
     Raises:
-        LaneError: the lane that was asked for can't be had.
-        SchemaError: a compiled `invoke` uses a field that isn't there.
+        LaneError: The requested execution mode is unsupported.
+        SchemaError: A compiled `invoke` uses an unknown field.
     """
     library = _library(request)
     if request.lane is Lane.VECTORISED or (request.lane == "auto" and library):
@@ -56,7 +56,7 @@ def compile_operator(
 
 
 def _obstacle(request: OperatorRequest, library: str) -> str:
-    """What keeps it out of the compiled lane; empty if nothing is known to."""
+    """Return why it can't be compiled; empty if no reason is known."""
     kind = type(request.instance)
     methods = [name for name in ("initialize", "shutdown", "drain") if hasattr(kind, name)]
     if library:
@@ -135,7 +135,7 @@ def _vectorised(request: OperatorRequest, library: str) -> PortsCode:
 
 
 def _library(request: OperatorRequest) -> str:
-    """Return the library that all tuple parameters of invoke are annotated with."""
+    """Return the library that annotates all tuple parameters of invoke."""
     function = request.instance.invoke
     names = list(inspect.signature(function).parameters)
     conjunctive = request.inputs[0].demand is not None

@@ -1,7 +1,7 @@
-"""Classes with timers of keys into the compiled lane: each method is a function of a record and the state of its key.
+"""Compiles classes with timers of keys: each method becomes a function of a record and the state of its key.
 
-on_tuple is called with tuples, the others with moments: the key and a time. Whether there are timers at all, and in
-which order all comes, is the native operator's matter (native_sched/include/rayelastic/operators/time/process.hpp).
+on_tuple is called with tuples, the others with moments: the key and a time. The native operator manages timers and the
+order of calls (native_sched/include/rayelastic/operators/time/process.hpp).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorK
 
 __all__ = ["compile_process"]
 
-REFUSED = "it can't be compiled: "  # how a LaneError begins
+REFUSED = "it can't be compiled: "  # the start of a LaneError's message
 _METHODS = ("on_tuple", "on_time", "on_end")
 
 
 def compile_process(request: ProcessRequest, compile_function: Callable[[FunctionRequest], Any]) -> ProcessCode | str:
-    """Compile the methods; the reason where one can't be.
+    """Compile the methods, or return the reason why one doesn't compile.
 
     Args:
-        request: what is asked.
-        compile_function: makes machine code of a function, or raises LaneError.
+        request: The class.
+        compile_function: Makes machine code of a function, or raises LaneError.
 
     Raises:
-        SchemaError: a method uses a field that isn't there.
+        SchemaError: A method uses an unknown field.
     """
     if not is_record_class(request.state):
         return "its state is no NamedTuple class with defaults, so it has no fixed layout"

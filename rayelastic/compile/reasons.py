@@ -1,6 +1,6 @@
-"""Why a function can't be compiled, in plain words, out of what Numba says; with the line of the user's source.
+"""Explains in plain words why a function can't be compiled, from Numba's error; with the line of the user's source.
 
-Numba's first line says which pass failed; the useful one is the second (findings section 4).
+The first line of Numba's error has the pass that failed; the useful one is the second (findings section 4).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLACES = (re.compile(r'File "([^"]+)", line (\d+)'), re.compile(r"at (\S+) \((\
 _NOT_FOUND = r"[Nn]o implementation of function Function\(<"
 _CALLED = r" found for signature:\s*>>> \w+(\([^\n]*\))"
 _ASSIGNED = r"intrinsic _set_field[\s\S]*?\((\w+)#[^\n]*?, Literal\[str\]\((\w+)\)"
-_WORDS = {  # what Numba says: what it means
+_WORDS = {  # {Numba's words: their meaning}
     _ASSIGNED: r"'\2' of a \1 that the function made is assigned, which isn't compiled",
     r"exception_match|Exception matching|'Tuple' object has no attribute 'exc_class'": (
         "it catches what isn't known to be exceptions' classes; their names, or a tuple of names, are compiled"
@@ -74,11 +74,11 @@ _NOISE = re.compile(
 
 
 class NotCompiledError(Exception):
-    """Why a function isn't compiled.
+    """The reason why a function isn't compiled.
 
     Args:
-        reason: one sentence without a full stop.
-        lasting: whether it would be so another time as well.
+        reason: One sentence without a full stop.
+        lasting: Whether it would fail at another time as well.
     """
 
     def __init__(self, reason: str, *, lasting: bool = True) -> None:
@@ -87,12 +87,12 @@ class NotCompiledError(Exception):
 
 
 def plain_reason(error: BaseException, function: Callable[..., Any], problem: str = "") -> str:
-    """One line without a full stop: what isn't compiled, and where.
+    """Return one line without a full stop: what isn't compiled, and where.
 
     Args:
-        error: what the compiler raised.
-        function: the user's function.
-        problem: what is known better than Numba says, empty if nothing.
+        error: The compiler's exception.
+        function: The user's function.
+        problem: A better reason than Numba's, empty if there is none.
     """
     text = _COLOUR.sub("", str(error))
     where = source_line(text, function)
@@ -144,10 +144,10 @@ def _in_python_types(text: str) -> str:
 
 
 def missing_schema(reason: str) -> str:
-    """What to do about a function whose output schema isn't known.
+    """Return a hint for a function whose output schema is unknown.
 
     Args:
-        reason: why it isn't compiled.
+        reason: Why it isn't compiled.
     """
     if re.search(r"(?:returns|yields) None|never returns a value", reason):
         return (
@@ -179,7 +179,7 @@ def _first_sentence(text: str) -> str:
 
 
 def source_line(text: str, function: Callable[..., Any]) -> str:
-    """The first line of the user's function that a message names, as 'file.py:12: source'; empty if it names none."""
+    """Return the user's line in a message, as 'file.py:12: source'; empty if it names none."""
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
@@ -194,7 +194,7 @@ def source_line(text: str, function: Callable[..., Any]) -> str:
 
 
 def _shown(code: CodeType, number: int) -> str:
-    """Return a line of source; of a lambda, which may share it with others, only what is its own."""
+    """Return a line of source; of a lambda, which may share it with others, only its own part."""
     line = linecache.getline(code.co_filename, number)
     if code.co_name != "<lambda>":
         return line.strip()
@@ -205,7 +205,7 @@ def _shown(code: CodeType, number: int) -> str:
 
 
 def compiled_reason(frozen: Sequence[str]) -> str:
-    """What `explain` says of a compiled function.
+    """Return the reason that `explain` shows for a compiled function.
 
     >>> compiled_reason(["LIMIT", "RULES"])
     'compiled to machine code; LIMIT, RULES as at declaration'

@@ -1,4 +1,4 @@
-"""`rel.compile_report`: which lane a function would get, and why, before it is in a topology."""
+"""`rel.compile_report`: the execution mode of a function, and its reason, before it is in a topology."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Kind = Literal["map", "filter", "flat_map"]
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """What would become of a function.
+    """The execution mode of a function.
 
     Args:
-        function: its name and where it is.
-        lane: 'compiled', 'vectorised', 'python', or empty where no lane can have it.
-        reason: why, with the line where there is one.
-        input_schema: of the tuples that it gets.
-        output_schema: of what it gives; None where that isn't known.
-        was_cached: whether its machine code was there already.
-        as_declared: names of data outside the function, which is taken as it is at declaration.
+        function: Its name and location.
+        lane: 'compiled', 'vectorised', 'python', or empty if no mode supports it.
+        reason: The reason, with the line if there is one.
+        input_schema: The schema of its input.
+        output_schema: The schema of its output; None if unknown.
+        was_cached: Whether its machine code was in the cache already.
+        as_declared: Names of data outside the function, which is copied at declaration.
     """
 
     function: str
@@ -56,16 +56,16 @@ class CompileReport:
 def compile_report(
     fn: Callable[..., Any], schema: object = None, *, kind: Kind | None = None, state: Callable[[], Any] | None = None
 ) -> CompileReport:
-    """Says which lane a function gets and why, and compiles it into the cache if it can be.
+    """Report the execution mode of a function and the reason, and compile it into the cache if possible.
 
     Args:
-        fn: of a tuple, or of a tuple and its key's state.
-        schema: of its input, see Schema.of; by default the class that its first parameter is annotated with.
-        kind: how it is to be used; 'flat_map' for generators and 'map' for others by default.
-        state: the state of a key, as for KeyedStream.map.
+        fn: A function of a tuple, or of a tuple and its key's state.
+        schema: The schema of its input, see Schema.of; by default the class that annotates its first parameter.
+        kind: Its use; by default 'flat_map' for generators and 'map' for others.
+        state: The state of a key, as for KeyedStream.map.
 
     Raises:
-        SchemaError: no schema is given and none annotated.
+        SchemaError: No schema is passed and none annotated.
 
     >>> from typing import NamedTuple
     >>> class Trade(NamedTuple):

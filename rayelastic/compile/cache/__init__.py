@@ -1,1 +1,1 @@
-"""Machine code kept, and brought into a process. Knows no types of Numba's."""
+"""The cache of machine code, and its loader. Knows no types of Numba's."""

@@ -1,8 +1,8 @@
-"""Compiled code kept between processes: one file per key, in a folder that only its owner can touch.
+"""Compiled code shared by processes: one file per key, in a folder that only its owner can write to.
 
-A file is written aside and renamed, so that many processes may write and read at once. It holds all that its code was
-made of, whose hash is its name; what can't be read or doesn't match its checksum counts as missing. A folder that
-others could write to isn't used: what lies there would be run.
+A file is written under another name and renamed, so that many processes may write and read at once. It contains all
+inputs of its code, whose hash is its name. A file that can't be read or doesn't match its checksum counts as missing. A
+folder that others can write to isn't used, because its files are executed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MAGIC = "rayelastic-code-2"
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """What is kept of one compiled function, or of one that can't be: all is empty then but `output`, which says why.
+    """The cached result for one function; if it can't be compiled, only `output` is set, to the reason.
 
     Args:
-        entry: symbol of its rel_process function.
-        image: object file.
-        imports: names that it needs.
-        in_place: whether the output buffer may be the input buffer.
+        entry: The symbol of its rel_process function.
+        image: The object file.
+        imports: The names that it imports.
+        in_place: Whether the output buffer may be the input buffer.
         output: 'declared', 'input', 'class:<name>', or the columns of the inferred schema as JSON.
-        inputs: all that it depends on (keys.py); its hash is the key.
+        inputs: All that it depends on (keys.py); its hash is the key.
     """
 
     entry: str
@@ -44,7 +44,7 @@ class CacheEntry:
 
 
 def key_of(inputs: bytes) -> str:
-    """What an entry that is made of this is called."""
+    """Return the key of an entry with these inputs."""
     return hashlib.sha256(inputs).hexdigest()
 
 
@@ -52,7 +52,7 @@ class CodeCache:
     """Entries by key, in memory and in a folder.
 
     Args:
-        directory: made if missing; None: memory alone.
+        directory: Created if missing; None: memory alone.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -68,12 +68,12 @@ class CodeCache:
         return self._entries.get(key)
 
     def put(self, entry: CacheEntry) -> None:
-        """Keep an entry; a folder that can't be written to costs a compilation in the next process, no more."""
+        """Store an entry; if the folder isn't writable, the next process compiles again."""
         key = key_of(entry.inputs)
         self._entries[key] = entry
         raw = _encoded(entry)
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            if not self._usable() or _decoded(raw, key) != entry:  # what writes may have been replaced
+            if not self._usable() or _decoded(raw, key) != entry:  # a test may have replaced the writing function
                 return
         assert self._directory is not None
         with contextlib.suppress(OSError):

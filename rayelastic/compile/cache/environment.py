@@ -1,4 +1,4 @@
-"""What machine code depends on besides the function that it is made of."""
+"""The inputs of machine code besides its function: versions, sources, and the processor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABI_VERSION = 1  # REL_ABI_VERSION of abi.h
 
 @functools.cache
 def environment() -> str:
-    """What else machine code depends on: versions, this package's own sources, the processor."""
+    """Return them: versions, this package's own sources, the processor."""
     folder = Path(__file__).parents[1]
     sources = hashlib.sha256()
     parts = ("reading", "lowering", "effects")
@@ -30,7 +30,7 @@ def environment() -> str:
 
 
 def _version(package: str) -> str:
-    """The version of an installed package, as the folder beside it is called; importlib.metadata takes 0.1 s for it."""
+    """Return the version of an installed package from its folder's name; importlib.metadata takes 0.1 s."""
     found = find_spec(package)
     if found is not None and found.origin is not None:
         folders = sorted(Path(found.origin).parents[1].glob(f"{package}-*.dist-info"))
@@ -42,5 +42,5 @@ def _version(package: str) -> str:
 
 
 def layout(schema: Schema | None) -> object:
-    """Of records; what they are called, after an aggregate of many alike for example, is in no machine code."""
+    """Return the layout of records without their name, which isn't part of machine code."""
     return None if schema is None else schema.fields

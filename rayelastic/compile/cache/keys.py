@@ -1,4 +1,4 @@
-"""What an entry of the cache is called by: all that its machine code, or the reason for none, depends on."""
+"""The keys of the cache: all inputs of machine code, or of the reason why there is none."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["code_inputs", "refusal_inputs"]
 
 
 def code_inputs(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> bytes:
-    """Of the machine code of a function.
+    """Return the inputs of a function's machine code.
 
     Args:
-        request: the function, and what it is for.
-        state_schema: of the state that it gets.
-        identity: of the function.
+        request: The function and its use.
+        state_schema: The schema of its state.
+        identity: The function's identity.
     """
     parts = (
         environment(),
@@ -31,11 +31,11 @@ def code_inputs(request: FunctionRequest, state_schema: Schema | None, identity:
 
 
 def refusal_inputs(inputs: bytes, request: FunctionRequest) -> bytes:
-    """Of the reason why a function can't be compiled, which names its lines.
+    """Return the inputs of the reason why a function can't be compiled, which names its lines.
 
     Args:
-        inputs: that its machine code would have.
-        request: the function.
+        inputs: The inputs of its machine code.
+        request: The function.
     """
     code = getattr(request.function, "__code__", None)
     place = (Path(code.co_filename).name, code.co_firstlineno) if code is not None else ()

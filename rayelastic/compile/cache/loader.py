@@ -1,8 +1,7 @@
-"""Object files into this process: linked by name, at an address, in milliseconds and without Numba.
+"""Loads object files into this process: linked by name, at an address, in milliseconds and without Numba.
 
-Code that uses Numba's run-time library (lists, dicts, sets) is linked to that library's C functions (numba_runtime.py).
-Loaded code stays for the life of the process: literals in it may lie in queues and state. One image is loaded once,
-whoever asks.
+Code that uses Numba's run-time library (lists, dicts, sets) is linked to its C functions (numba_runtime.py). Loaded
+code stays for the life of the process, because queues and state may contain its literals. An image is loaded once.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ def _binding() -> Any:
 
 
 _keep_for_ever: list[Any] = []
-_here: dict[str, int] = {}  # registered, and where
-_not_here: set[str] = set()  # declared, but defined by nothing in this process
+_here: dict[str, int] = {}  # registered symbols and their addresses
+_not_here: set[str] = set()  # declared, but undefined in this process
 
 
 def register_symbols(symbols: dict[str, int]) -> None:
-    """Tells where the engine services of abi.h are in this process; later code is linked to these."""
+    """Register the addresses of abi.h's engine services in this process; later code is linked to these."""
     llvm = _binding()
     for name, address in symbols.items():
         if _here.get(name) != address:
@@ -58,9 +57,9 @@ def register_symbols(symbols: dict[str, int]) -> None:
 
 
 def declare_symbols(names: Iterable[str]) -> None:
-    """Make names known that compiled code may refer to, so that it can be compiled where nothing defines them.
+    """Declare names that compiled code may refer to, so that it compiles where they are undefined.
 
-    Numba links what it compiles at once and ends the process over an unknown name; that copy is never run.
+    Numba links compiled code at once and aborts the process over an unknown name; that copy never runs.
     """
     llvm = _binding()
     nowhere = ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value
@@ -72,13 +71,13 @@ def declare_symbols(names: Iterable[str]) -> None:
 
 @functools.cache
 def engine_symbols() -> dict[str, int]:
-    """Engine services of abi.h in this process."""
+    """Return the engine services of abi.h in this process."""
     return _native.symbols()
 
 
 @functools.cache
 def host_target() -> str:
-    """Processor and features that code for this machine is made for."""
+    """Return the processor and features of this machine, for which code is generated."""
     llvm = _binding()
     return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features(llvm)}"
 
@@ -92,7 +91,7 @@ def load_image(machine: MachineCode) -> tuple[object, int]:
     """Return the owner and the address of an image's entry.
 
     Raises:
-        LookupError: naming a symbol that nothing in this process has.
+        LookupError: A symbol is undefined in this process; the message names it.
     """
     with _lock:
         if machine.key not in _loaded:
@@ -121,7 +120,7 @@ def _link(machine: MachineCode) -> tuple[Any, int]:
 
 
 def unknown_symbols(names: Iterable[str]) -> list[str]:
-    """Of the names that machine code needs those that nothing in this process has; the others can be linked to now."""
+    """Return the names that machine code imports and this process lacks; the others can be linked to now."""
     llvm, unknown = _binding(), []
     for name in names:
         if llvm.address_of_symbol(name):

@@ -1,7 +1,7 @@
-"""Where the functions of Numba's run-time library are that compiled code with lists, dicts and sets calls.
+"""The addresses of the functions of Numba's run-time library that compiled code with lists, dicts and sets calls.
 
-They are C functions in two of Numba's extension modules. These are loaded by themselves: importing Numba takes a
-second, and a process that only runs compiled code needs nothing else of it. Knows nothing of compiling.
+They are C functions in two of Numba's extension modules, which are loaded without Numba: importing it takes a second,
+and a process that only runs compiled code needs nothing else of it. Knows nothing of compiling.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 __all__ = ["address_of"]
 
-_NRT, _HELPERS = "NRT_", "numba_"  # what Numba puts before the names of the two modules' functions
+_NRT, _HELPERS = "NRT_", "numba_"  # Numba's prefixes of the two modules' functions
 
 
 def address_of(name: str) -> int:
-    """The address of a function by the name that machine code has for it; 0 if the library has none of that name.
+    """Return the address of a function by its name in machine code; 0 if the library doesn't have it.
 
     >>> address_of("NRT_Allocate") != 0, address_of("numba_dict_lookup") != 0, address_of("NRT_nothing")
     (True, True, 0)

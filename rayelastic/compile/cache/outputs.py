@@ -1,4 +1,4 @@
-"""The output schema of a compiled function as it is kept beside the machine code, and as it is found again."""
+"""The output schema of a compiled function in a cache entry, and how it is restored."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["described_output", "output_of"]
 
 
 def described_output(output: Schema, request: FunctionRequest) -> str:
-    """What is kept of an output schema."""
+    """Return the cached form of an output schema."""
     if output is request.output:
         return "declared"
     given = request.input_schema
     if output is given or (output.declared_type is not None and output.declared_type is given.declared_type):
-        return "input"  # also of t._replace(..), which doesn't name the class
+        return "input"  # also for t._replace(..), which doesn't name the class
     if output.declared_type is not None:
         return f"class:{output.declared_type.__qualname__}"
     return json.dumps([[f.name, f.format, f.nullable] for f in output.fields])
 
 
 def output_of(entry: CacheEntry, request: FunctionRequest, identity: Identity) -> Schema | None:
-    """Return the schema of an entry; None: it can't be made of this request."""
+    """Return the schema of an entry; None if this request can't restore it."""
     if entry.output == "declared":
         return request.output
     if entry.output == "input":

@@ -1,1 +1,1 @@
-"""What a user's function became: values that are shipped, and what tells why one failed."""
+"""The results of compiling a user's function: values that are shipped, and explanations of failures."""

@@ -1,4 +1,4 @@
-"""What a user's aggregate became: machine code of its methods, as a value that can be shipped."""
+"""A compiled user's aggregate: machine code of its methods, as a value that can be shipped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class AggregateCode:
     """The methods of an object that aggregates. Picklable with cloudpickle.
 
     Args:
-        request: what it was made of.
-        methods: add, merge (None where the class has none) and result.
-        state_schema: layout of a state.
-        state_initial: the record of the state of nothing.
-        output_schema: of results.
+        request: The aggregate.
+        methods: add, merge (None if the class has none) and result.
+        state_schema: The layout of a state.
+        state_initial: The record of the initial state.
+        output_schema: The schema of results.
     """
 
     request: AggregateRequest

@@ -1,7 +1,7 @@
-"""Python's answer for a tuple that compiled code refuses: what the user's function gives, if the output can hold it.
+"""Python's result for a tuple that compiled code rejects: the user's function runs, if the output can hold its result.
 
-Not for functions with state of keys: compiled code may have changed the state before it refused. Not where something
-outside the function isn't as it was at declaration any more: machine code goes by what was then.
+Not for functions with keyed state: compiled code may have changed the state before it rejected the tuple. Not if data
+outside the function has changed since the declaration, because machine code uses the original.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Answer = Sequence[Any] | bool | None
 
 
 def answers(code: OperatorCode) -> Callable[[tuple[Any, ...]], Answer]:
-    """What the engine asks: of a tuple gives the list of what it becomes, of a filter whether it passes; or None.
+    """Return a function for the engine: a tuple to the list of its results, of a filter whether it passes; or None.
 
     Args:
-        code: in the compiled lane, without state.
+        code: A compiled function without state.
     """
     as_tuple: Any = code.input_schema.tuple_type
     changed = Changed(code)
@@ -44,7 +44,7 @@ def answers(code: OperatorCode) -> Callable[[tuple[Any, ...]], Answer]:
 
 
 def items_of(code: OperatorCode, arguments: list[Any]) -> list[Any]:
-    """What the user's function gives, as a list."""
+    """Return what the user's function emits, as a list."""
     result = code.function(*arguments)
     if code.kind is OperatorKind.FLAT_MAP:
         return list(result) if result is not None else []
@@ -52,7 +52,7 @@ def items_of(code: OperatorCode, arguments: list[Any]) -> list[Any]:
 
 
 def inexact(schema: Schema, item: Any) -> str | None:
-    """Return the field that would hold another number than the function gave, 2**53 + 1 in a float; None if none would.
+    """Return a field that would change the function's result, such as 2**53 + 1 in a float; None if none would.
 
     >>> inexact(Schema.of(float), 2**53 + 1), inexact(Schema.of(float), 2**53)
     ('value', None)
@@ -72,7 +72,7 @@ def _holds(value: int) -> bool:
 
 
 class Changed:
-    """Whether something outside a function isn't as it was when the function was declared."""
+    """Whether something outside a function has changed since the function was declared."""
 
     def __init__(self, code: OperatorCode) -> None:
         self._code = code

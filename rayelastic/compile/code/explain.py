@@ -1,4 +1,4 @@
-"""Why a compiled function failed: the user's Python function is run again on that one tuple (findings section 4)."""
+"""Explains why a compiled function failed: runs the user's Python function on that tuple (findings section 4)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Explanation:
     """Why a compiled function failed on one tuple.
 
     Args:
-        message: one sentence.
-        exception: the user's own exception; None where the Python function didn't raise for that tuple.
-        traceback: its traceback as text, with the lines of the user's file.
+        message: One sentence.
+        exception: The user's own exception; None if the Python function doesn't raise for that tuple.
+        traceback: Its traceback as text, with the lines of the user's file.
     """
 
     message: str
@@ -65,7 +65,7 @@ def _without_this_package(error: BaseException) -> BaseException:
 
 
 def _difference(code: OperatorCode, items: list[Any]) -> str:
-    """What can make compiled code fail where Python doesn't."""
+    """Describe what can make compiled code fail where Python doesn't."""
     if code.kind is not OperatorKind.FILTER:
         for item in items:
             problem = _problem(code.output_schema, item)
@@ -85,7 +85,7 @@ def _difference(code: OperatorCode, items: list[Any]) -> str:
 
 
 def _problem(schema: Schema, item: Any) -> str:
-    """Why a record of the output can't hold what Python gives; empty if it can."""
+    """Describe why an output record can't hold Python's result; empty if it can."""
     values = schema.values(item)
     if len(values) != len(schema.fields):
         return f"it gave {len(values)} values where {schema} has {len(schema.fields)} fields"

@@ -1,4 +1,4 @@
-"""What a user's function is once it is loaded into a process."""
+"""A user's function that is loaded into a process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class LoadedFunction:
     """An operator function in this process.
 
     Args:
-        code: what it was loaded from.
-        address: of the rel_process function in the compiled lane, else 0.
-        function: per-run callable in the other lanes (see python_lane), else None.
+        code: The shipped function.
+        address: The address of the rel_process function if compiled, else 0.
+        function: The per-run callable of the other execution modes (see python_lane), else None.
         flags: rel_flags.
-        state_size: bytes of a state record, 0 if it has none.
-        state_initial: the record of a key seen for the first time.
-        owner: keep it as long as the address is in use.
+        state_size: Bytes of a state record, 0 if it has none.
+        state_initial: The record of a new key.
+        owner: Keep it as long as the address is in use.
     """
 
     code: OperatorCode
@@ -38,7 +38,7 @@ class LoadedFunction:
         """Run the user's Python function on one tuple, for the true exception of a compiled failure.
 
         Args:
-            record: the failing tuple, plain Python scalars in field order.
-            state: the values of its key's state record, in field order; the initial state by default.
+            record: The failing tuple, plain Python scalars in field order.
+            state: The values of its key's state record, in field order; the initial state by default.
         """
         return explain(self.code, record, state)

@@ -1,7 +1,6 @@
-"""What a user's function became: a value that can be shipped.
+"""A user's function as a value that can be shipped (architecture section 4).
 
-Architecture section 4. Holds no Numba object: machine code is bytes here, an address after `load`. Knows nothing of
-plans, schedulers or Ray.
+Holds no Numba object: machine code is bytes here, an address after `load`. Knows nothing of plans, schedulers or Ray.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
 
 
 class Flags(IntFlag):
-    """What the scheduler has to know of an operator function: rel_flags of native_sched/include/rayelastic/abi.h."""
+    """The properties of an operator function that the scheduler uses: rel_flags of abi.h."""
 
     ONE_TO_ONE = 1
     FILTER = 2
@@ -34,7 +33,7 @@ class Flags(IntFlag):
 
 
 class View(Enum):
-    """What a Python function is called with."""
+    """The argument of a Python function."""
 
     TUPLES = "tuples"  # one tuple at a time
     NUMPY = "numpy"  # a structured array over the records of a run
@@ -46,12 +45,12 @@ class MachineCode:
     """Relocatable machine code of one operator function.
 
     Args:
-        entry: symbol with the signature rel_process of abi.h.
-        image: an object file; refers to engine services and libc by name, never by address.
-        imports: names that it needs from outside.
-        target: processor and features that it was compiled for.
-        key: hash of all that it was made of.
-        in_place: whether the output buffer may be the input buffer.
+        entry: A symbol with the signature rel_process of abi.h.
+        image: An object file; it refers to engine services and libc by name, never by address.
+        imports: The names that it imports.
+        target: The processor and features that it was compiled for.
+        key: The hash of all its inputs.
+        in_place: Whether the output buffer may be the input buffer.
     """
 
     entry: str
@@ -64,26 +63,26 @@ class MachineCode:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCode:
-    """A user's function in its lane. Picklable with cloudpickle; `load` makes it runnable.
+    """A user's function in its execution mode. Picklable with cloudpickle; `load` makes it runnable.
 
     Args:
-        operator: its name, for messages.
+        operator: The operator's name, for messages.
         kind: MAP, FILTER or FLAT_MAP.
         lane: COMPILED, VECTORISED or PYTHON.
-        reason: why that lane, in words.
-        function: what the user wrote.
-        input_schema: of the tuples that it gets.
-        output_schema: of the tuples that it gives.
-        keys: key fields where it is keyed, else empty.
-        state: what makes the initial state of a key, None if stateless.
-        state_schema: layout of the state record where it has one (compiled lane, keyed), else None.
-        state_initial: the record of a key seen for the first time, `state_schema.record_size` bytes.
-        view: what the function is called with.
-        machine: the machine code in the compiled lane, else None.
-        frozen: names of data outside a compiled function, which it takes as it was at declaration.
-        frozen_digest: a hash of that data; None if it has none.
+        reason: The reason for the execution mode.
+        function: The user's function.
+        input_schema: The schema of its input.
+        output_schema: The schema of its output.
+        keys: The key fields; empty if it isn't keyed.
+        state: Makes the initial state of a key; None if stateless.
+        state_schema: The layout of the state record if it has one (compiled, keyed), else None.
+        state_initial: The record of a new key, `state_schema.record_size` bytes.
+        view: The function's argument.
+        machine: The machine code if compiled, else None.
+        frozen: Names of data outside a compiled function, which it copied at declaration.
+        frozen_digest: A hash of that data; None if it has none.
         location: 'file.py:12' of the declaration.
-        concurrent: how many calls wait at the same time; None: one comes after the other.
+        concurrent: The limits of concurrent calls; None: one call after the other.
     """
 
     operator: str
@@ -106,7 +105,7 @@ class OperatorCode:
 
     @property
     def kept(self) -> frozenset[str]:
-        """The fields that every tuple has as the one had that it was made of, as far as can be told."""
+        """The fields that every output tuple copies from its input tuple, as far as the code shows."""
         if self.kind is OperatorKind.FILTER:
             return frozenset(self.input_schema.names)
         if self.view is not View.TUPLES or self.concurrent is not None:
@@ -116,7 +115,7 @@ class OperatorCode:
 
     @property
     def flags(self) -> Flags:
-        """What the scheduler has to know of it."""
+        """The properties that the scheduler uses."""
         flags = Flags.NEEDS_TOKEN if self.lane.needs_python else Flags(0)
         if self.kind is OperatorKind.MAP:
             flags |= Flags.ONE_TO_ONE

@@ -1,4 +1,4 @@
-"""What an operator class became: a value that can be shipped."""
+"""An operator class as a value that can be shipped."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["PortsCode"]
 
 @dataclass(frozen=True, slots=True)
 class PortsCode:
-    """An instance of a user's operator class in its lane. Picklable with cloudpickle.
+    """An instance of a user's operator class in its execution mode. Picklable with cloudpickle.
 
     Args:
-        operator: its name, for messages.
-        instance: what the user made.
-        inputs: its input ports.
-        outputs: its output ports.
+        operator: The operator's name, for messages.
+        instance: The user's object.
+        inputs: Its input ports.
+        outputs: Its output ports.
         lane: VECTORISED or PYTHON.
-        reason: why that lane, in words.
-        state: what makes the initial state of a key, None if it keeps none of keys.
-        view: what `invoke` is called with.
-        library: whose arrays or frames these are, in the vectorised lane.
-        on_error: what happens to a tuple on which `invoke` raises.
+        reason: The reason for the execution mode.
+        state: Makes the initial state of a key, None if it keeps none of keys.
+        view: The argument of `invoke`.
+        library: The library of these arrays or frames, if vectorised.
+        on_error: What happens to a tuple on which `invoke` raises.
     """
 
     operator: str
@@ -44,7 +44,7 @@ class PortsCode:
 
     @property
     def ends(self) -> bool:
-        """Whether it has something to do at the end of its input."""
+        """Whether it acts when its input ends."""
         return hasattr(self.instance, "shutdown")
 
     @property

@@ -1,4 +1,4 @@
-"""What a class with timers became: machine code of its methods, as a value that can be shipped."""
+"""A compiled class with timers: machine code of its methods, as a value that can be shipped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class ProcessCode:
     """The methods of a class with timers. Picklable with cloudpickle.
 
     Args:
-        request: what it was made of.
-        methods: on_tuple, on_time and on_end; None where the class has none.
-        moment: of the records that on_time and on_end are called with: the keys, then the time.
-        state_schema: layout of the state of a key.
-        state_initial: the record of a key that comes first.
+        request: The class.
+        methods: on_tuple, on_time and on_end; None for those that the class lacks.
+        moment: The schema of the argument of on_time and on_end: the keys, then the time.
+        state_schema: The layout of a key's state.
+        state_initial: The record of a new key.
     """
 
     request: ProcessRequest

@@ -1,4 +1,4 @@
-"""The state of a key: a fixed-layout record in the compiled lane, an object with the same fields in the python lane."""
+"""The state of a key: a fixed-layout record for compiled functions, an object with the same fields for Python."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def is_record_class(state: object) -> bool:
 
 
 def state_factory(state: Callable[[], Any] | None) -> Callable[[], Any] | None:
-    """What makes the state of a key in the python lane."""
+    """Return a function that makes the state of a key in Python."""
     return StateFactory(state) if isinstance(state, type) and is_record_class(state) else state
 
 
 def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
-    """Return the state record of a key seen for the first time.
+    """Return the state record of a new key.
 
     Raises:
-        SchemaError: a value doesn't fit its field, or the field is of a type that Python functions alone keep.
+        SchemaError: A value doesn't fit its field, or the field is of a type that only Python functions support.
     """
     record = bytearray(schema.record_size)
     for field, value in zip(schema.fields, values, strict=True):

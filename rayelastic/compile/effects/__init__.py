@@ -1,1 +1,1 @@
-"""What functions change outside themselves, and operators so remember."""
+"""Side effects of functions: what they change outside themselves, and so remember between tuples."""

@@ -1,9 +1,9 @@
-"""What a function changes outside itself, and so remembers from one tuple to the next; by its source or byte code.
+"""What a function changes outside itself, and so remembers between tuples; found in its source or byte code.
 
-Outside are globals, cells of functions around it, what its parameters are bound to (`self`, defaults), modules and
-classes. A name that the function makes stands for what is outside where it was assigned from there. Functions that it
-calls count as well, down to those of installed packages. What a `threading.local` keeps doesn't: any thread may run an
-operator, so it holds connections and the like, not what was seen. Knows no Numba.
+Outside are globals, cells of enclosing functions, bound parameters (`self`, defaults), modules and classes. A local
+name that was assigned from there stands for what is outside. Called functions count as well, down to those of installed
+packages. The content of a `threading.local` doesn't count: any thread may run an operator, so it holds connections and
+the like, not what was seen. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ _FIRST_ARGUMENT = frozenset(
         ),
     )
 )  # fmt: skip
-_SHARED = (decimal.getcontext, globals)  # what gives the one object that all have
-_OF_ARGUMENT = (type, vars)  # what gives something that belongs to what it is given
+_SHARED = (decimal.getcontext, globals)  # these return a shared object
+_OF_ARGUMENT = (type, vars)  # these return something that belongs to their argument
 _UNCHANGING = (bool, int, float, complex, str, bytes, range, frozenset, types.BuiltinFunctionType)
-_DEPTH = 8  # of calls that are followed
+_DEPTH = 8  # of followed calls
 
 
 def remembered(function: Callable[..., Any] | None, given: int | None = 1) -> tuple[str, ...]:
     """Name what a function is known to change outside itself, as the user writes it.
 
     Args:
-        function: anything that is called for a tuple.
-        given: how many arguments it is called with; None: with all that have no default.
+        function: Anything that is called for a tuple.
+        given: The number of arguments of its call; None: all that have no default.
 
     >>> seen = set()
     >>> def is_new(t):
@@ -82,7 +82,7 @@ def remembered(function: Callable[..., Any] | None, given: int | None = 1) -> tu
 
 
 def first_change(function: Callable[..., Any], given: int) -> tuple[str, str, int] | None:
-    """What of these a function changes first, and file and line; None: nothing that is known."""
+    """Return the first such change, with file and line; None if none is known."""
     return next(((name, *place) for name, place in _changes(function, given).items()), None)
 
 
@@ -98,12 +98,12 @@ def _changes(function: Callable[..., Any] | None, given: int | None) -> dict[str
     return walk.found
 
 
-Outer = tuple[str, Any]  # what stands for something outside: how the user writes it, its value where that is known
+Outer = tuple[str, Any]  # something outside: the user's expression for it, and its value if that is known
 
 
 @dataclass
 class _Walk:
-    """Goes through a function and those that it calls."""
+    """Follows a function and its callees."""
 
     found: dict[str, tuple[str, int]] = field(default_factory=dict)
     seen: set[tuple[int, tuple[str, ...]]] = field(default_factory=set)
@@ -125,7 +125,7 @@ class _Walk:
 
 
 def _is_installed(function: types.FunctionType) -> bool:
-    """Return whether a function isn't read: of an installed package, but for our own ones that call the user's."""
+    """Return whether a function isn't analysed: one of an installed package that isn't ours."""
     ours = function.__globals__.get("__name__", "").startswith("rayelastic.")
     return not ours and (is_member(function) or "site-packages" in function.__code__.co_filename)
 
@@ -167,17 +167,17 @@ class _Reader(ast.NodeVisitor):
             self.visit(statement)
 
     def visit(self, node: ast.AST) -> None:
-        """Read a node, and knows the line."""
+        """Visit a node, and remember its line."""
         self.line = getattr(node, "lineno", self.line)
         super().visit(node)
 
     def note(self, name: str) -> None:
         self.walk.found.setdefault(name, (self.user.__code__.co_filename, self.line))
 
-    # --- what a name or an expression stands for ----------------------------------------------------------------------
+    # --- the meaning of names and expressions -----------------------------------------------------------------------
 
     def _follow(self, node: ast.AST) -> None:
-        """Which local names stand for what is outside."""
+        """Find local names that stand for something outside."""
         before = -1
         while before != len(self.aliases):
             before = len(self.aliases)
@@ -187,7 +187,7 @@ class _Reader(ast.NodeVisitor):
                         self.aliases[target] = outer
 
     def outer(self, node: ast.AST | None) -> Outer | None:
-        """What outside an expression stands for, or lies in; None: something of its own, or nothing that is known."""
+        """Return what outside an expression refers to, or is part of; None for something local or unknown."""
         match node:
             case ast.Name(id=name):
                 return self._name(name)
@@ -225,10 +225,10 @@ class _Reader(ast.NodeVisitor):
             return self.aliases.get(name)
         return name, value_of(self.user, name)
 
-    # --- what changes something ---------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------------------
 
     def _change(self, node: ast.AST | None) -> None:
-        """Record that what an expression stands for is changed."""
+        """Record that the value of an expression is changed."""
         found = self.outer(node)
         if found is not None and not isinstance(found[1], _UNCHANGING):
             self.note(found[0])
@@ -284,7 +284,7 @@ class _Reader(ast.NodeVisitor):
     visit_For = visit_AsyncFor = _loop  # noqa: N815
 
     def visit_Name(self, node: ast.Name) -> None:
-        """An iterator, or a generator of numbers, is somewhere else after each use."""
+        """Record an iterator, or a generator of numbers, whose position changes with each use."""
         if isinstance(node.ctx, ast.Load):
             self._use(self._name(node.id))
 
@@ -314,7 +314,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _call(self, callee: Any, node: ast.Call) -> None:
-        """Read a function of the user's, which may change what it is given."""
+        """Analyse a function of the user's, which may change its arguments."""
         found = taken_apart(callee)
         if found is None:
             return
@@ -334,7 +334,7 @@ class _Reader(ast.NodeVisitor):
                 bound[name] = (name, value)
         self.walk.function(found.function, bound)
 
-    # --- functions inside ---------------------------------------------------------------------------------------------
+    # --- inner functions --------------------------------------------------------------------------------------------
 
     def _inside(self, node: Any) -> None:
         for default in [*node.args.defaults, *node.args.kw_defaults]:

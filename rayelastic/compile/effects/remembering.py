@@ -1,4 +1,4 @@
-"""What an operator remembers outside its state, by the functions and objects of the user's that its body holds."""
+"""What an operator remembers outside its state, found in the user's functions and objects of its body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def remembered_by(body: Any) -> tuple[str, ...]:
     """Name what an operator is known to change outside its state, as the user writes it.
 
     Args:
-        body: of the operator.
+        body: The operator's body.
     """
     return tuple(dict.fromkeys(name for found in _parts(body) for name in found))
 
@@ -53,12 +53,12 @@ def _parts(value: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _is_ours(value: Any) -> bool:
-    """Whether an object is of this package, whose methods keep what they know in the state that they are given."""
+    """Return whether an object is of this package, whose methods keep everything in their state argument."""
     return type(value).__module__.startswith("rayelastic.")
 
 
 def _methods(instance: Any) -> Iterator[tuple[str, ...]]:
-    """Of all methods of a user's object that may be called for a tuple."""
+    """Yield the changes of all methods of a user's object that may be called for a tuple."""
     for name, found in inspect.getmembers_static(type(instance), lambda one: isinstance(one, types.FunctionType)):
         if name not in _SET_UP and (not name.startswith("_") or name == "__call__"):
             yield remembered(types.MethodType(found, instance), None)

@@ -1,4 +1,4 @@
-"""Names of a function's scopes, and what is known of values outside it. Knows no Numba."""
+"""The names in a function's scopes, and the known values outside it. Knows no Numba."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rayelastic.compile.reading.bound import is_callable_object
 
 __all__ = ["UNKNOWN", "assigned", "attribute", "callee", "defaults", "moves_on", "own_names", "stored"]
 
-UNKNOWN: Any = object()  # the value of what isn't known
+UNKNOWN: Any = object()  # stands for an unknown value
 
 
 def assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Name that a node assigns, and from what."""
+    """Yield the names that a node assigns, and from what."""
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((one.id, value) for one in targets if isinstance(one, ast.Name))
@@ -39,7 +39,7 @@ def part_of(value: ast.expr) -> ast.expr:
 
 
 def own_names(node: Any) -> set[str]:
-    """Parameters and variables of a function."""
+    """Return the parameters and variables of a function."""
     arguments = node.args
     names = {one.arg for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
     names |= {one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None}
@@ -48,7 +48,7 @@ def own_names(node: Any) -> set[str]:
 
 
 def stored(body: list[Any]) -> set[str]:
-    """Name that statements assign in their own scope, without those that are declared to be outside."""
+    """Return the names that statements assign in their own scope, without global and nonlocal ones."""
     stored: set[str] = set()
     outside: set[str] = set()
     rest: list[ast.AST] = list(body)
@@ -76,7 +76,7 @@ def stored(body: list[Any]) -> set[str]:
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """What an attribute of a value is, without asking for it; UNKNOWN where that is made when it is asked for."""
+    """Return an attribute of a value without computing it; UNKNOWN if it is dynamic."""
     if owner is UNKNOWN:
         return UNKNOWN
     found = inspect.getattr_static(owner, name, UNKNOWN)
@@ -95,17 +95,17 @@ def attribute(owner: Any, name: str) -> Any:
 
 
 def callee(value: Any) -> Any:
-    """What is read of a callable; None: nothing is known of it, or what it keeps changes no result (lru_cache)."""
+    """Return the part of a callable to analyse; None: unknown, or a cache that changes no result (lru_cache)."""
     function = getattr(value, "__func__", None)
     if isinstance(function, types.FunctionType) and is_member(function):
-        return None  # a method of a container of Python's, which goes by its name
+        return None  # a method of a built-in container, known by its name
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         return value
     return value if value is not UNKNOWN and is_callable_object(value) else None
 
 
 def defaults(function: types.FunctionType) -> dict[str, Any]:
-    """Default values by the names of the parameters."""
+    """Return default values by the names of the parameters."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     values = function.__defaults__ or ()
@@ -113,7 +113,7 @@ def defaults(function: types.FunctionType) -> dict[str, Any]:
 
 
 def moves_on(value: Any) -> bool:
-    """Return whether an object gives something else each time: an iterator, a generator of random numbers."""
+    """Return whether each use of an object changes it: an iterator, a generator of random numbers."""
     kind = type(value)
     if isinstance(value, types.ModuleType | type | io.IOBase):
         return False

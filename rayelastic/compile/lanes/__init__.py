@@ -1,1 +1,1 @@
-"""Callables for a run, for functions that stay in Python."""
+"""Per-run callables of functions that run in Python."""

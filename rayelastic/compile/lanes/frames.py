@@ -1,6 +1,6 @@
-"""Runs as the arrays, batches or frames of a library, and back, for functions of a whole run.
+"""Converts runs to the arrays, batches or frames of a library and back, for functions of a whole run.
 
-NumPy arrays and Arrow batches are what the engine gives and takes; pandas and Polars frames are converted here.
+The engine passes and accepts NumPy arrays and Arrow batches; pandas and Polars frames are converted here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["frame_of", "run_of"]
 
 
 def frame_of(run: Any, library: str) -> Any:
-    """What the user's function gets: `run` itself, or a frame made of the Arrow batch that it is."""
+    """Return the argument of the user's function: `run` itself, or a frame of its Arrow batch."""
     if library == "pandas":
         return run.to_pandas()
     if library == "polars":
@@ -24,7 +24,7 @@ def frame_of(run: Any, library: str) -> Any:
 
 
 def run_of(made: Any, library: str, output: Schema) -> Any:
-    """What the engine takes: what the user's function gave, a frame as an Arrow batch, a mask as an Arrow array."""
+    """Return a result for the engine: a frame as an Arrow batch, a mask as an Arrow array."""
     if library == "pandas":
         import pandas as pd
         import pyarrow as pa

@@ -1,4 +1,4 @@
-"""What the object of an operator class keeps, as bytes that a checkpoint has; and back into another such object.
+"""The state of an operator class's object, as bytes for a checkpoint, and its restore into another such object.
 
 Knows neither operators nor checkpoints.
 """
@@ -13,13 +13,13 @@ __all__ = ["KeptObject"]
 
 
 class KeptObject:
-    """The state of an object: what its `snapshot()` gives and its `restore(kept)` takes, or else its attributes.
+    """The state of an object: what its `snapshot()` returns and its `restore(kept)` accepts, or else its attributes.
 
-    An attribute that `initialize()` has set and that can't be pickled, such as a connection, is left out: whoever goes
-    on from the bytes has initialized an object of its own.
+    An attribute that `initialize()` has set and that can't be pickled, such as a connection, is left out. The object
+    that restores the bytes has its own, because it was initialized before.
 
     Args:
-        instance: the object.
+        instance: The object.
 
     >>> class Count:
     ...     def __init__(self):
@@ -35,21 +35,21 @@ class KeptObject:
         self._instance = instance
         self._own = hasattr(instance, "snapshot")
         self._initialized: set[str] = set()  # attributes
-        self._opened: set[str] = set()  # those of them that can't be pickled
+        self._opened: set[str] = set()  # the ones that can't be pickled
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """The object is initialized inside."""
+        """Initialize the object inside the context."""
         before = dict(_attributes(self._instance))
         yield
         after = _attributes(self._instance)
         self._initialized = {name for name, value in after.items() if name not in before or before[name] is not value}
 
     def snapshot(self) -> bytes:
-        """What the object keeps now.
+        """Return the object's current state.
 
         Raises:
-            TypeError: it can't be pickled; names the attributes.
+            TypeError: It can't be pickled; the message names the attributes.
         """
         import cloudpickle
 
@@ -66,10 +66,10 @@ class KeptObject:
         return _pickled(self._saved(), f"what {type(self._instance).__name__} keeps")
 
     def restore(self, saved: bytes) -> None:
-        """Has the object keep what `snapshot` gave, after it was initialized.
+        """Restore the result of `snapshot`, after the object was initialized.
 
         Args:
-            saved: by an object of the same class, of our own job or signed: it is unpickled.
+            saved: Saved by an object of the same class, of this job or signed: it is unpickled.
         """
         import cloudpickle
 
@@ -88,7 +88,7 @@ class KeptObject:
 
 
 def _attributes(instance: Any) -> dict[str, Any]:
-    """Those in its dictionary and those in slots."""
+    """Return its attributes, in its dictionary and in slots."""
     slots = (name for cls in type(instance).__mro__ for name in _slots_of(cls))
     there = {name: getattr(instance, name) for name in slots if hasattr(instance, name)}
     return {**there, **getattr(instance, "__dict__", {})}

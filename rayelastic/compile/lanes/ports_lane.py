@@ -1,7 +1,8 @@
 """Per-run callables of operator classes: one call for each run or firing, under the Python token.
 
-The engine calls `call(port, tuples[, states])`, of one that waits for all its ports `call(firings, [tuples of each])`,
-and `call(-1, None)` at the end, and gets a list for each output port, or None. Firing 0 is what is left over (J03).
+The engine calls `call(port, tuples[, states])`; for a class that waits for all its ports `call(firings, [tuples of
+each])`. When the input ends, it calls `call(-1, None)`. It receives a list for each output port, or None. Firing 0 is
+the rest (J03).
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ __all__ = ["PortsFunction", "Router", "chosen"]
 
 
 class Router:
-    """Sorts what a function gives by output port.
+    """Sorts a function's results by output port.
 
     Args:
-        ports: the names of the output ports, in order.
+        ports: The names of the output ports, in order.
 
     >>> from rayelastic.graph.spec.routed import to
     >>> Router(["out", "late"]).sort([(1,), to("late", (2,)), (3,)])
@@ -57,7 +58,7 @@ class Router:
         """Return the number of an output port.
 
         Raises:
-            ValueError: there is none of that name.
+            ValueError: An unknown port.
         """
         try:
             return self._numbers[port]  # type: ignore[index]
@@ -94,12 +95,12 @@ class PortsFunction:
     """An operator class in this process: a copy of the user's instance, called with runs.
 
     Args:
-        code: what it was compiled to.
+        code: The shipped class.
 
     Attributes:
-        call: the per-run callable.
-        kept: what the instance keeps, for those who save it.
-        checks: for each output port, raises for what isn't a record of its schema; where failing tuples are tolerated.
+        call: The per-run callable.
+        kept: The instance's state, for checkpoints.
+        checks: For each output port, a function that raises for an invalid record; if failing tuples are tolerated.
     """
 
     def __init__(self, code: PortsCode) -> None:
@@ -120,7 +121,7 @@ class PortsFunction:
         self._initialized = True
 
     def close(self) -> None:
-        """Call `shutdown` of an operator that has not come to its end; what it gives is dropped."""
+        """Call `shutdown` of an operator that hasn't reached its end; its results are dropped."""
         if self._initialized and not self._ended:
             with contextlib.suppress(Exception):
                 list(self._shutdown())
@@ -202,7 +203,7 @@ class PortsFunction:
                 if made is not None:
                     router.sort_into(lists, _items(made))
             for firing in range(firings):
-                # All that waits goes to the one firing that a demand of at least so many allows.
+                # A demand of at least so many allows one firing with all waiting tuples.
                 parts = [
                     run[firing * demand.count : (firing + 1) * demand.count]
                     if demand is not None and demand.kind is DemandKind.EXACT
@@ -250,7 +251,7 @@ class PortsFunction:
 
 
 def _items(made: Any) -> Any:
-    """What a function gave as several tuples: one tuple of a class, or one routed, is a single one."""
+    """Return a function's result as several tuples: a NamedTuple, or a routed tuple, is a single one."""
     if type(made) is Routed or (isinstance(made, tuple) and hasattr(made, "_fields")):
         return (made,)
     return made

@@ -1,4 +1,4 @@
-"""What there is of a key of a class with timers, and what the class may do for it.
+"""A key of a class with timers: its state and timers, and the `out` that the class calls.
 
 Knows no other keys, and not when it is called.
 """
@@ -17,38 +17,38 @@ FOR_EVER = sys.maxsize
 
 
 class Timers(Protocol):
-    """Those of all keys."""
+    """The timers of all keys."""
 
     def note(self, ticks: int, kept: Kept) -> None:
         """Set a timer."""
         ...
 
     def cancel(self, ticks: int, kept: Kept) -> None:
-        """Take a timer back."""
+        """Cancel a timer."""
         ...
 
     def forget(self, kept: Kept) -> None:
-        """Take all timers of a key back, and give it its first state."""
+        """Cancel all timers of a key, and reset its state."""
         ...
 
 
 class Kept:
-    """What there is of a key.
+    """The state of a key, with its timers and waiting tuples.
 
     Args:
-        state: the user's.
+        state: The user's state.
     """
 
     __slots__ = ("expires", "gone", "key", "state", "timers", "touched", "waiting")
 
     def __init__(self, state: Any) -> None:
-        self.gone = True  # nothing has come, or nothing since it was forgotten
+        self.gone = True  # no tuple has arrived, or none since it was dropped
         self.key: tuple[Any, ...] = ()
         self.state = state
         self.timers: set[int] = set()
         self.touched = NEVER  # when its time to live began
         self.expires = NEVER  # when that is checked
-        self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and what the tuple has
+        self.waiting: dict[int, tuple[int, tuple[Any, ...]]] = {}  # by number: ticks, and the tuple's values
 
     @property
     def is_empty(self) -> bool:
@@ -57,11 +57,11 @@ class Kept:
 
 
 class Out:
-    """What a process may do for the key that it is called for.
+    """What a process may do for its current key.
 
     Attributes:
-        ended: whether the input has ended, and only timers are left.
-        ticks: the time, counted in the unit of the event time, or in microseconds since 1970; for operators of our own.
+        ended: Whether the input has ended, and only timers are left.
+        ticks: The time, in the unit of the event time, or in microseconds since 1970; for built-in operators.
     """
 
     __slots__ = ("_after", "_function", "_kept", "_times", "ended", "given", "ticks")
@@ -79,37 +79,37 @@ class Out:
 
     @property
     def time(self) -> Any:
-        """That of the tuple, or of the timer; by the clock the time now. None in on_end."""
+        """The time of the tuple or of the timer; in processing time, the time now. None in on_end."""
         return self._times.value(self.ticks) if NEVER < self.ticks < FOR_EVER else None
 
     def give(self, item: Any) -> None:
-        """Send a tuple of the new schema, or a plain value for records of one field."""
+        """Emit a tuple of the new schema, or a plain value for records of one field."""
         self.given.append(item)
 
     def timer(self, at: Any) -> None:
-        """Have on_time called at a time, written as those of the stream, or as seconds since 1970 by the clock.
+        """Set a timer that calls on_time, of the type of the stream's times, or as seconds since 1970 by the clock.
 
-        A key has one timer for each time, however often it is asked for.
+        A key has one timer for each time, however often it is set.
 
         Raises:
-            ValueError: that time is over.
+            ValueError: The time is in the past.
         """
         self.wake(self._times.ticks(at))
 
     def after(self, seconds: Any) -> None:
-        """Have on_time called so long after `time`: seconds, more than 0, or a timedelta."""
+        """Set a timer that calls on_time so long after `time`: seconds, more than 0, or a timedelta."""
         self.wake(self.ticks + self._times.span(seconds))
 
     def cancel(self, at: Any) -> None:
-        """Take a timer back; nothing happens if there is none for that time."""
+        """Cancel a timer; without one for that time, nothing happens."""
         self._function.cancel(self._times.ticks(at), self._kept)
 
     def forget(self) -> None:
-        """Take all timers of the key back, and give it its first state the next time; no on_end until then."""
+        """Cancel all timers of the key, and reset its state; no on_end until the key's next tuple."""
         self._function.forget(self._kept)
 
     def wake(self, ticks: int) -> None:
-        """Have on_time called, as `timer` does, at a time in ticks."""
+        """Set a timer, as `timer` does, at a time in ticks."""
         if ticks < self._after:
             raise ValueError(f"a timer at {self._times.value(ticks)!r}, and it is {self.time!r} already")
         self._function.note(ticks, self._kept)

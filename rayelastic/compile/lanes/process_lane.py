@@ -1,11 +1,12 @@
 """Classes with timers of keys: tuples and timers in the order of their times, one call each, under the Python token.
 
-By event time all happens in its order: a tuple waits until the watermark has come to its time, and a timer comes behind
-all tuples of its time. So what a key gives depends on the tuples alone. By the clock tuples come at once.
+In event time everything happens in its order: a tuple waits until the watermark has reached its time, and a timer fires
+after all tuples of its time. So the output of a key depends on the tuples alone. In processing time, tuples come at
+once.
 
-What a key has, its timers and tuples that wait included, is one value of the state table, and goes where that goes. The
-heap of what is due is made anew whenever keys have come or gone with it. A key of which nothing is left is freed behind
-the call; what its timers leave in the heap is dropped once it is most of the heap.
+The state of a key, with its timers and waiting tuples, is one value of the state table, and migrates with it. The heap
+of due times is rebuilt whenever keys have migrated. A key without any state is freed after the call. Entries of
+cancelled timers are removed once they are most of the heap.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from rayelastic.graph.operators.processes import KeyedProcess
 
 __all__ = ["KeyTable", "ProcessFunction", "why_moment", "why_tuple"]
 
-MOST_AFTER_END = 100_000  # timers that those of a key set once the input has ended: more go on for ever
-_AT_END, _AT_TIME, _POKED = -1, -2, -3  # what the engine calls for, in place of a port
-_TUPLE, _TIMER, _EXPIRY = 0, 1, 2  # the order of what is due at the same time
-_FEW_STALE = 1_000  # entries of the heap that may stay there though their timers are gone
+MOST_AFTER_END = 100_000  # timers that a key's timers set once the input has ended; more would never end
+_AT_END, _AT_TIME, _POKED = -1, -2, -3  # the engine's reasons for a call, in place of a port
+_TUPLE, _TIMER, _EXPIRY = 0, 1, 2  # the order of events at the same time
+_FEW_STALE = 1_000  # entries of cancelled timers that may stay in the heap
 
 
 class KeyTable(Protocol):
@@ -36,15 +37,15 @@ class KeyTable(Protocol):
 
     @property
     def changes(self) -> int:
-        """How often values have come or gone otherwise than by the operator's own runs."""
+        """The number of times that values were added or removed by other than the operator's own runs."""
         ...
 
     def values(self) -> list[Any]:
-        """Return all that there are."""
+        """Return the values of all keys."""
         ...
 
     def will_change(self, value: Any) -> None:
-        """A value is about to be changed of which no tuple has come in this run: a checkpoint has it as it was."""
+        """Announce a change of a value without a tuple in this run, so that a checkpoint copies it first."""
         ...
 
     def forget(self, values: list[Any]) -> None:
@@ -56,12 +57,12 @@ class ProcessFunction:
     """A process in this process.
 
     Args:
-        process: what is called; the instance is the caller's to copy.
-        clock: seconds since 1970.
+        process: The description; the caller copies the instance.
+        clock: Returns seconds since 1970.
 
     Attributes:
-        keys: the table that has what `new` makes; set before the first call.
-        first: makes the first state of a key.
+        keys: The table with the results of `new`; set before the first call.
+        first: Makes the initial state of a key.
     """
 
     keys: KeyTable
@@ -69,7 +70,7 @@ class ProcessFunction:
     def __init__(self, process: KeyedProcess, clock: Callable[[], float]) -> None:
         self._instance = process.instance
         self._on_time = getattr(process.instance, "on_time", None)
-        self._in_ticks: bool = getattr(process.instance, "in_ticks", False)  # on_time gets ticks, which all times have
+        self._in_ticks: bool = getattr(process.instance, "in_ticks", False)  # on_time receives ticks
         self._on_end = getattr(process.instance, "on_end", None)
         self._clock = clock
         self._times = process.times
@@ -81,22 +82,22 @@ class ProcessFunction:
         self._field = 0 if process.time is None else names.index(process.time.field)
         self.first: Callable[[], Any] = state_factory(process.state) or dict
         self._due: list[tuple[int, int, int, Kept]] = []
-        self._stale = 0  # entries of it whose timers are gone
-        self._emptied: list[Kept] = []  # in this call, perhaps
+        self._stale = 0  # entries of the heap with cancelled timers
+        self._emptied: list[Kept] = []  # possibly, in this call
         self._ttl = process.ttl_ticks  # 0: none
         self._since_first = process.ttl is not None and process.ttl.since == "first"
         self._numbers = itertools.count()
         self._changes = 0
-        self._set_after_end: collections.Counter[int] = collections.Counter()  # by timers, by the id of what a key has
+        self._set_after_end: collections.Counter[int] = collections.Counter()  # by timers, by the id of a key's state
         self._reached = NEVER  # the watermark
         self._out = Out(self, self._times)
 
     def new(self) -> Kept:
-        """What there is of a key that comes first."""
+        """Make the state of a new key."""
         return Kept(self.first())
 
     def call(self, why: int, what: Any, kept: Sequence[Kept] = ()) -> list[Any]:
-        """Return the per-run callable: of tuples and what there is of their keys, a watermark, a poke, or the end."""
+        """Run for the engine: for tuples and the states of their keys, a watermark, a poke, or the end."""
         if self.keys.changes != self._changes:
             self._changes = self.keys.changes
             self._recollect()
@@ -127,7 +128,7 @@ class ProcessFunction:
             heapq.heappush(self._due, (ticks, _TIMER, next(self._numbers), kept))
 
     def cancel(self, ticks: int, kept: Kept) -> None:
-        """Take a timer back."""
+        """Cancel a timer."""
         if ticks in kept.timers:
             kept.timers.discard(ticks)
             self._stale += 1
@@ -152,7 +153,7 @@ class ProcessFunction:
                 expires = ticks == kept.expires and not kept.gone
                 if what == _TUPLE or (ticks in kept.timers if what == _TIMER else expires):
                     entries.setdefault((ticks, number if what == _TUPLE else -what, id(kept)), entry)
-            self._due = list(entries.values())  # in order, which a heap is in, too
+            self._due = list(entries.values())  # sorted, which is also a heap
             self._stale = 0
 
     def _take(self, tuples: Sequence[Any], keys: Sequence[Kept], late: list[Any]) -> None:
@@ -173,7 +174,7 @@ class ProcessFunction:
             heapq.heappush(self._due, (ticks, _TUPLE, number, kept))
 
     def _take_late(self, item: Any, ticks: int, kept: Kept, index: int) -> bool:
-        """Ask whether a tuple behind the watermark is taken; at once, whatever else is due."""
+        """Pass a tuple behind the watermark to `on_late` at once; return whether that accepts it."""
         kept.key = kept.key or self._key(item)
         was_gone, kept.gone = kept.gone, False
         self._out._at(kept, ticks, self._reached + 1)
@@ -200,7 +201,7 @@ class ProcessFunction:
                 raise
 
     def _run(self, until: int) -> None:
-        """Does what is due at a time."""
+        """Run all that is due up to a time."""
         due, out = self._due, self._out
         while due and due[0][0] <= until:
             ticks, what, number, kept = heapq.heappop(due)
@@ -229,7 +230,7 @@ class ProcessFunction:
                     self._look_for_an_end(kept, len(kept.timers) - left)
 
     def _touch(self, kept: Kept, now: int) -> None:
-        """A tuple of a key comes."""
+        """Restart the time to live of a key with a tuple."""
         fresh, kept.gone = kept.gone, False
         if fresh or not self._since_first:
             kept.touched = now
@@ -237,12 +238,12 @@ class ProcessFunction:
             self._will_expire(kept)
 
     def _will_expire(self, kept: Kept) -> None:
-        """Has a key be looked at behind all that is due at the last tick of its time to live."""
+        """Schedule the check of a key after all that is due at the last tick of its time to live."""
         kept.expires = kept.touched + self._ttl
         heapq.heappush(self._due, (kept.expires, _EXPIRY, next(self._numbers), kept))
 
     def _expire(self, kept: Kept) -> None:
-        """Forget a key that wasn't touched for its time to live; at the end of the input, its later timers alone."""
+        """Drop a key that wasn't touched for its time to live; at the end of the input, only its later timers."""
         self.keys.will_change(kept)
         if kept.touched + self._ttl > kept.expires:
             self._will_expire(kept)
@@ -260,7 +261,7 @@ class ProcessFunction:
             )
 
     def _end(self) -> None:
-        """The input has ended: by event time all timers come, those set meanwhile too; then each key ends."""
+        """End the input: in event time all timers fire, including those set meanwhile; then each key ends."""
         self._out.ended = True
         if not self._by_clock:
             while self._due:
@@ -274,7 +275,7 @@ class ProcessFunction:
                 self._on_end(kept.state, self._out)
 
     def _recollect(self) -> None:
-        """Find out anew what is due, of the keys that there are now."""
+        """Rebuild the heap of due times from the current keys."""
         self._due, self._stale = [], 0
         for kept in self.keys.values():
             waiting = [kept.waiting[number] for number in sorted(kept.waiting)]
@@ -293,7 +294,7 @@ class ProcessFunction:
 
 
 def why_tuple(process: KeyedProcess, record: tuple[Any, ...]) -> str:
-    """Why a compiled on_tuple failed: what it raises in Python for the tuple, and a key that comes first."""
+    """Explain why a compiled on_tuple failed: run it in Python for the tuple and a new key."""
     item: Any = process.input_schema.tuple_type
     made = item._make(record)
     at = 0 if process.time is None else process.times.ticks(getattr(made, process.time.field))
@@ -301,7 +302,7 @@ def why_tuple(process: KeyedProcess, record: tuple[Any, ...]) -> str:
 
 
 def why_moment(process: KeyedProcess, record: tuple[Any, ...]) -> str:
-    """Why a compiled on_time, or on_end, failed, likewise."""
+    """Explain why a compiled on_time, or on_end, failed, in the same way."""
     *key, time = record
     at = process.times.ticks(time)
     return (

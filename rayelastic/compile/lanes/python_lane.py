@@ -1,9 +1,9 @@
 """Per-run callables for operators that run in Python: one call per run, under the Python token.
 
-The engine calls `function(tuples)`, or `function(tuples, states)` with the state of each tuple's key, and gets a list:
-map one item per input, filter one bool per input, flat_map the items of all inputs in order. An exception of the user's
-carries the index of the failing tuple in its attribute `rel_index`. In the vectorised lane the argument is a structured
-array or a pyarrow.RecordBatch over the run, converted here for pandas and Polars functions.
+The engine calls `function(tuples)`, or `function(tuples, states)` with the state of each tuple's key, and receives a
+list. A map returns one item per input, a filter one bool, a flat_map the items of all inputs in order. A user's
+exception has the index of the failing tuple in its attribute `rel_index`. In the vectorised mode, the argument is a
+structured array or a pyarrow.RecordBatch over the run, converted here for pandas and Polars functions.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from rayelastic.graph.spec.operator_spec import OperatorKind
 __all__ = ["TUPLE_ATTRIBUTE", "about", "call_each", "error_text", "marked", "per_run", "position", "vectorised"]
 
 INDEX_ATTRIBUTE = "rel_index"
-TUPLE_ATTRIBUTE = "rel_tuple"  # the tuple that it was raised for, as text, where that is in no run any more
+TUPLE_ATTRIBUTE = "rel_tuple"  # the failing tuple as text, if it is in no run any more
 
 
 def marked(error: BaseException, index: int) -> None:
-    """Note in an exception the number of the tuple that it was raised for."""
-    with contextlib.suppress(AttributeError):  # an exception class that takes no attributes: the index stays unknown
+    """Attach the number of the failing tuple to an exception."""
+    with contextlib.suppress(AttributeError):  # the class allows no attributes: the index stays unknown
         setattr(error, INDEX_ATTRIBUTE, index)
 
 
 def about(error: BaseException, item: object) -> None:
-    """Note in an exception the tuple that it was raised for."""
+    """Attach the failing tuple to an exception."""
     with contextlib.suppress(AttributeError):
         setattr(error, TUPLE_ATTRIBUTE, repr(item))
 
 
 def error_text(error: BaseException) -> str:
-    """What was raised, in one line.
+    """Return an exception as one line.
 
     >>> error_text(ValueError("no number"))
     'ValueError: no number'
@@ -66,7 +66,7 @@ def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]
 
 
 def position(tuples: Sequence[Any], rest: Any) -> int:
-    """Which tuple was taken last from a list iterator; costs nothing per tuple."""
+    """Return the index of the tuple that was read last from a list iterator; costs nothing per tuple."""
     return len(tuples) - 1 - int(rest.__length_hint__())
 
 
@@ -154,9 +154,9 @@ def vectorised(function: Callable[[Any], Any], library: str, output: Schema) -> 
     """Return the per-run callable of a function over a whole run.
 
     Args:
-        function: what the user wrote.
-        library: 'numpy', 'pyarrow', 'pandas' or 'polars': what its parameter is annotated with.
-        output: of what it returns.
+        function: The user's function.
+        library: 'numpy', 'pyarrow', 'pandas' or 'polars', from the annotation of its parameter.
+        output: The schema of its result.
     """
     if library in ("pandas", "polars"):
         return lambda batch: run_of(function(frame_of(batch, library)), library, output)

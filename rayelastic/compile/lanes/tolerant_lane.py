@@ -1,8 +1,8 @@
-"""Per-run callables of functions with side outputs, or that go on behind tuples on which they raise.
+"""Per-run callables of functions with side outputs, or that continue after tuples on which they raise.
 
-The engine calls `call(0, run[, states])` and gets a result for each output port and, where such tuples are diverted, a
-list of (number of the tuple in its run, error), where they are left out, how many. What a failing tuple's function had
-given before it raised is dropped.
+The engine calls `call(0, run[, states])` and receives a result for each output port. If failing tuples are diverted, a
+list of (number of the tuple in its run, error) follows; if they are dropped, their number. What the function emitted
+for a failing tuple before it raised is dropped.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def tolerant(
     """Return the per-run callable.
 
     Args:
-        code: in the python or vectorised lane.
-        ports: its output ports, without that of diverted tuples.
-        on_error: what happens to a tuple on which the function raises.
-        checks: for each port, raises for what isn't a record of its schema.
+        code: A Python or vectorised function.
+        ports: Its output ports, without that of diverted tuples.
+        on_error: What happens to a tuple on which the function raises.
+        checks: For each port, a function that raises for an invalid record.
     """
     if code.lane is Lane.VECTORISED:
         return _of_runs(code, ports, on_error)
@@ -74,7 +74,7 @@ def _of_tuples(code: OperatorCode, router: Router, on_error: OnError, checks: Se
 
 
 def _told(letters: list[tuple[int, str]], on_error: OnError) -> list[Any]:
-    """What the engine is told of tuples on which the function raised."""
+    """Return what the engine receives about tuples on which the function raised."""
     if on_error is OnError.FAIL:
         return []
     return [letters if on_error is OnError.DIVERT else len(letters)]
@@ -133,7 +133,7 @@ def _kept(run: Any, mask: Any, view: View) -> Any:
 
 
 def _joined(runs: list[Any], port: OutputPort, view: View) -> Any:
-    """One run of several."""
+    """Join several runs into one."""
     given = [run for run in runs if run is not None]
     if len(given) <= 1:
         return given[0] if given else None

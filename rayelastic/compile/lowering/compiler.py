@@ -33,7 +33,7 @@ __all__ = ["PROVIDED", "Compiled", "Plan", "compile_function", "flattened"]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Machine code and what it gives."""
+    """Machine code and its output."""
 
     entry: str
     image: bytes
@@ -43,7 +43,7 @@ class Compiled:
 
 
 def flattened(function: Callable[..., Any], *, keyed: bool) -> Callable[..., Any]:
-    """Yield a flat_map function that returns its items instead of yielding them, as one that yields them."""
+    """Return a flat_map function that returns its items as one that yields them."""
     inner = dispatcher(function)
 
     def items(t: Any) -> Any:
@@ -59,10 +59,10 @@ def flattened(function: Callable[..., Any], *, keyed: bool) -> Callable[..., Any
 
 @global_compiler_lock
 def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | None) -> Compiled:
-    """Machine code of `plan.function` over runs.
+    """Compile `plan.function` to machine code over runs.
 
     Raises:
-        Exception: whatever Numba raises; `plan` may know better why.
+        Exception: Any exception of Numba; `plan` may have a better reason.
     """
     declare_symbols(engine.SERVICES)
     forget_helpers(plan)
@@ -84,7 +84,7 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
         closures_kept(),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", NumbaWarning)  # what it warns of is refused, or right
+        warnings.simplefilter("ignore", NumbaWarning)  # its warnings are about code that is rejected, or correct
         result = compiler.compile_extra(
             cpu_target.typing_context,
             cpu_target.target_context,
@@ -105,9 +105,9 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
 
 
 def _may_be_in_place(plan: Plan, input_schema: Schema) -> bool:
-    """Return whether a record may be written over the one that it was made of: never while views point into it.
+    """Return whether an output record may overwrite its input record: never while views point into that.
 
-    Nor where the tuples of a run may be needed again to find the one whose integers overflowed.
+    Nor if the tuples of a run may be needed again, to find the one whose integers overflowed.
     """
     if plan.has_suspicions:
         return False

@@ -1,4 +1,4 @@
-"""Imports all that registers with Numba what text, times, containers and records can do."""
+"""Imports every module that registers operations of text, times, containers and records with Numba."""
 
 # ruff: noqa: F401
 

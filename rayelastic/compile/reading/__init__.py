@@ -1,1 +1,1 @@
-"""A user's function as source: what it is made of, and the Python that is compiled in its place. Knows no Numba."""
+"""Reads the source of a user's function, and rewrites it as Python that Numba compiles. Knows no Numba."""

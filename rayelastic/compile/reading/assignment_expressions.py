@@ -1,7 +1,7 @@
-"""`if (n := len(w)) > 3` becomes `n = len(w)` and `if n > 3`: Numba forgets what is assigned and used at once.
+"""Rewrites `if (n := len(w)) > 3` as `n = len(w)` and `if n > 3`, because Numba loses values that are used at once.
 
-It does so but in a function's first lines. Where the assignment happens on some ways only, as behind `and`, the
-statement is taken apart; where that can't be done, the expression stays and Numba may refuse it. Knows no Numba.
+Numba does so except in a function's first lines. If the assignment happens only on some paths, as after `and`, the
+statement is split. If that isn't possible, the expression stays and Numba may reject it. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AssignmentExpressions(ast.NodeTransformer):
         return node
 
     def visit_While(self, node: ast.While) -> Any:
-        """`while (k := ..) > 0`."""
+        """Rewrite `while (k := ..) > 0`."""
         self.generic_visit(node)
         if node.orelse or not _has_one(node.test):
             return node
@@ -44,14 +44,14 @@ class AssignmentExpressions(ast.NodeTransformer):
         return placed(ast.While(ast.Constant(True), [*leave, *node.body], []), node)
 
     def visit_If(self, node: ast.If) -> Any:
-        """`if (n := ..) > 3`."""
+        """Rewrite `if (n := ..) > 3`."""
         self.generic_visit(node)
         if not _has_one(node.test):
             return node
         return [placed(one, node) for one in self._asked(node)]
 
     def _asked(self, node: ast.If) -> list[ast.stmt]:
-        """Return the same, with assignments in front of it where that is when they happen."""
+        """Return the same, with assignments before it if they happen first."""
         if (
             isinstance(node.test, ast.BoolOp)
             and isinstance(node.test.op, ast.And)
@@ -78,11 +78,11 @@ class AssignmentExpressions(ast.NodeTransformer):
         return [placed(one, node) for one in [*before, node]]
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """`return (n := ..)`."""
+        """Rewrite `return (n := ..)`."""
         return self._value(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """`k = (n := ..) + 1`."""
+        """Rewrite `k = (n := ..) + 1`."""
         return self._value(node)
 
 
@@ -95,12 +95,12 @@ def _is_short(body: list[ast.stmt]) -> bool:
 
 
 def _ends(body: list[ast.stmt]) -> bool:
-    """Return whether nothing behind these statements is run after them."""
+    """Return whether no statement runs after these."""
     return isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue)
 
 
 def _hoisted(node: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
-    """What an expression assigns before it does anything else, as statements, and the rest of it."""
+    """Return the assignments that an expression makes first, as statements, and its rest."""
     if isinstance(node, ast.NamedExpr):
         before, value = _hoisted(node.value)
         return [*before, assigned(node.target.id, value)], load(node.target.id)

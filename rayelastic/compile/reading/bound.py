@@ -1,7 +1,7 @@
-"""A user's callable taken apart: the plain function that runs, and those of its parameters whose values are known.
+"""Resolves a user's callable: the plain function that runs, and its parameters with known values.
 
-A method of an object has its `self`, a functools.partial what it was given, an object with `__call__` itself; what
-isn't given has its default. Knows no Numba.
+A method of an object has its `self`, a functools.partial its arguments, an object with `__call__` itself; other
+parameters have their defaults. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Bound", "bind", "is_callable_object", "taken_apart"]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a callable comes to.
+    """A resolved callable.
 
     Args:
-        function: what runs.
-        values: of its parameters by name, of those that are known.
+        function: The function that runs.
+        values: The known values of its parameters, by name.
     """
 
     function: types.FunctionType
@@ -31,17 +31,17 @@ class Bound:
 
     @property
     def tuple_name(self) -> str:
-        """The parameter that the tuple is given to; empty if it has none."""
+        """The parameter of the tuple; empty if it has none."""
         code = self.function.__code__
         return next((name for name in code.co_varnames[: code.co_argcount] if name not in self.values), "")
 
 
 def taken_apart(function: Any, given: int | None = None) -> Bound | None:
-    """Return what a callable comes to; None if it isn't made of plain functions, or can't be called so.
+    """Resolve a callable; None if it isn't made of plain functions, or can't be called so.
 
     Args:
-        function: anything.
-        given: how many arguments it will be called with, all by position; None: that isn't known, so no default is.
+        function: Anything.
+        given: The number of positional arguments of its call; None: unknown, so defaults aren't known either.
 
     >>> class Scale:
     ...     def __init__(self, by): self.by = by
@@ -68,7 +68,7 @@ def taken_apart(function: Any, given: int | None = None) -> Bound | None:
 
 
 def is_callable_object(value: Any) -> bool:
-    """Return whether it is an object whose class says in Python what calling it does."""
+    """Return whether it is an object whose class defines `__call__` in Python."""
     return not isinstance(value, type) and isinstance(
         inspect.getattr_static(type(value), "__call__", None), types.FunctionType
     )
@@ -89,7 +89,7 @@ def _values(
         return None
     found.apply_defaults()
     values = {name: value for name, value in found.arguments.items() if not any(value is one for one in tuples)}
-    missing = len(found.arguments) - len(values) != given  # a tuple that went into *args
+    missing = len(found.arguments) - len(values) != given  # a tuple in *args
     return None if missing else values
 
 
@@ -99,7 +99,7 @@ def _is_simple(function: types.FunctionType) -> bool:
 
 
 def bind(node: ast.FunctionDef, bound: Mapping[str, Any]) -> dict[str, Any]:
-    """Make free variables of the parameters of a definition that have values; return these by the variable's name."""
+    """Turn parameters with values into free variables of a definition; return the values by the variable's name."""
     given = node.args
     positional = [*given.posonlyargs, *given.args]
     defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
@@ -112,7 +112,7 @@ def bind(node: ast.FunctionDef, bound: Mapping[str, Any]) -> dict[str, Any]:
     )  # fmt: skip
     stored = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
     changed = sorted(stored & bound.keys())
-    for name in changed:  # a parameter that is assigned is a local variable
+    for name in changed:  # an assigned parameter is a local variable
         value = ast.Assign([ast.Name(name, ast.Store())], ast.Name(f"rel_{name}", ast.Load()))
         node.body.insert(0, ast.copy_location(value, node))
     return {f"rel_{name}" if name in changed else name: value for name, value in bound.items()}

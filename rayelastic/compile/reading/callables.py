@@ -1,4 +1,4 @@
-"""What a key, or what map and filter apply, is for one item: as an expression. Knows no Numba."""
+"""Writes the application of a key, or of the function of map and filter, as an expression. Knows no Numba."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ ITEM = "rel_item"
 
 
 def load(name: str) -> ast.Name:
-    """Return a name that is read."""
+    """Return a name in load context."""
     return ast.Name(name, ast.Load())
 
 
 def assigned(name: str, value: ast.expr) -> ast.stmt:
-    """`name = value`."""
+    """Return `name = value`."""
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
 def called(function: ast.expr, *arguments: ast.expr) -> ast.Call:
-    """`function(arguments)`."""
+    """Return `function(arguments)`."""
     return ast.Call(function, list(arguments), [])
 
 
 def method(owner: str, name: str, *arguments: ast.expr) -> ast.expr:
-    """`owner.name(arguments)`."""
+    """Return `owner.name(arguments)`."""
     return called(ast.Attribute(load(owner), name, ast.Load()), *arguments)
 
 
 def placed(made: Node, node: ast.AST) -> Node:
-    """What was made, on the line of a node."""
+    """Return a new node, on the line of an old one."""
     for one in ast.walk(made):
         if "lineno" in one._attributes and not hasattr(one, "lineno"):
             ast.copy_location(one, node)
@@ -42,24 +42,24 @@ def placed(made: Node, node: ast.AST) -> Node:
 
 
 def _is_in_order(call: ast.Call) -> bool:
-    """Return whether it is sorted(..) by the name that it has after `words.sort(..)` was rewritten."""
+    """Return whether it is a call of sorted(..), by its name after `words.sort(..)` was rewritten."""
     return isinstance(call.func, ast.Name) and call.func.id == "rel_in_order"
 
 
 class NotRewrittenError(Exception):
-    """Why a function isn't compiled, and in which line."""
+    """The reason why a function isn't compiled, and its line."""
 
     def __init__(self, problem: str, path: str, line: int) -> None:
         super().__init__(f'{problem}\nFile "{path}", line {line}')
 
 
 class Callables(ast.NodeTransformer):
-    """A rewrite that knows what names stand for.
+    """A rewrite that knows the values of names.
 
     Args:
-        values: what names outside the function stand for.
-        local: the function's own names.
-        numbers: for names that are made.
+        values: The values of names outside the function.
+        local: The function's own names.
+        numbers: Numbers for generated names.
     """
 
     def __init__(self, values: dict[str, Any], local: set[str], numbers: Iterator[int]) -> None:
@@ -67,14 +67,14 @@ class Callables(ast.NodeTransformer):
 
     @staticmethod
     def _name(node: ast.Call) -> str:
-        """Of the function that is called."""
+        """Return the name of the called function."""
         assert isinstance(node.func, ast.Name)
         return "sorted" if _is_in_order(node) else node.func.id
 
-    # --- functions that are given ---
+    # --- function arguments ---
 
     def _key(self, key: ast.expr | None, given: ast.expr) -> tuple[list[ast.stmt], ast.expr] | None:
-        """Statements and the expression of the key of `rel_item`; None where it isn't known how."""
+        """Return statements and the expression of the key of `rel_item`; None if the key is unknown."""
         if key is None or (isinstance(key, ast.Constant) and key.value is None):
             return [], load(ITEM)
         if isinstance(key, ast.Attribute) and key.attr == "get" and isinstance(key.value, ast.Name):
@@ -84,7 +84,7 @@ class Callables(ast.NodeTransformer):
         return self._applied(key, ITEM)
 
     def _applied(self, function: ast.expr, item: str) -> tuple[list[ast.stmt], ast.expr] | None:
-        """Statements, and the expression that is a function's value for the variable."""
+        """Return statements, and the expression of a function's value for the variable."""
         if isinstance(function, ast.Constant) and function.value is None:
             return [], load(item)
         if isinstance(function, ast.Lambda):
@@ -107,7 +107,7 @@ class Callables(ast.NodeTransformer):
         return None
 
     def _as_generator(self, call: ast.expr) -> ast.expr:
-        """map(f, xs) and filter(f, xs) as generator expressions; anything else as it is."""
+        """Return map(f, xs) and filter(f, xs) as generator expressions; anything else unchanged."""
         if not (isinstance(call, ast.Call) and self._is_call(call, {"map", "filter"})):
             return call
         if call.keywords or len(call.args) != 2:

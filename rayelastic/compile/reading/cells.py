@@ -1,4 +1,4 @@
-"""Which names outside itself a function assigns, by its byte code. Knows no Numba."""
+"""Finds the outside names that a function assigns, in its byte code. Knows no Numba."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def cells_written(code: types.CodeType, inside: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Name that a function, or one inside it, assigns though they belong to another function or to the module.
+    """Yield names that a function, or an inner one, assigns though they belong to another function or to the module.
 
     Args:
-        code: of the function.
-        inside: variables that count as its own, as those of the function around a comprehension.
+        code: The function's code.
+        inside: Variables that count as its own, such as those of the function around a comprehension.
 
     >>> def outer():
     ...     n = 0
@@ -40,5 +40,5 @@ def cells_written(code: types.CodeType, inside: frozenset[str] = frozenset()) ->
 
 
 def changes(name: str) -> str:
-    """Why a function that changes something outside isn't compiled."""
+    """Return the reason why a function that changes something outside isn't compiled."""
     return f"it changes '{name}', which compiled code takes as it is at declaration; keep what changes in state="

@@ -1,7 +1,7 @@
-"""`except ValueError` becomes `except Exception`, which is all that Numba knows: what syntax.py rewrites.
+"""Rewrites `except ValueError` as `except Exception`, the only form that Numba supports; part of syntax.py.
 
-Where the block can raise nothing else, which is looked up by the form of its expressions, that is all. Elsewhere the
-handler asks of which class the exception is, and raises it again if it is none that the user's handlers name.
+This is enough if the block can raise nothing else, which the form of its expressions shows. Otherwise the handler
+compares the exception's class, and raises it again if no user's handler names it.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Narrowing(ast.NodeTransformer):
     """Rewrites handlers.
 
     Args:
-        values: what names outside the function stand for.
-        path: of the file, for errors.
-        may_be_none: whether arithmetic may meet None.
-        members: names of methods and properties of the user's own, which may raise anything.
-        times: whether arithmetic may leave the range of datetime or timedelta.
+        values: The values of names outside the function.
+        path: The file, for errors.
+        may_be_none: Whether operands of arithmetic may be None.
+        members: Names of the user's methods and properties, which may raise anything.
+        times: Whether arithmetic may leave the range of datetime or timedelta.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Narrowing(ast.NodeTransformer):
         self._functions: dict[str, list[ast.stmt]] = {}
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
-        """try: .. except X: .."""
+        """Rewrite try: .. except X: .."""
         self.generic_visit(node)
         if any(isinstance(one, ast.Try) for s in node.finalbody for one in ast.walk(s)):
             raise NotRewrittenError("a try inside finally isn't compiled", self._path, node.finalbody[0].lineno)
@@ -106,19 +106,19 @@ class Narrowing(ast.NodeTransformer):
         return node if None in kinds else self._told_apart(node, kinds)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        """`raise X from error`: what it is raised from, nobody sees."""
+        """Rewrite `raise X from error` without the cause, which is never read."""
         if isinstance(node.cause, ast.Name | ast.Constant):
             node.cause = None
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Return a function, the outer one or one inside it."""
+        """Visit a function, the outer one or an inner one."""
         self._functions[node.name] = node.body
         self.generic_visit(node)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """`f = lambda ..`."""
+        """Visit `f = lambda ..`."""
         if isinstance(node.value, ast.Lambda):
             for target in node.targets:
                 if isinstance(target, ast.Name):
@@ -127,7 +127,7 @@ class Narrowing(ast.NodeTransformer):
         return node
 
     def _check_local_functions(self, node: ast.Try) -> None:
-        """A function inside the function is put in place of its call, where it would go on behind an exception."""
+        """Reject inner functions in `try`: Numba inlines them, and they would continue after an exception."""
         for call in (one for statement in node.body for one in ast.walk(statement)):
             name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
             if name in self._functions and list(itertools.chain(*map(self._raised, self._functions[name]))):
@@ -146,7 +146,7 @@ class Narrowing(ast.NodeTransformer):
         return bool(caught) and all(one is not None and issubclass(one, caught) for one in raised)
 
     def _kinds(self, node: ast.expr | None) -> list[ast.expr] | None:
-        """Return the classes that a handler names, none for all; None if they aren't known."""
+        """Return the classes that a handler names, none for all; None if they are unknown."""
         if node is None:
             return []
         named = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -183,7 +183,7 @@ class Narrowing(ast.NodeTransformer):
         return tuple(known) if len(known) == len(found) else ()
 
     def _raised(self, statement: ast.AST) -> Iterator[type[Exception] | None]:
-        """What a statement can raise; None for what isn't known."""
+        """Yield the exceptions that a statement can raise; None for an unknown one."""
         for node in ast.walk(statement):
             if isinstance(node, ast.Call):
                 yield from self._of_call(node)
@@ -231,17 +231,17 @@ class Narrowing(ast.NodeTransformer):
 
 
 def _of_step(step: ast.expr | None) -> tuple[type[Exception], ...]:
-    """What a slice raises whose step is zero."""
+    """Return the exception of a slice whose step is zero."""
     number = step.operand if isinstance(step, ast.UnaryOp) else step
     is_known = number is None or (isinstance(number, ast.Constant) and number.value != 0)
     return () if is_known else (ValueError,)
 
 
 class _Listed(ast.NodeTransformer):
-    """Lists of constants in a try block, whose byte code Numba doesn't know there."""
+    """Rewrites lists of constants in a try block, whose byte code Numba doesn't support there."""
 
     def visit_List(self, node: ast.List) -> ast.AST:
-        """[1, 2, 3]."""
+        """Rewrite [1, 2, 3]."""
         self.generic_visit(node)
         kinds = {type(one.value) if isinstance(one, ast.Constant) else None for one in node.elts}
         if len(node.elts) < 3 or None in kinds or len(kinds) > 1 or not isinstance(node.ctx, ast.Load):
@@ -250,17 +250,17 @@ class _Listed(ast.NodeTransformer):
 
 
 class _RaisedAgain(ast.NodeTransformer):
-    """`raise` in a handler."""
+    """Rewrites `raise` in a handler."""
 
     def __init__(self, again: list[ast.stmt]) -> None:
         self._again = again
 
     def visit_Raise(self, node: ast.Raise) -> Any:
-        """Left if it says what."""
+        """Rewrite a bare raise."""
         return [placed(copy.deepcopy(one), node) for one in self._again] if _is_bare(node) else node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Left."""
+        """Leave inner functions unchanged."""
         return node
 
 
@@ -269,7 +269,7 @@ def _is_bare(node: ast.AST) -> bool:
 
 
 def _reads(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler looks at the exception, other than to say why it raises another."""
+    """Return whether a handler uses the exception, other than as the cause of another."""
     said = [part for s in handler.body for r in ast.walk(s) if isinstance(r, ast.Raise) for part in ast.walk(r)]
     known = {id(one) for one in said}
     names = (n for s in handler.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == handler.name)

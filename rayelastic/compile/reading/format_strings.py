@@ -1,4 +1,4 @@
-"""Format specs, `"%s: %d" % (..)` and `"{}: {}".format(..)` as f-strings of calls: what syntax.py rewrites."""
+"""Rewrites format specs, `"%s: %d" % (..)` and `"{}: {}".format(..)` as f-strings of calls; part of syntax.py."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Formats(ast.NodeTransformer):
     """Makes every formatted value a call of a function with the value and the spec as an int (`encoded`).
 
     Args:
+        name: The function's name.
         name: of the function.
 
     >>> ast.unparse(Formats("put").visit(ast.parse("f'{x:.2f} of {y}'")))
@@ -30,7 +31,7 @@ class Formats(ast.NodeTransformer):
         self._name = name
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        """f'..'."""
+        """Rewrite f'..'."""
         self.generic_visit(node)
         for value in node.values:
             if isinstance(value, ast.FormattedValue) and isinstance(value.format_spec, ast.JoinedStr):
@@ -42,7 +43,7 @@ class Formats(ast.NodeTransformer):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """'..' % ..."""
+        """Rewrite '..' % ..."""
         self.generic_visit(node)
         if not (
             isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
@@ -83,7 +84,7 @@ class Formats(ast.NodeTransformer):
         return _without_empty(parts)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """'..'.format(..)."""
+        """Rewrite '..'.format(..)."""
         self.generic_visit(node)
         function = node.func
         if isinstance(function, ast.Name) and function.id == "format" and len(node.args) == 2 and not node.keywords:
@@ -124,13 +125,13 @@ class Formats(ast.NodeTransformer):
 
 
 def encoded(spec: str) -> int:
-    """Return a format spec as an int, which compiled code takes as a constant; 0 for one that is too long."""
+    """Return a format spec as an int, a constant for compiled code; 0 for one that is too long."""
     raw = spec.encode()
     return int.from_bytes(raw, "little") if len(raw) < 8 else 0
 
 
 def given_text(value: ast.expr) -> ast.expr:
-    """Return the x of str(x): an f-string makes a text of it anyway."""
+    """Return the x of str(x), because an f-string makes it text anyway."""
     return value.args[0] if isinstance(value, ast.Call) else value
 
 

@@ -1,9 +1,9 @@
-"""A hash of all that a user's function is made of: byte code, constants, closure, globals, helper functions, and of the
-objects and classes that it uses the attributes that it may read.
+"""A hash of a user's function: byte code, constants, closure, globals, helper functions, and attributes of objects.
 
-Names of files and line numbers don't count, so equal functions are shared and an edit elsewhere in the file costs
-nothing. A member of the standard library or of NumPy is hashed by what stands there: a test may have replaced it. A
-function that uses what can't be named so has no identity and isn't cached.
+File names and line numbers don't count, so equal functions share code and an edit elsewhere in the file costs nothing.
+Of objects and classes, the attributes count that the function may read. A member of the standard library or of NumPy is
+hashed by its current value, which a test may have replaced. A function that uses something without a stable name has no
+identity and isn't cached.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Identity:
     """The hash of a function, and the values that it refers to.
 
     Args:
-        function: anything that a user may call.
-        records: the classes of the tuple, and of the state, that it gets; their methods and properties count.
+        function: A user's callable.
+        records: The classes of its tuple and state; their methods and properties count.
 
     >>> def one(x): return x + 1
     >>> def two(x): return x + 1   # another place, the same function
@@ -47,14 +47,14 @@ class Identity:
         self.classes: list[type] = []  # NamedTuple classes that it refers to
         self.is_too_large = False  # it leads to more than is worth reading, so not all was read
         self.known = True  # False: something has no stable name, nothing may be cached
-        self.members: set[str] = set()  # names that it may use of methods and properties of objects and classes
-        self.times = False  # whether it knows datetime, by whatever name
-        self.frozen: dict[str, list[Any]] = {}  # names outside the function that stand for data, as it is now
+        self.members: set[str] = set()  # names of methods and properties of objects and classes that it may use
+        self.times = False  # whether it uses datetime, by whatever name
+        self.frozen: dict[str, list[Any]] = {}  # names of outside data, with its current value
         self._parts: list[bytes] = []
         self._seen: dict[int, int] = {}
-        self._names: set[str] = set()  # that any of the code has
+        self._names: set[str] = set()  # in any of the code
         self._owners: list[Any] = [one for one in records if one is not None]  # whose attributes it may read
-        self._kept: list[Any] = []  # alive, so that no other gets its id
+        self._kept: list[Any] = []  # kept alive, so that no other object has its id
         if function is not None:
             self._bound(function)
             self._value(function)
@@ -62,12 +62,12 @@ class Identity:
 
     @property
     def digest(self) -> str:
-        """Hexadecimal; of no use if not `known`."""
+        """Hexadecimal; meaningless if not `known`."""
         return hashlib.sha256(self.inputs).hexdigest()
 
     @property
     def inputs(self) -> bytes:
-        """All that the digest is made of, as text."""
+        """All inputs of the digest, as text."""
         return b"\n".join(self._parts)
 
     def _add(self, *parts: object) -> None:
@@ -192,7 +192,7 @@ class Identity:
                 self._value(value)
 
     def _is_known(self, value: Any) -> bool:
-        """Return whether it was met before, which is then noted."""
+        """Return whether it was visited before, and record it."""
         if id(value) in self._seen:
             self._add("again", self._seen[id(value)])
             return True
@@ -204,7 +204,7 @@ class Identity:
         return False
 
     def _bound(self, function: Any) -> None:
-        """Record what its parameters are bound to: the object of a method, what a partial was given."""
+        """Record the bound parameters: the object of a method, the arguments of a partial."""
         found = taken_apart(function)
         for name, value in ({} if found is None else found.values).items():
             self._note(name, value)
@@ -213,14 +213,14 @@ class Identity:
         if not isinstance(value, _NO_DATA):
             self.frozen.setdefault(name, []).append(value)
 
-    # --- what is read of objects, classes and modules -----------------------------------------------------------------
+    # --- attributes of objects, classes and modules -------------------------------------------------------------------
 
     def _owner(self, value: Any) -> None:
         if not self._is_known(value):
             self._owners.append(value)
 
     def _attributes(self) -> None:
-        """Of all owners, those that any of the code has a name of: these may lead to more owners, and to more names."""
+        """Read the attributes of all owners that the code names: these may lead to more owners, and to more names."""
         read: set[tuple[int, str]] = set()
         while not self._exceeds() and (wanted := [each for each in self._readable() if each not in read]):
             for at, name in wanted:
@@ -269,7 +269,7 @@ class Identity:
 
 
 def _hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields, in place of the names that they have in its source; none if one isn't known."""
+    """Return the types of a class's fields instead of their names in its source; none if one is unknown."""
     try:
         return typing.get_type_hints(cls)
     except Exception:
@@ -277,9 +277,9 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def frozen_digest(function: Callable[..., Any]) -> str | None:
-    """Return a hash of the data outside a function that it reads; None where something has no stable name.
+    """Return a hash of the outside data that a function reads; None if something has no stable name.
 
-    Of the data alone, so that it is the same for a copy of the function in another process.
+    Only the data counts, so that it is the same for a copy of the function in another process.
 
     >>> limits = [1, 2]
     >>> before = frozen_digest(lambda t: t in limits)
@@ -307,13 +307,13 @@ _NOT_PLAIN = {"re", "functools", "numpy", "numba", "llvmlite", "ctypes", "_ctype
 
 
 def is_of_python(kind: type) -> bool:
-    """Whether a class is a user's, written in Python: all that compiled code may take of an object are attributes."""
+    """Return whether a class is a user's, written in Python, so that compiled code may read attributes alone."""
     heap = bool(kind.__flags__ & _HEAP_TYPE)
     return heap and not any(one.__module__.partition(".")[0] in _NOT_PLAIN for one in kind.__mro__)
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value of an installed module is a constant, or a collection of them: what compiled code may take in."""
+    """Return whether a value of an installed module is a constant, or a collection of constants."""
     if isinstance(value, dict):
         return all(map(_is_plain, value)) and all(map(_is_plain, value.values()))
     if isinstance(value, tuple | list | set | frozenset):
@@ -322,13 +322,13 @@ def _is_plain(value: Any) -> bool:
 
 
 def _name_of(value: Any) -> str:
-    """What a callable of NumPy is called, such as a ufunc: that of the module by this name, if nobody replaced it."""
+    """Return the name of a NumPy callable, such as a ufunc, if the module still has it under this name."""
     return str(getattr(value, "__name__", "")) if callable(value) else ""
 
 
 def _is_named(owner: Any, name: str) -> bool:
     if name in getattr(owner if isinstance(owner, type) else type(owner), "_fields", ()):
-        return False  # of a NamedTuple: counted as its items
+        return False  # of a NamedTuple, which counts as its items
     try:
         inspect.getattr_static(owner, name)
     except AttributeError:
@@ -337,7 +337,7 @@ def _is_named(owner: Any, name: str) -> bool:
 
 
 def global_names(code: types.CodeType) -> set[str]:
-    """Name that code, and what is inside it, reads of its module; none of attributes."""
+    """Return the names that code, and inner code, reads of its module; none of attributes."""
     names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return names.union(*(global_names(inner) for inner in _inner_codes(code)))
 

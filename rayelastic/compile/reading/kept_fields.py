@@ -1,8 +1,8 @@
-"""Which fields a function of one tuple gives as it got them: what goes by such a key may pass through the function.
+"""Finds the fields that a function of one tuple copies unchanged, so that data may stay partitioned by them.
 
-Read from the function's source, in any lane: every tuple that it gives is the one that it got, that one's
-`_replace(..)`, or is made by calling a NamedTuple class, and the field's value there is the parameter's field of the
-same name. Where that can't be seen, the field counts as changed. Knows no regions.
+It reads the function's source, in any execution mode. Every emitted tuple must be the input tuple, its `_replace(..)`,
+or a call of a NamedTuple class in which the field's value is the parameter's field of the same name. If that isn't
+visible, the field counts as changed. Knows no regions.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["kept_fields"]
 
 
 def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, flat: bool = False) -> frozenset[str]:
-    """Return the fields of which every tuple that comes out has the value that the tuple that went in had.
+    """Return the fields whose values every output tuple copies from its input tuple.
 
     Args:
-        function: of a tuple, and of a key's state.
-        given: schema of the tuples that it gets.
-        gives: schema of the tuples that it gives.
-        flat: whether it gives any number of tuples: yields them, or returns a list.
+        function: A function of a tuple, and of a key's state.
+        given: The schema of its input.
+        gives: The schema of its output.
+        flat: Whether it emits any number of tuples: yields them, or returns a list.
 
     >>> from typing import NamedTuple
     >>> class Trade(NamedTuple):
@@ -117,7 +117,7 @@ class _Reading:
         return False
 
     def _fields_of(self, name: str) -> tuple[str, ...] | None:
-        """The fields of a NamedTuple class that a name stands for in the function; None if it is something else."""
+        """Return the fields of a NamedTuple class that a name refers to; None for any other value."""
         code = self._function.__code__
         if name in (*code.co_varnames, *code.co_cellvars):
             return None
@@ -127,7 +127,7 @@ class _Reading:
 
 
 def _results(node: ast.FunctionDef, flat: bool) -> Iterator[ast.expr | None]:
-    """Every expression that makes a tuple which the function gives; None for one that can't be told."""
+    """Yield every expression that makes an output tuple; None for an unknown one."""
     own = list(own_nodes(node))
     yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own)
     for each in own:

@@ -1,7 +1,7 @@
-"""`for x in (int(w) for w in words)`, `for x in map(int, words)`: each item is made when its turn has come.
+"""Rewrites `for x in (int(w) for w in words)` and `for x in map(int, words)`, so that each item is made in its turn.
 
-The generator is taken apart: its loop is the statement's own, its item a variable. Elsewhere items are made at once,
-all before the first is used; where that could make a difference the function isn't compiled. Knows no Numba.
+The generator's loop becomes the statement's own, its item a variable. Elsewhere all items are made before the first is
+used; if that could make a difference, the function isn't compiled. Knows no Numba.
 """
 
 # ruff: noqa: N802 -- called by ast
@@ -38,14 +38,14 @@ class LazyLoops(Callables):
     """The rewrite of one function, in place.
 
     Args:
-        values: what names outside the function stand for.
-        local: the function's own names.
-        path: of the file, for errors.
-        first: its first parameter.
-        helper: whether other functions of the user call it, which may catch what it raises.
+        values: The values of names outside the function.
+        local: The function's own names.
+        path: The file, for errors.
+        first: Its first parameter.
+        helper: Whether other user functions call it, which may catch its exceptions.
 
     Attributes:
-        made: names of new variables.
+        made: Names of new variables.
     """
 
     def __init__(self, values: dict[str, Any], local: set[str], path: str, first: str | None, *, helper: bool) -> None:
@@ -65,7 +65,7 @@ class LazyLoops(Callables):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
-        """`yield from ..`."""
+        """Rewrite `yield from ..`."""
         if not isinstance(node.value, ast.YieldFrom):
             self.generic_visit(node)
             return node
@@ -75,7 +75,7 @@ class LazyLoops(Callables):
     # --- loops ---
 
     def visit_For(self, node: ast.For) -> Any:
-        """`for x in ..`."""
+        """Rewrite `for x in ..`."""
         node.body, node.orelse = self._block(node.body), self._block(node.orelse)
         before: list[ast.stmt] = []
         numbered = node.iter if self._is_call(node.iter, {"enumerate"}) else None
@@ -99,7 +99,7 @@ class LazyLoops(Callables):
         return name
 
     def _numbered(self, node: ast.For, call: ast.Call) -> list[ast.stmt]:
-        """Count in a loop over enumerate(..); return what begins to count."""
+        """Count in a loop over enumerate(..); return the statements that start the count."""
         given = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "start")]
         number, item = self._new(), self._new()
         pair = ast.Tuple([load(number), load(item)], ast.Load())
@@ -113,7 +113,7 @@ class LazyLoops(Callables):
         return made if isinstance(made, ast.GeneratorExp) else None
 
     def _taken_apart(self, node: ast.For, generator: ast.GeneratorExp) -> bool:
-        """Make the loop of a generator the statement's own; not where `break` would have to leave two loops."""
+        """Make the loop of a generator the statement's own; not if `break` would have to leave two loops."""
         if len(generator.generators) > 1 and (node.orelse or any(map(_breaks, node.body))):
             return False
         self._rename(generator)
@@ -127,7 +127,7 @@ class LazyLoops(Callables):
         return True
 
     def _rename(self, generator: ast.GeneratorExp) -> None:
-        """Gives the variables of a generator names of their own; what it begins with sees the names around it."""
+        """Rename the variables of a generator; its first iterable sees the names around it."""
         first = generator.generators[0]
         begins, first.iter = first.iter, ast.Constant(None)
         names = {name for one in generator.generators for name in _stored(one.target)}
@@ -140,20 +140,20 @@ class LazyLoops(Callables):
         return isinstance(node, ast.GeneratorExp) or self._is_call(node, {"map", "filter"})
 
     def _lazy_parts(self, given: ast.expr) -> list[ast.expr]:
-        """What is taken item by item in turn with others, by zip() or a loop."""
+        """Return the parts that zip() or a loop reads item by item in turn with others."""
         if isinstance(given, ast.Call) and self._is_call(given, {"zip", "enumerate"}):
             return [part for one in given.args for part in self._lazy_parts(one)]
         return [given] if self._is_lazy(given) else []
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`zip(map(..), words)`."""
+        """Rewrite `zip(map(..), words)`."""
         for one in self._lazy_parts(node) if not self._is_lazy(node) else []:
             self._check_at_once(one, node)
         self.generic_visit(node)
         return node
 
     def _comprehension(self, node: Any) -> Any:
-        """`.. for x in map(..)`: as the inner one of two loops, where its items can't be made at once."""
+        """Rewrite `.. for x in map(..)` as the inner one of two loops, if its items can't be made at once."""
         rest, node.generators = list(node.generators), []
         while rest:
             one = rest.pop(0)
@@ -172,7 +172,7 @@ class LazyLoops(Callables):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
 
     def _check_at_once(self, given: ast.expr, node: ast.expr | ast.stmt) -> None:
-        """Reject what could raise at an item that CPython wouldn't have come to, if somebody catches it."""
+        """Reject code that could raise at an item that CPython wouldn't have reached, if a handler catches it."""
         if not self._may_be_at_once(self._generator(given)):
             self._refuse("items that may raise are made at once here, before the first is used: use a loop", node)
 
@@ -180,7 +180,7 @@ class LazyLoops(Callables):
         return not self._caught or (generator is not None and all(map(self._is_quiet, ast.walk(generator))))
 
     def _check_unchanged(self, given: ast.expr, loop: ast.For) -> None:
-        """Reject what reads something that the loop changes meanwhile."""
+        """Reject code that reads a value that the loop changes meanwhile."""
         inside = [one for statement in loop.body for one in ast.walk(statement)]
         stored = _stored(loop.target).union(*map(_stored, loop.body))
         read = {one.id for one in ast.walk(given) if isinstance(one, ast.Name)} - _stored(given) - {self._first}
@@ -188,7 +188,7 @@ class LazyLoops(Callables):
             self._refuse("items that the loop may change are made at once here, before the first is used", loop)
 
     def _is_quiet(self, node: ast.AST) -> bool:
-        """Return whether a node raises nothing itself, nor refuses anything that CPython wouldn't come to."""
+        """Return whether a node raises nothing itself, and rejects nothing that CPython wouldn't reach."""
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
                 return node.func.attr in _QUIET_METHODS or (node.func.attr == "split" and not node.args)
@@ -202,7 +202,7 @@ class LazyLoops(Callables):
 
 
 class _Renamed(ast.NodeTransformer):
-    """Gives names others, wherever they stand."""
+    """Renames variables everywhere."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self._names = names
@@ -221,7 +221,7 @@ def _uses(name: str, node: ast.AST) -> int:
 
 
 def _stored(node: ast.AST) -> set[str]:
-    """Name that get values in a node."""
+    """Return the names that a node assigns."""
     names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
     return {one.id for one in names if isinstance(one.ctx, ast.Store)}
 
@@ -243,7 +243,7 @@ def _breaks(node: ast.AST) -> bool:
 
 
 def _assigned_inside(node: ast.AST, around: ast.expr | None = None) -> Iterator[tuple[str, ast.expr]]:
-    """Name that `:=` gives values to inside comprehensions, and the outermost comprehension of each."""
+    """Yield the names that `:=` assigns inside comprehensions, and the outermost comprehension of each."""
     for child in ast.iter_child_nodes(node):
         outer = around if around is not None or not isinstance(child, _COMPREHENSIONS) else child
         if outer is not None and isinstance(child, ast.NamedExpr):

@@ -1,8 +1,8 @@
-"""Generator expressions, comprehensions and functions that take a key become loops in local functions of their own.
+"""Rewrites generator expressions, comprehensions and functions with a key as loops in local functions.
 
-`any(.. for ..)`, `max(words, key=len)`, `sorted(d.items(), key=lambda p: -p[1])`, `map(f, words)`, `{w for w in ws}`:
-Numba doesn't know them, or otherwise than CPython. Each local function stands before the statement that calls it, and
-gets what it reads by argument. Knows no Numba.
+Examples are `any(.. for ..)`, `max(words, key=len)`, `sorted(d.items(), key=lambda p: -p[1])`, `map(f, words)` and
+`{w for w in ws}`: Numba lacks them, or differs from CPython. Each local function precedes the statement that calls it,
+and receives what it reads as arguments. Knows no Numba.
 """
 
 # ruff: noqa: N802 -- called by ast
@@ -39,7 +39,7 @@ elif rel_key {} rel_best_key:
 
 
 def loop_over(comprehension: Any, body: list[ast.stmt], first: ast.expr | None = None) -> ast.For:
-    """The loops and conditions of a comprehension around statements; `first` is iterated in place of its first."""
+    """Return the loops and conditions of a comprehension around statements; `first` replaces its first iterable."""
     for at, generator in reversed(list(enumerate(comprehension.generators))):
         for condition in reversed(generator.ifs):
             body = [ast.If(condition, body, [])]
@@ -54,8 +54,8 @@ class Loops(Callables):
     """The rewrite of one function's body, in place.
 
     Args:
-        values: what names outside the function stand for.
-        local: the function's own names.
+        values: The values of names outside the function.
+        local: The function's own names.
     """
 
     def __init__(self, values: dict[str, Any], local: set[str], numbers: Iterator[int] | None = None) -> None:
@@ -100,14 +100,14 @@ class Loops(Callables):
         return statement
 
     def _function(self, node: ast.FunctionDef) -> ast.stmt:
-        """Return a function inside the function, which sees its names."""
+        """Rewrite an inner function, which sees the outer function's names."""
         own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         own |= {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
         Loops(self._values, self._local | own, self._numbers).begin(node)
         return node
 
     def _sorted_in_place(self, statement: ast.stmt) -> ast.stmt:
-        """`words.sort(..)` as `words[:] = sorted(words, ..)`."""
+        """Rewrite `words.sort(..)` as `words[:] = sorted(words, ..)`."""
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "sort"):
             return statement
@@ -119,7 +119,7 @@ class Loops(Callables):
         return placed(ast.Assign([target], made), statement)
 
     def _without_first_assignment(self, test: ast.expr) -> ast.expr:
-        """`if (k := ..) > 0` with the assignment before it, which Numba 0.68 takes wrongly."""
+        """Move the assignment of `if (k := ..) > 0` before it, which Numba 0.68 compiles wrongly."""
         if isinstance(test, ast.NamedExpr):
             name = test.target.id
             self._made.append(placed(assigned(name, self.visit(test.value)), test))
@@ -132,7 +132,7 @@ class Loops(Callables):
         return test
 
     def _part(self, part: Any) -> Any:
-        """Return a handler or a case, with statements of its own, or an expression."""
+        """Rewrite a handler or a case, with its own statements, or an expression."""
         if hasattr(part, "body") and isinstance(part.body, list):
             part.body = self._statements(part.body)
             return part
@@ -141,11 +141,11 @@ class Loops(Callables):
     # --- expressions ---
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        """Left as it is."""
+        """Leave lambdas unchanged."""
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Of a function that iterates."""
+        """Rewrite a call of a function that iterates."""
         if self._is_lifted(node):
             made = self._lifted(node)
             if made is not None:
@@ -178,7 +178,7 @@ class Loops(Callables):
         return given
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        """`for x in reversed(..)` of a comprehension."""
+        """Rewrite `for x in reversed(..)` of a comprehension."""
         node.iter = self._iterated(node.iter)
         self.generic_visit(node)
         return node
@@ -285,7 +285,7 @@ class Loops(Callables):
         default: ast.expr | None = None,
         unordered: bool = False,
     ) -> ast.AST:
-        """Return a call of a function that loops over what a comprehension does."""
+        """Return a call of a function with the loop of a comprehension."""
         may_be_set = unordered and isinstance(source.generators[0].iter, ast.Name | ast.Attribute | ast.Set | ast.BinOp)
         items: ast.expr = called(load("rel_unordered"), load(ITEMS)) if may_be_set else load(ITEMS)
         loop = loop_over(source, body, items)
@@ -313,7 +313,7 @@ _CHANGES = {"append", "extend", "insert", "remove", "pop", "sort", "reverse", "c
 
 
 def _changed(node: ast.AST) -> Iterator[str]:
-    """Name of lists that a node changes."""
+    """Yield the names of lists that a node changes."""
     owner: ast.AST | None = None
     if isinstance(node, ast.Attribute):
         owner = node.value if node.attr in _CHANGES else None
@@ -326,7 +326,7 @@ def _changed(node: ast.AST) -> Iterator[str]:
 
 
 def _as_list(target: ast.expr, value: ast.expr, changed: set[str]) -> ast.expr:
-    """What is assigned to a name, as a list of its own where it is split() and going to be changed."""
+    """Return a value as a new list, if it is split() and its name is changed later."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         value.elts = [_as_list(one, part, changed) for one, part in zip(target.elts, value.elts, strict=True)]
     elif isinstance(target, ast.Name) and target.id in changed and _is_split(value):
@@ -343,19 +343,19 @@ def _is_split(value: ast.expr) -> bool:
 
 
 def _counts(given: ast.expr) -> bool:
-    """Whether a generator's items are one whole number: in whatever order and way they are added up, it's the same."""
+    """Return whether a generator's items are a whole number each, whose sum doesn't depend on the order."""
     element = given.elt if isinstance(given, ast.GeneratorExp) else None
     return isinstance(element, ast.Constant) and isinstance(element.value, int)
 
 
 def _plain(iterable: ast.expr) -> ast.GeneratorExp:
-    """(x for x in iterable)."""
+    """Return (x for x in iterable)."""
     generator = ast.comprehension(ast.Name("rel_element", ast.Store()), iterable, [], 0)
     return ast.copy_location(ast.GeneratorExp(load("rel_element"), [generator]), iterable)
 
 
 def _with(body: list[ast.stmt], element: ast.expr) -> list[ast.stmt]:
-    """Statements with an expression in place of ELEMENT."""
+    """Return statements with an expression in place of ELEMENT."""
     for statement in ast.walk(ast.Module(body, [])):
         for field, value in ast.iter_fields(statement):
             if isinstance(value, ast.Name) and value.id == "ELEMENT":

@@ -1,7 +1,7 @@
-"""Functions that call themselves count how deep they are: at Python's limit the tuple is refused, and Python raises.
+"""Recursive functions count their depth: at Python's limit the tuple is rejected, and Python raises its error.
 
-Without it a recursion without end would end the process, or, made a loop by the compiler, never end. Each function of a
-circle gets one more parameter, and its calls inside the circle one more argument. Knows no Numba.
+Otherwise an endless recursion would crash the process or, compiled to a loop, never end. Each function of a cycle gets
+one more parameter, and its calls inside the cycle one more argument. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rayelastic.compile.reading.identity import global_names
 __all__ = ["DEPTH", "HOLDS", "counted", "in_circle"]
 
 DEPTH = "rel_depth"  # the parameter
-HOLDS = "rel_holds"  # the name by which new functions know what refuses a tuple
-LIMIT = 900  # calls in each other; CPython's own limit is 1,000, of which a runtime takes some
+HOLDS = "rel_holds"  # the name in new functions of the function that rejects a tuple
+LIMIT = 900  # nested calls; CPython's own limit is 1,000, of which a runtime uses some
 
 ValueOf = Callable[[Any, str], Any]
 
@@ -29,12 +29,12 @@ ValueOf = Callable[[Any, str], Any]
 def in_circle(
     function: types.FunctionType, value_of: ValueOf, bound: Mapping[str, Any] | None = None
 ) -> list[types.FunctionType]:
-    """The functions that a function calls by name and that call it in turn, itself among them; none: no recursion.
+    """Return the functions of the call cycles through a function, including itself; none if it isn't recursive.
 
     Args:
-        function: a user's function.
-        value_of: what a name that isn't local stands for in a function.
-        bound: parameters whose values are known, as `self` of a method.
+        function: A user's function.
+        value_of: Returns the value of a name that isn't local to a function.
+        bound: Parameters with known values, such as `self` of a method.
     """
     owners = {type(value) for value in (bound or {}).values()}
     called_by: dict[Any, list[types.FunctionType]] = {}
@@ -53,7 +53,7 @@ def in_circle(
 
 
 def _callees(function: types.FunctionType, value_of: ValueOf, owners: set[type]) -> Iterator[types.FunctionType]:
-    """What it may call: functions by name, and methods of objects that it may know."""
+    """Yield the possible callees: functions by name, and methods of known objects."""
     code = function.__code__
     values = [value_of(function, name) for name in sorted(global_names(code)) + list(code.co_freevars)]
     yield from (one for one in values if isinstance(one, types.FunctionType))
@@ -64,23 +64,23 @@ def _callees(function: types.FunctionType, value_of: ValueOf, owners: set[type])
 
 
 def _method_names(code: types.CodeType) -> set[str]:
-    """Name of attributes that code calls; not of those that it reads."""
+    """Return the names of attributes that code calls, not of those that it reads."""
     calls = {"LOAD_METHOD"} if sys.version_info < (3, 12) else {"LOAD_ATTR"}
     found = (one for one in dis.get_instructions(code) if one.opname in calls)
     return {one.argval for one in found if one.opname == "LOAD_METHOD" or (one.arg or 0) & 1}
 
 
 def counted(node: ast.FunctionDef, circle: list[types.FunctionType], values: dict[str, Any], path: str) -> None:
-    """Has a function of a circle count, in place.
+    """Add the depth count to a function of a cycle, in place.
 
     Args:
-        node: its definition.
-        circle: what `in_circle` gives, of at least one function.
-        values: what names outside the function stand for.
-        path: of the file, for errors.
+        node: Its definition.
+        circle: The result of `in_circle`, at least one function.
+        values: The values of names outside the function.
+        path: The file, for errors.
 
     Raises:
-        NotRewrittenError: it can't get another parameter.
+        NotRewrittenError: It can't have another parameter.
     """
     if node.args.vararg or node.args.kwarg:
         raise NotRewrittenError("it calls itself and has * or ** parameters", path, node.lineno)
@@ -92,13 +92,13 @@ def counted(node: ast.FunctionDef, circle: list[types.FunctionType], values: dic
 
 
 class _Calls(ast.NodeTransformer):
-    """Calls in the circle."""
+    """Rewrites the calls in the cycle."""
 
     def __init__(self, circle: list[types.FunctionType], values: dict[str, Any]) -> None:
         self._circle, self._values = circle, values
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`f(n - 1)` is one deeper."""
+        """Rewrite `f(n - 1)` with a depth of one more."""
         self.generic_visit(node)
         if self._called(node.func) in self._circle:
             deeper = ast.BinOp(load(DEPTH), ast.Add(), ast.Constant(1))

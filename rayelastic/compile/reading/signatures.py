@@ -1,4 +1,4 @@
-"""What the annotations of a user's function say: which library's frames it takes, and which tuples it gives."""
+"""Reads the annotations of a user's function: the library of its frames, and the schema of its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FRAMES = {
 
 
 def annotated_library(function: Callable[..., Any], parameter: str | None = None) -> str:
-    """Return the library whose array, batch or frame a parameter, or else the first, is annotated with; empty if none.
+    """Return the library that annotates a parameter, or else the first; empty if it isn't an array, batch or frame.
 
     >>> import numpy as np
     >>> def f(t: np.ndarray): ...
@@ -44,12 +44,12 @@ def annotated_library(function: Callable[..., Any], parameter: str | None = None
 
 
 def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batched: bool = False) -> Schema | None:
-    """Return the schema that the return annotation stands for, None if there is none or it is no schema.
+    """Return the schema of the return annotation; None if there is none or it isn't a schema.
 
     Args:
-        function: the user's.
-        kind: of its operator.
-        batched: whether it returns a list of results.
+        function: The user's function.
+        kind: Its operator's kind.
+        batched: Whether it returns a list of results.
 
     >>> def f(t) -> float: ...
     >>> print(annotated_output(f, OperatorKind.MAP))
@@ -70,7 +70,7 @@ def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batche
 
 
 def unknown_name(function: Callable[..., Any]) -> str:
-    """Return the name in a function's annotations that isn't known where it was defined; empty if there is none.
+    """Return a name in a function's annotations that is undefined where the function is; empty if there is none.
 
     >>> def f(t) -> "Missing": ...
     >>> unknown_name(f)
@@ -80,7 +80,7 @@ def unknown_name(function: Callable[..., Any]) -> str:
         _read_hints(function)
     except NameError as error:
         return error.name or ""
-    except Exception:  # something else is wrong with them
+    except Exception:  # another error in the annotations
         return ""
     return ""
 
@@ -88,12 +88,12 @@ def unknown_name(function: Callable[..., Any]) -> str:
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return _read_hints(function)
-    except Exception:  # an annotation that names what isn't there says nothing
+    except Exception:  # an annotation with an undefined name is ignored
         return {}
 
 
 def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations, those that are texts read; classes that are local where the function is defined included."""
+    """Return the annotations, with texts evaluated; they may name classes that are local to the defining function."""
     made_of = taken_apart(function)
     read = function if made_of is None else made_of.function
     return typing.get_type_hints(read, localns=_enclosed(read))

@@ -1,7 +1,7 @@
-"""Statements that Numba doesn't know become some that it does; calls of local functions get all arguments by position.
+"""Rewrites statements that Numba doesn't support; calls of local functions get all arguments by position.
 
-`a, *rest = words`; `counts, seen = {}, []`; `import math` inside a function; default and keyword
-arguments of functions inside the function, which Numba would mix up. Knows no Numba.
+Examples are `a, *rest = words`, `counts, seen = {}, []`, `import math` inside a function, and default and keyword
+arguments of inner functions, which Numba would mix up. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Statements(ast.NodeTransformer):
     """The rewrite of one function.
 
     Args:
-        path: of the file, for errors.
+        path: The file, for errors.
 
     Attributes:
-        imported: names of modules, and of what is in them, that the function imports itself.
+        imported: Names of modules, and of their members, that the function imports itself.
     """
 
     def __init__(self, path: str) -> None:
@@ -57,7 +57,7 @@ class Statements(ast.NodeTransformer):
     # --- assignments ---
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """`a, *rest = ..`, and several at once."""
+        """Rewrite `a, *rest = ..`, and several assignments at once."""
         self.generic_visit(node)
         target = node.targets[0] if len(node.targets) == 1 else None
         if not isinstance(target, ast.Tuple | ast.List):
@@ -87,7 +87,7 @@ class Statements(ast.NodeTransformer):
         return made
 
     def visit_Delete(self, node: ast.Delete) -> Any:
-        """`del d[k]`."""
+        """Rewrite `del d[k]`."""
         self.generic_visit(node)
         made: list[ast.stmt] = []
         for one in node.targets:
@@ -99,7 +99,7 @@ class Statements(ast.NodeTransformer):
     # --- imports ---
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
-        """`import math`."""
+        """Remove `import math`, and record it."""
         for one in node.names:
             module = self._module(one.name, node)
             top = sys.modules[one.name.partition(".")[0]]
@@ -107,7 +107,7 @@ class Statements(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        """`from math import floor`."""
+        """Remove `from math import floor`, and record it."""
         module = self._module("." * node.level + (node.module or ""), node)
         for one in node.names:
             if not hasattr(module, one.name):
@@ -121,10 +121,10 @@ class Statements(ast.NodeTransformer):
             raise NotRewrittenError(problem, self._path, node.lineno)
         return importlib.import_module(name)
 
-    # --- functions inside the function ---
+    # --- inner functions ---
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Of a function inside the function: all arguments by position."""
+        """Pass all arguments of an inner function by position."""
         self.generic_visit(node)
         arguments = self._functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
         if arguments is None or not isinstance(node.func, ast.Name):
@@ -145,7 +145,7 @@ class Statements(ast.NodeTransformer):
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
-    """Constants that stand for arguments that aren't given."""
+    """Return the constants that are defaults of missing arguments."""
     names = [one.arg for one in [*arguments.posonlyargs, *arguments.args]]
     found = dict(zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True))
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -154,7 +154,7 @@ def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
 
 
 def _without_defaults(arguments: ast.arguments) -> None:
-    """Make all parameters of a function inside the function positional."""
+    """Make all parameters of an inner function positional."""
     arguments.args += arguments.kwonlyargs
     arguments.defaults, arguments.kwonlyargs, arguments.kw_defaults = [], [], []
 

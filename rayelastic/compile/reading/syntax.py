@@ -1,9 +1,9 @@
-"""Python that Numba doesn't read becomes Python that it does: a rewrite of the function's source, where there is one.
+"""Rewrites a function's source as Python that Numba compiles, if the source is available.
 
-Lists that a flat_map function returns are yielded, `t._replace(..)` is a constructor; unassigned, statements.py,
-lazy_loops.py, loops.py, format_strings.py, assignment_expressions.py and exceptions.py have the rest. The new function
-has the old one's globals, closure and line numbers. Source that isn't there, or isn't what the function was made of,
-leaves the function as it is. Knows no Numba.
+Here lists that a flat_map function returns are yielded, and `t._replace(..)` becomes a constructor. The other rewrites
+are in unassigned, statements.py, lazy_loops.py, loops.py, format_strings.py, assignment_expressions.py and
+exceptions.py. The new function has the old one's globals, closure and line numbers. Without its source, or with source
+that doesn't match it, a function stays unchanged. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from rayelastic.graph.records.schema import Schema
 
 __all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "names_of", "rewritten", "value_of"]
 
-FORMAT = "rel_formatted"  # the name by which new functions know what formats
+FORMAT = "rel_formatted"  # the name of the formatting function in new functions
 _FUTURES = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
-_DEFINITION = "rel_definition"  # the attribute of a function that was made of one
-_NAMES = "rel_names"  # the attribute of a new function that has the keys of dicts
-_MADE = "rel_function"  # the name of a definition while it is made: the user's may be a global that it calls
+_DEFINITION = "rel_definition"  # the attribute of a new function with its definition
+_NAMES = "rel_names"  # the attribute of a new function with the keys of dicts
+_MADE = "rel_function"  # the name of a definition while it is compiled; the user's may be a global that it calls
 
 
 def rewritten(
@@ -62,22 +62,22 @@ def rewritten(
     """Return the function to compile in place of a user's.
 
     Args:
-        function: of the user.
-        provided: what new functions call, by the names that they have for it.
-        flat: whether it is a flat_map function, whose lists are to be yielded.
-        nullable: fields that may be None.
-        record: class of its first argument where known.
-        bound: parameters whose values are known (bound.py), which the new function doesn't have.
-        members: names of methods and properties of the user's objects and classes.
-        may_be_none: whether what it is given may be None, or have it.
-        times: whether it may have to do with datetime, date or timedelta.
-        emits: whether what it returns or yields are records, which may be written as dicts; see `names_of`.
-        output: the schema of these records, where it is declared.
+        function: The user's function.
+        provided: The functions that new functions call, by name.
+        flat: Whether it is a flat_map function, whose lists are to be yielded.
+        nullable: Fields that may be None.
+        record: The class of its first argument, if known.
+        bound: Parameters with known values (bound.py), which the new function lacks.
+        members: Names of methods and properties of the user's objects and classes.
+        may_be_none: Whether its arguments may be None, or contain it.
+        times: Whether it may use datetime, date or timedelta.
+        emits: Whether its results are records, which may be written as dicts; see `names_of`.
+        output: The declared schema of these records, if any.
 
     Raises:
-        SchemaError: a dict that it returns lacks a field of `output`, or has another; it reads a field as t["x"].
-        SyntaxError: parameters are bound, but the function's source isn't known.
-        NotRewrittenError: it can't be compiled, with the reason.
+        SchemaError: A returned dict lacks a field of `output`, or has another; or it reads a field as t["x"].
+        SyntaxError: Parameters are bound, but the function's source is unknown.
+        NotRewrittenError: It can't be compiled, with the reason.
     """
     bound = bound or {}
     if changed := next(cells_written(function.__code__), None):
@@ -139,13 +139,13 @@ def rewritten(
 
 
 def names_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the fields of the tuples that were dicts before a function was rewritten; empty if none were."""
+    """Return the fields of the dicts that a rewritten function returned; empty if there were none."""
     names: tuple[str, ...] = getattr(function, _NAMES, ())
     return names
 
 
 def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef) -> dict[str, Any]:
-    """Default values of a function by name; makes keyword-only parameters of the new one positional where it can."""
+    """Return default values by name; make keyword-only parameters of the new function positional if possible."""
     names = [one.arg for one in [*found.args.posonlyargs, *found.args.args]]
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
@@ -158,13 +158,13 @@ def _default_values(function: Any, found: ast.FunctionDef, node: ast.FunctionDef
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Name of globals, and of attributes, of a function and those inside it."""
+    """Return the names of globals, and of attributes, in a function and its inner ones."""
     inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
     return set(code.co_names).union(*map(_names, inner))
 
 
 def _reads_one_of(node: ast.AST, names: frozenset[str], record: str | None) -> bool:
-    """Return whether a function may read one of these fields: by name, or by taking the tuple as a whole."""
+    """Return whether a function may read one of these fields: by name, or by using the tuple as a whole."""
     attributes = [n for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     by_name = {id(n.value) for n in attributes}
     whole = any(isinstance(n, ast.Name) and n.id == record and id(n) not in by_name for n in ast.walk(node))
@@ -172,7 +172,7 @@ def _reads_one_of(node: ast.AST, names: frozenset[str], record: str | None) -> b
 
 
 def value_of(function: Any, name: str) -> Any:
-    """Return what a name that isn't local stands for in a function; None if nothing."""
+    """Return the value of a name that isn't local to a function; None if it has none."""
     for at, free in enumerate(function.__code__.co_freevars):
         if free == name:
             try:
@@ -184,12 +184,12 @@ def value_of(function: Any, name: str) -> Any:
     return function.__globals__.get(name, builtins.get(name))
 
 
-# --- finding and making -----------------------------------------------------------------------------------------------
+# --- finding and compiling definitions --------------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=64)
 def _functions(source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
-    """Functions of a file by first line."""
+    """Return the functions of a file by first line."""
     found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
     try:
         tree = ast.parse(source)
@@ -204,7 +204,7 @@ def _functions(source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
 
 @functools.lru_cache(maxsize=64)
 def _imported(source: str) -> tuple[str, ...]:
-    """Name that a file imports: calls of their attributes are other byte code than those of other names."""
+    """Return the names that a file imports, because calls of their attributes have other byte code."""
     found: list[str] = []
     rest: list[ast.AST] = [ast.parse(source)]
     while rest:
@@ -217,7 +217,7 @@ def _imported(source: str) -> tuple[str, ...]:
 
 
 def definition(function: Any) -> ast.FunctionDef | None:
-    """Return the function's own definition, a lambda as a def; None where its source isn't known."""
+    """Return the function's own definition, a lambda as a def; None if its source is unknown."""
     made_of: ast.FunctionDef | None = function.__dict__.get(_DEFINITION)
     if made_of is not None:
         return copy.deepcopy(made_of)
@@ -233,7 +233,7 @@ def definition(function: Any) -> ast.FunctionDef | None:
 
 
 def compiled_definition(node: ast.FunctionDef, function: Any) -> Any:
-    """Return a definition as a function in the place of another, by which `definition` will find it."""
+    """Return a definition as a function that replaces another; `definition` will find it."""
     made = _compiled(ast.fix_missing_locations(copy.deepcopy(node)), function, {})
     if made is not None:
         made.__dict__[_DEFINITION] = node
@@ -299,7 +299,7 @@ RECORD = "rel_record"
 
 
 def _check_subscripts(node: ast.FunctionDef, name: str, record: type) -> None:
-    """Reject t["price"], which no tuple has."""
+    """Reject t["price"], which tuples don't support."""
     if getattr(record, "__getitem__", None) is not tuple.__getitem__ or is_changed(node, name):
         return
     for one in ast.walk(node):
@@ -313,7 +313,7 @@ def _check_subscripts(node: ast.FunctionDef, name: str, record: type) -> None:
 
 
 class _Replaced(ast.NodeTransformer):
-    """t._replace(x=1) constructs the tuple."""
+    """Rewrites t._replace(x=1) as a constructor."""
 
     def __init__(self, name: str, record: type) -> None:
         self._name, self._fields = name, getattr(record, "_fields", ())
@@ -336,7 +336,7 @@ class _Replaced(ast.NodeTransformer):
 
 
 class _Yielded(ast.NodeTransformer):
-    """A function that returns lists yields their items: where a handler may take over, once they are all made."""
+    """Makes a function that returns lists yield their items; in `try`, once they are all made."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,1 +1,1 @@
-"""What all of lowering stands on: declarations, engine services, views, refusals. Knows no operation of any type."""
+"""The base of lowering: declarations, engine services, views, rejections. Knows no operation of any type."""

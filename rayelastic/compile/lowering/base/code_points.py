@@ -14,7 +14,7 @@ from rayelastic.compile.lowering.base.views import BYTES, byte_at, size_of, word
 
 
 def count_points(text: Any, start: int, stop: int) -> int:
-    """Characters between two offsets."""
+    """Count the characters between two offsets."""
     raise TypeError("only compiled")
 
 

@@ -1,4 +1,4 @@
-"""Numba's calling convention with two things more: refusals pass every handler, and handlers tell exceptions apart."""
+"""Numba's calling convention with two additions: rejections pass every handler, and exceptions have classes."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 
@@ -15,10 +15,10 @@ from rayelastic.compile.lowering.base.refusal import REFUSED, refuse
 
 
 class _CallConvention(RaisingConvention):
-    """Numba's own, but for refusals passing handlers, and classes of exceptions."""
+    """Numba's own, except that rejections pass handlers and exceptions have classes."""
 
     def return_status_propagate(self, builder: Any, status: Any) -> None:
-        """Called where a callee failed."""
+        """Handle the failure of a callee."""
         with builder.if_then(builder.icmp_signed("==", status.code, REFUSED), likely=False):
             refuse(builder)
         super().return_status_propagate(builder, status)
@@ -27,13 +27,13 @@ class _CallConvention(RaisingConvention):
 class _Context(CPUContext):
     @property
     def call_conv(self) -> Any:
-        """Asked for by all that is compiled."""
+        """The convention of all functions that are compiled here."""
         return _CallConvention(self)
 
 
 @contextmanager
 def refusals_pass(context: Any) -> Iterator[None]:
-    """While compiling: callers pass refusals on. What is compiled so can be called by any other code of Numba's."""
+    """Propagate rejections in callers while compiling. Any other code of Numba can still call the result."""
     usual = type(context)
     context.__class__ = _Context
     try:

@@ -1,7 +1,7 @@
-"""What Numba is told of types of ours: its overload and overload_method for code with annotations, and constants.
+"""Declares the project's types to Numba: overload and overload_method for annotated code, and constants.
 
-Numba insists on the typing function and its implementations having the same signature, annotations included; here they
-are taken away, so that both can have the types that mypy wants.
+Numba requires the same signature, annotations included, of a typing function and its implementations. This module
+removes the annotations, so that both can have the types that mypy requires.
 """
 
 # mypy: allow-untyped-calls
@@ -22,12 +22,12 @@ Value = TypeVar("Value")
 
 
 def overloads(function: Any) -> Callable[[Typing], Typing]:
-    """Declare what a function does to types of ours."""
+    """Declare what a function does with the project's types."""
     return lambda typing: overload(function)(_bare(typing))
 
 
 def overloads_method(kind: type, name: str) -> Callable[[Typing], Typing]:
-    """Declare a method of a type of ours."""
+    """Declare a method of one of the project's types."""
     return lambda typing: overload_method(kind, name)(_bare(typing))
 
 
@@ -42,12 +42,12 @@ def primitive(typing: Typing, *, prefer_literal: bool = False) -> Any:
 
 
 def constants(cls: type[Value], kind: type[types.Type], typed: Callable[[Value], types.Type]) -> None:
-    """Declare objects outside the function that are known when it is compiled: all that they are is in their type.
+    """Declare objects outside the function that are known when it is compiled; their type carries their content.
 
     Args:
-        cls: of the objects.
-        kind: of their types, which have no value.
-        typed: the type of an object.
+        cls: The objects' class.
+        kind: The class of their types, which have no value.
+        typed: Makes the type of an object.
     """
 
     def of_value(value: Value, context: Any) -> types.Type:  # noqa: ARG001

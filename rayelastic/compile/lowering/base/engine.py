@@ -1,7 +1,7 @@
 """The named symbols that compiled code may call: services of abi.h, and libc. Never addresses (findings section 4).
 
-Text made inside a function (concatenation, lower) needs the engine's memory, but the functions that make it don't get
-the engine's context: the loop over the run keeps it in a thread-specific slot, and only in functions that allocate.
+A function that makes text (concatenation, lower) needs the engine's memory, but not all of them receive the engine's
+context. The loop over the run keeps it in a thread-specific slot, only for functions that allocate.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -36,74 +36,74 @@ POW = "rel_libm_pow"  # libm's pow by a name that LLVM doesn't know, see loader.
 
 
 def allocate(builder: Any, context: Any, size: Any) -> Any:
-    """rel_allocate: memory that lives as long as any run of this call, or null."""
+    """Call rel_allocate: memory that lives as long as any run of this call, or null."""
     return builder.call(allocator(builder), [context, size])
 
 
 def allocator(builder: Any) -> Any:
-    """rel_allocate itself, for services that make texts."""
+    """Return rel_allocate itself, for services that make texts."""
     return _service(builder, "rel_allocate", POINTER, [POINTER, I64])
 
 
 def flush(builder: Any, context: Any, count: Any) -> Any:
-    """rel_flush: non-zero if the operator has to stop."""
+    """Call rel_flush: non-zero if the operator has to stop."""
     return builder.call(_service(builder, "rel_flush", I32, [POINTER, I64]), [context, count])
 
 
 def kept(builder: Any, context: Any, count: Any) -> None:
-    """rel_kept."""
+    """Call rel_kept."""
     builder.call(_service(builder, "rel_kept", ir.VoidType(), [POINTER, I64]), [context, count])
 
 
 def keep_text(builder: Any, context: Any, field: Any, data: Any, size: Any) -> Any:
-    """rel_keep_text: non-zero if there is no memory."""
+    """Call rel_keep_text: non-zero if there is no memory."""
     return builder.call(
         _service(builder, "rel_keep_text", I32, [POINTER, POINTER, POINTER, I64]), [context, field, data, size]
     )
 
 
 def text_of_float(builder: Any, value: Any, kind: Any, precision: Any, out: Any) -> Any:
-    """rel_text_of_float: how many bytes."""
+    """Call rel_text_of_float: the number of bytes."""
     return builder.call(
         _service(builder, "rel_text_of_float", I64, [F64, I32, I64, POINTER]), [value, kind, precision, out]
     )
 
 
 def rounded(builder: Any, value: Any, digits: Any) -> Any:
-    """rel_rounded."""
+    """Call rel_rounded."""
     return builder.call(_service(builder, "rel_rounded", F64, [F64, I64]), [value, digits])
 
 
 def pattern(builder: Any, text: Any, size: Any) -> Any:
-    """rel_pattern: a handle, or null."""
+    """Call rel_pattern: a handle, or null."""
     return builder.call(_service(builder, "rel_pattern", POINTER, [POINTER, I64]), [text, size])
 
 
 def pattern_find(builder: Any, *arguments: Any) -> Any:
-    """rel_pattern_find: 1, 0 or -1."""
+    """Call rel_pattern_find: 1, 0 or -1."""
     kinds = [POINTER, POINTER, I64, I64, I32, I64, I64.as_pointer()]
     return builder.call(_service(builder, "rel_pattern_find", I64, kinds), list(arguments))
 
 
 def span_by(builder: Any, name: str, span: Any, number: Any, result: Any) -> Any:
-    """rel_span_times, rel_span_over or rel_span_shared: 0 if there is no result."""
+    """Call rel_span_times, rel_span_over or rel_span_shared: 0 if there is no result."""
     kinds = [I64, number.type, I64.as_pointer()]
     return builder.call(_service(builder, name, I64, kinds), [span, number, result])
 
 
 def pattern_sub(builder: Any, *arguments: Any) -> Any:
-    """rel_pattern_sub: how many bytes, or -1."""
+    """Call rel_pattern_sub: the number of bytes, or -1."""
     kinds = [POINTER, POINTER, I64, POINTER, I64, I64, POINTER.as_pointer()]
     return builder.call(_service(builder, "rel_pattern_sub", I64, kinds), list(arguments))
 
 
 def current_context(builder: Any) -> Any:
-    """Return the engine's context of the call that this thread is in."""
+    """Return the engine's context of the current thread's call."""
     return builder.call(_service(builder, "pthread_getspecific", POINTER, [I32]), [_key(builder)])
 
 
 def set_current_context(builder: Any, context: Any) -> None:
-    """Says which call this thread is in."""
+    """Set the current thread's context."""
     builder.call(_service(builder, "pthread_setspecific", I32, [I32, POINTER]), [_key(builder), context])
 
 

@@ -1,10 +1,10 @@
-"""The types of datetime, date and timedelta in compiled code: 64-bit integers, of a unit that is in the type.
+"""The types of datetime, date and timedelta in compiled code: 64-bit integers, with their unit in the type.
 
-A datetime of UTC calculates as one without a zone does, and never meets one. One of another zone is only handed on:
-CPython calculates with it on the clock of the wall, which goes back and forth.
+Arithmetic on a datetime of UTC equals that on one without a zone, and the two never mix. One of another zone is only
+copied: CPython calculates with its local time, which jumps at clock changes.
 
-Own types, because NumPy's, which Numba has, do otherwise than Python's: a date and a timedelta make a datetime there,
-and what leaves the years 1 to 9999 is no error.
+These aren't NumPy's types, which Numba supports, because their semantics differ from Python's. There a date and a
+timedelta make a datetime, and leaving the years 1 to 9999 is no error.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -40,18 +40,18 @@ class MomentType(PointType):
 
 
 class ZonedType(types.Type):
-    """datetime.datetime of another zone: nothing is known of it but its instant, in units since 1970."""
+    """datetime.datetime of another zone: only its instant is known, in units since 1970."""
 
     def __init__(self, unit: str, zone: str) -> None:
         self.unit, self.zone = unit, zone
         super().__init__(name=f"datetime[{unit},{zone}]")
 
 
-UTC = ("UTC", "Etc/UTC", "+00:00", "Z")  # the names by which a field gives datetime.UTC
+UTC = ("UTC", "Etc/UTC", "+00:00", "Z")  # the names of a field's zone that mean datetime.UTC
 
 
 def moment_type(unit: str, zone: str) -> types.Type:
-    """Return the type of a datetime of a field."""
+    """Return the type of a field's datetime."""
     return ZonedType(unit, zone) if zone and zone not in UTC else MomentType(unit, zone)
 
 
@@ -89,7 +89,7 @@ MICROSECOND, DAY, SPAN = MomentType("us"), DateType(), SpanType("us")
 @box(DateType)
 @box(SpanType)
 def _boxed(typ: Any, value: Any, native: Any) -> Any:
-    """Only for exceptions that carry one, which Numba prepares and nobody asks for."""
+    """Exist for exceptions that carry a value: Numba prepares boxing, but never calls it."""
     return native.pyapi.long_from_longlong(value)
 
 

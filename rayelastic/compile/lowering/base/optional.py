@@ -1,4 +1,4 @@
-"""Values that may be None: their truth, and taking the value out where it is known to be there."""
+"""Values that may be None: their truth, and unwrapping them where they can't be None."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
@@ -17,7 +17,7 @@ from rayelastic.compile.lowering.base.views import ViewType
 
 @primitive
 def present(typingctx: Any, value: Any) -> Any:
-    """Return the value of an Optional that isn't None; any other value as it is."""
+    """Return the value of an Optional that isn't None; any other value unchanged."""
     inner = value.type if isinstance(value, types.Optional) else value
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -58,21 +58,21 @@ def _zero(bits: int) -> Any:
 
 
 def same(a: Any, b: Any) -> Any:
-    """A == b where one side, or both, may be None; exact.py puts it in place."""
+    """Compare a == b if one side, or both, may be None; exact.py inserts it."""
     if a is None or b is None:
         return (a is None) == (b is None)
     return present(a) == present(b)
 
 
 def other(a: Any, b: Any) -> Any:
-    """A != b."""
+    """Compare a != b."""
     if a is None or b is None:
         return (a is None) != (b is None)
     return present(a) != present(b)
 
 
 def empty(a: Any) -> Any:
-    """Not a."""
+    """Return not a."""
     if a is None:
         return True
     return not present(a)

@@ -1,6 +1,6 @@
-"""What is found out about one user function while Numba compiles it: its output, and problems in the user's own words.
+"""The results of compiling one user function: its output, and problems in the user's terms.
 
-Imports no Numba: the types that it is handed are opaque here.
+Imports no Numba: its types are opaque here.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["Plan"]
 
 
 class Plan:
-    """Carried by the record types of one compilation.
+    """State of one compilation, which its record types carry.
 
     Args:
-        function: the user's function, the one whose `yield` emits.
+        function: The user's function, the one whose `yield` emits.
         kind: MAP, FILTER or FLAT_MAP.
-        declared: the output schema where the user declared one.
-        members: names of methods and properties of the user's objects and classes.
-        names: fields of the tuples that it delivers, where they were dicts; empty if they weren't.
-        may_be_none: whether a field may be None.
-        times: whether datetime, date or timedelta may come in or be made.
+        declared: The output schema that the user declared, if any.
+        members: Names of methods and properties of the user's objects and classes.
+        names: Fields of the dicts that it emits; empty if it emits none.
+        may_be_none: Whether a field may be None.
+        times: Whether it may receive or make a datetime, date or timedelta.
     """
 
     def __init__(
@@ -47,29 +47,29 @@ class Plan:
         self.declared = declared
         self.decided: Schema | None = declared
         self.is_generator = False
-        self.has_suspicions = False  # exact.py: the loop over the run looks at them
-        self.problem: str = ""  # the first thing found that the python lane can do and the compiled one can't
-        self.mistake: SchemaError | None = None  # the first thing found that no lane can do
+        self.has_suspicions = False  # exact.py: the loop over the run checks them
+        self.problem: str = ""  # the first problem that only Python can handle
+        self.mistake: SchemaError | None = None  # the first problem that no execution mode can handle
 
     @property
     def output(self) -> Schema:
-        """The output schema; known once the types of the function are."""
+        """The output schema; known once the function's types are."""
         assert self.decided is not None
         return self.decided
 
     def refuse(self, problem: str) -> str:
-        """Record why the function can't be compiled; return it."""
+        """Record why the function can't be compiled, and return it."""
         self.problem = self.problem or problem
         return problem
 
     def is_member(self, schema: Schema, name: str) -> bool:
         """Return whether the user's tuple class has a method or property of that name, written in Python."""
-        found = inspect.getattr_static(schema.tuple_type, name, None)
-        function = found.fget if isinstance(found, property) else found
+        member = inspect.getattr_static(schema.tuple_type, name, None)
+        function = member.fget if isinstance(member, property) else member
         return inspect.isfunction(function) and not hasattr(tuple, name) and not name.startswith("_")
 
     def missing_field(self, schema: Schema, name: str, *, is_state: bool) -> str:
-        """Record that there is no such field: misspelt, unless the user's tuple class has something of that name."""
+        """Record an unknown field, as misspelt unless the user's tuple class has a member of that name."""
         if hasattr(schema.tuple_type, name):
             return self.refuse(f"'{name}' of {schema.name} isn't compiled: only its fields, methods and properties are")
         what = "state " if is_state else ""

@@ -1,10 +1,9 @@
-"""Which exception is in flight: what tells `except ValueError` from `except KeyError` in compiled code.
+"""The class of the exception in flight, to distinguish `except ValueError` from `except KeyError` in compiled code.
 
-Numba's code points to a constant about the exception that it raises, and can't look into it. Here that constant holds a
-number of the exception's class as well, below zero, in a member that Numba reads only for what it is above zero. A
-handler compares numbers (exceptions.py writes it so). Where it isn't known what CPython would raise, and it makes a
-difference to the handler, the tuple is refused. What a raised exception carries is dropped: explain.py gets it from
-Python.
+Numba's code points to a constant about the raised exception, and can't read it. Here that constant also holds a
+negative number of the exception's class, in a member that Numba reads only if it is positive. A handler compares
+numbers (exceptions.py writes it so). If CPython's exception is unknown, and matters to the handler, the tuple is
+rejected. The arguments of a raised exception are dropped: explain.py takes them from Python.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -26,14 +25,14 @@ I1, I32 = ir.IntType(1), ir.IntType(32)
 
 
 class NoneUsedError(TypeError):
-    """None where a value is needed: in CPython a TypeError, or an AttributeError."""
+    """None where a value is required: in CPython a TypeError, or an AttributeError."""
 
 
 _numbers: dict[type, int] = {}
 
 
 def note(kind: Any) -> None:
-    """Gives an exception class a number: to be called before a handler may be compiled that catches it."""
+    """Number an exception class, before a handler that catches it is compiled."""
     _numbers.setdefault(kind, len(_numbers) + 1)
 
 
@@ -56,7 +55,7 @@ class RaisingConvention(CPUCallConv):
     def set_static_user_exc(
         self, builder: Any, exc: Any, exc_args: Any = None, loc: Any = None, func_name: Any = None
     ) -> None:
-        """Called where something is raised."""
+        """Raise a constant exception."""
         if exc is None or str((exc_args or ("",))[0]).startswith("Unreachable condition"):  # the end of a finally block
             builder.store(builder.load(self.caught(builder)), self._get_excinfo_argument(builder.function))
             return
@@ -75,18 +74,18 @@ class RaisingConvention(CPUCallConv):
     def set_dynamic_user_exc(
         self, builder: Any, exc: Any, exc_args: Any, nb_types: Any, loc: Any = None, func_name: Any = None
     ) -> None:
-        """Called where something is raised with values of the run."""
+        """Raise an exception with values of the run."""
         self.set_static_user_exc(builder, exc, (), loc, func_name)
 
     def unset_try_status(self, builder: Any) -> None:
-        """Called at the end of a try block, before a handler: keeps what it forgets."""
+        """End a try block before a handler, and keep the exception that Numba forgets."""
         raised = builder.load(self._get_excinfo_argument(builder.function))
         slot = self.caught(builder)
         builder.store(builder.select(cgutils.is_null(builder, raised), builder.load(slot), raised), slot)
         super().unset_try_status(builder)
 
     def return_status_propagate(self, builder: Any, status: Any) -> None:
-        """Called where a callee failed. In a try block the code goes on to its end, and the first exception counts."""
+        """Handle the failure of a callee. A try block continues to its end, and the first exception counts."""
         tried = self.check_try_status(builder)
         raised_before = builder.and_(tried.in_try, cgutils.is_not_null(builder, tried.excinfo))
         raised = builder.select(raised_before, tried.excinfo, status.excinfoptr)
@@ -95,14 +94,14 @@ class RaisingConvention(CPUCallConv):
             self._return_errcode_raw(builder, status.code)
 
     def caught(self, builder: Any) -> Any:
-        """Where the exception is that was caught last in this function."""
+        """Return where this function's last caught exception is."""
         slot = getattr(builder, "_rel_caught", None)
         if slot is None:
             slot = builder._rel_caught = cgutils.alloca_once(builder, excinfo_ptr_t, name="caught", zfill=True)
         return slot
 
     def raise_again(self, builder: Any, raised: Any) -> None:
-        """Raise what was caught."""
+        """Raise the caught exception."""
         status = self.check_try_status(builder)
         builder.store(raised, self._get_excinfo_argument(builder.function))
         with builder.if_then(builder.not_(status.in_try)):
@@ -124,7 +123,7 @@ def caught(typingctx: Any) -> Any:
 
 @primitive
 def raise_again(typingctx: Any, raised: Any) -> Any:
-    """Raise it from where the handler is."""
+    """Raise it from the handler."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         context.call_conv.raise_again(builder, builder.bitcast(args[0], excinfo_ptr_t))
@@ -135,22 +134,22 @@ def raise_again(typingctx: Any, raised: Any) -> Any:
 
 @primitive
 def is_a(typingctx: Any, raised: Any, kinds: Any) -> Any:
-    """Whether it is of one of the classes in a tuple; refuses the tuple of the stream where that can't be told."""
+    """Return whether it is of one of the classes in a tuple; reject the stream's tuple if that is unknown."""
     wanted = tuple(kind.exc_class for kind in kinds)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         place = builder.bitcast(args[0], excinfo_ptr_t)
         number = builder.neg(builder.load(builder.gep(place, [I32(0), I32(ALLOC_FLAG_IDX)])))
-        unknown, found = builder.icmp_signed("<=", number, I32(0)), I1(0)
+        unknown, matches = builder.icmp_signed("<=", number, I32(0)), I1(0)
         for known, its in _numbers.items():
             could_be = (TypeError, AttributeError) if known is NoneUsedError else (known,)
             caught = [issubclass(one, wanted) for one in could_be]
             if any(caught):
                 same = builder.icmp_signed("==", number, I32(its))
-                found = builder.or_(found, same)
+                matches = builder.or_(matches, same)
                 unknown = unknown if all(caught) else builder.or_(unknown, same)
         with builder.if_then(unknown, likely=False):
             refuse(builder)
-        return found
+        return matches
 
     return types.boolean(raised, kinds), codegen

@@ -1,7 +1,7 @@
-"""Ending an operator function because CPython's answer can't be had, such as an integer beyond 64 bits.
+"""Rejections: an operator function ends because compiled code can't return CPython's answer, as beyond 64 bits.
 
-A refusal is no exception of the user's: no `except` may see it, or a compiled function would silently take another
-way than CPython. So it has a return code of its own, which every caller passes on.
+A rejection isn't an exception of the user's. If an `except` could catch it, a compiled function would silently branch
+differently from CPython. So it has its own return code, which every caller propagates.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -17,7 +17,7 @@ from numba.core.callconv import FIRST_USEREXC
 
 from rayelastic.compile.lowering.base.declare import primitive
 
-REFUSED = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba itself uses none above FIRST_USEREXC
+REFUSED = ir.Constant(ir.IntType(32), FIRST_USEREXC + 70)  # Numba uses none above FIRST_USEREXC
 
 
 def refuse(builder: Any) -> None:
@@ -27,7 +27,7 @@ def refuse(builder: Any) -> None:
 
 @primitive
 def refuse_if(typingctx: Any, condition: Any) -> Any:
-    """Reject where the condition holds; for functions written in Python."""
+    """Reject if the condition holds; for functions written in Python."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         with builder.if_then(args[0], likely=False):
@@ -39,7 +39,7 @@ def refuse_if(typingctx: Any, condition: Any) -> Any:
 
 @primitive
 def holds(typingctx: Any, condition: Any) -> Any:
-    """True; refuses where a condition doesn't hold (reading/)."""
+    """Return True, or reject if a condition doesn't hold (reading/)."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         with builder.if_then(builder.not_(args[0]), likely=False):

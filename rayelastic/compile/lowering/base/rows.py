@@ -1,7 +1,7 @@
-"""Rows: items that are read by index and never changed. What lists inside of records and rows of texts share.
+"""Rows: items that are read by index and never changed. The common part of lists inside records and rows of texts.
 
-A kind of row says what its items are (RowType) and how they are read (`reads`); len(), truth, `in` and loops come with
-that. Must not know of any kind.
+A kind of row defines its items (RowType) and how to read them (`reads`); len(), truth, `in` and loops follow from that.
+Knows no kind.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -34,7 +34,7 @@ class RowType(types.IterableType):
 
     @property
     def iterator_type(self) -> RowIterator:
-        """Of iter()."""
+        """The type of iter()."""
         return RowIterator(self)
 
     @abstractmethod
@@ -43,7 +43,7 @@ class RowType(types.IterableType):
 
 
 class RowIterator(SimpleIteratorType):
-    """A place in a row."""
+    """A position in a row."""
 
     def __init__(self, row: RowType) -> None:
         self.row = row
@@ -61,7 +61,7 @@ class RowIteratorModel(models.StructModel):
 @dataclass(frozen=True, slots=True)
 class _Reading:
     count: Callable[[Any, Any, Any, Any], Any]  # of context, builder, type, value
-    item: Callable[[Any, Any, Any, Any, Any, Any], Any]  # of these, the count and an index, which isn't checked
+    item: Callable[[Any, Any, Any, Any, Any, Any], Any]  # of these, the count and an unchecked index
 
 
 _READING: dict[type[RowType], _Reading] = {}
@@ -72,12 +72,12 @@ def reads(
     count: Callable[[Any, Any, Any, Any], Any],
     item: Callable[[Any, Any, Any, Any, Any, Any], Any],
 ) -> None:
-    """Says how a kind of row is read.
+    """Define how a kind of row is read.
 
     Args:
-        kind: a class of types.
-        count: code for the number of items, from context, builder, type and value.
-        item: code for an item, from these, that number and an index, which isn't checked.
+        kind: A class of types.
+        count: Emits code for the number of items, from context, builder, type and value.
+        item: Emits code for an item, from these, that number and an unchecked index.
     """
     _READING[kind] = _Reading(count, item)
     lower_builtin("getiter", kind)(_getiter)
@@ -85,7 +85,7 @@ def reads(
 
 @primitive
 def count(typingctx: Any, row: Any) -> Any:
-    """How many items a row has."""
+    """Return the number of a row's items."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return _READING[type(sig.args[0])].count(context, builder, sig.args[0], args[0])
@@ -95,7 +95,7 @@ def count(typingctx: Any, row: Any) -> Any:
 
 @primitive
 def item(typingctx: Any, row: Any, index: Any) -> Any:
-    """Return the item at an index, which isn't checked."""
+    """Return the item at an unchecked index."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         reading, typ = _READING[type(sig.args[0])], sig.args[0]
@@ -125,8 +125,8 @@ def _contains(row: Any, wanted: Any) -> Any:
         return None
 
     def contains(row: Any, wanted: Any) -> Any:
-        for one in row:
-            if one == wanted:
+        for entry in row:
+            if entry == wanted:
                 return True
         return False
 

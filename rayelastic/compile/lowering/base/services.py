@@ -1,8 +1,7 @@
-"""How compiled code calls the text services of the engine (text.h): arguments, status, result.
+"""Calls from compiled code to the text services of the engine (text.h): arguments, status, result.
 
-A text goes in by the address of its data and size, a number as it is; the last argument says where the result goes.
-What makes texts gets the room for them first. A service's status becomes the exception that CPython raises, or a
-refusal.
+A text is passed as the address of its data and its size, a number by value; the last argument is the result's address.
+Services that make texts receive their memory first. A service's status becomes CPython's exception, or a rejection.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -37,13 +36,13 @@ Codegen = Callable[[Any, Any, Any, Any], Any]
 def service(
     name: str, signature: Any, *constants: int | bytes, raises: Sequence[type[Exception]] = ()
 ) -> tuple[Any, Codegen]:
-    """What an intrinsic returns that is a call of a service.
+    """Return the signature and code of an intrinsic that calls a service.
 
     Args:
-        name: of the service, which returns a rel_text_status.
-        signature: Numba's, of the intrinsic; the arguments are texts, tuples of texts, ints and floats.
-        constants: further arguments behind these; bytes for tables, as texts.
-        raises: exceptions that CPython may raise here.
+        name: The service, which returns a rel_text_status.
+        signature: Numba's signature of the intrinsic; the arguments are texts, tuples of texts, ints and floats.
+        constants: Further arguments behind these; bytes for tables, passed as texts.
+        raises: Exceptions that CPython may raise here.
     """
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -64,25 +63,25 @@ def call(
     """Return the result of a service; see `service`."""
     result = sig.return_type
     makes_text = not isinstance(result, types.Boolean | types.Integer | types.Float)
-    given = [_room(builder)] if makes_text else []
+    arguments = [_room(builder)] if makes_text else []
     for kind, value in zip(sig.args, args, strict=True):
-        given += _argument(context, builder, kind, value)
-    given += [_constant(builder, value) for value in constants]
-    made = cgutils.alloca_once(builder, I64 if isinstance(result, types.Boolean) else context.get_value_type(result))
-    given.append(made)
-    kind = ir.FunctionType(I32, [value.type for value in given])
-    status = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
+        arguments += _argument(context, builder, kind, value)
+    arguments += [_constant(builder, value) for value in constants]
+    slot = cgutils.alloca_once(builder, I64 if isinstance(result, types.Boolean) else context.get_value_type(result))
+    arguments.append(slot)
+    kind = ir.FunctionType(I32, [value.type for value in arguments])
+    status = builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
     with builder.if_then(builder.icmp_unsigned("!=", status, I32(0)), likely=False):
         for error in (*raises, MemoryError) if makes_text else raises:
             with builder.if_then(builder.icmp_unsigned("==", status, I32(_STATUS[error])), likely=False):
                 context.call_conv.return_user_exc(builder, error, ())
         refuse(builder)
-    loaded = builder.load(made)
+    loaded = builder.load(slot)
     return builder.icmp_unsigned("!=", loaded, I64(0)) if isinstance(result, types.Boolean) else loaded
 
 
 def is_bytes(view: ViewType) -> int:
-    """Return the constant by which a service is told that a text is bytes."""
+    """Return the constant that marks a text as bytes for a service."""
     return int(view == BYTES)
 
 
@@ -107,7 +106,7 @@ def _constant(builder: Any, value: int | bytes) -> Any:
 
 
 def _room(builder: Any) -> Any:
-    """rel_text_room of this call."""
+    """Return the rel_text_room of this call."""
     allocate = engine.allocator(builder)
     room = cgutils.alloca_once(builder, ir.LiteralStructType([POINTER, POINTER]))
     for at, part in enumerate((builder.bitcast(allocate, POINTER), engine.current_context(builder))):

@@ -1,9 +1,9 @@
-"""Lookup tables: dicts, lists and sets outside the function, taken as they are at declaration.
+"""Lookup tables: dicts, lists and sets outside the function, copied at declaration.
 
-A dict of constants becomes an open-addressed hash table in constant arrays: one probe or two for a look-up, no object.
-Its type carries its content; d[k], d.get(k), d.get(k, other), k in d and len(d) are compiled, and d.items(), d.keys()
-and d.values() of a small one. A list becomes a tuple, a set the keys of a table. Bytes and tuples are looked for one
-by one.
+A dict of constants becomes an open-addressed hash table in constant arrays: one or two probes per lookup, no object.
+Its type carries its content. Compiled are d[k], d.get(k), d.get(k, other), k in d and len(d); and d.items(), d.keys()
+and d.values() of a small one. A list becomes a tuple, a set the keys of a table. Bytes and tuples are searched one by
+one.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -28,7 +28,7 @@ _MOST_NUMBERS, _MOST_TEXTS, _MOST_ROWS = 100_000, 500, 64  # the table becomes p
 
 
 class Table:
-    """A dict or set of the user's as a constant. `values` is empty for a set."""
+    """A user's dict or set as a constant. `values` is empty for a set."""
 
     def __init__(self, name: str, keys: tuple[Any, ...], values: tuple[Any, ...]) -> None:
         self.name, self.keys, self.values = name, keys, values
@@ -46,7 +46,7 @@ constants(Table, TableType, TableType)
 
 
 def table_of(name: str, value: dict[Any, Any] | set[Any]) -> Table | None:
-    """Return the table of a dict or set of constants of one kind; None if it isn't such a one."""
+    """Return the table of a dict or set of constants of one kind; None for any other."""
     keys = tuple(value)
     values = tuple(value.values()) if isinstance(value, dict) else ()
     if not keys or not _is_key(keys) or (values and _kind(values) is None and not _is_small(values)):
@@ -90,7 +90,7 @@ def _kind(items: tuple[Any, ...]) -> type | None:
 
 
 def _hashed(key: Any) -> int:
-    """What `_hash_of` gives for a key, in Python."""
+    """Return what `_hash_of` returns for a key, in Python."""
     if isinstance(key, str):
         raw = key.encode()
         state = (0xCBF29CE484222325 ^ len(raw)) & _ALL
@@ -139,12 +139,12 @@ def _slots(table: Table) -> Any:
 def view_of(item: Any) -> Any:
     """Return a constant as compiled code sees it: text and bytes as views, in tuples, too."""
     if type(item) is tuple:
-        return tuple(view_of(one) for one in item)
+        return tuple(view_of(part) for part in item)
     return TextLiteral(item) if type(item) is str else BytesLiteral(item) if type(item) is bytes else item
 
 
 def _column(items: tuple[Any, ...]) -> Any:
-    """Items as what compiled code indexes: an array, or a tuple of texts, bytes or tuples."""
+    """Return items as an array, or as a tuple of texts, bytes or tuples, for indexing."""
     kind = _kind(items)
     if kind is str or kind is None:
         return tuple(view_of(item) for item in items)
@@ -154,7 +154,7 @@ def _column(items: tuple[Any, ...]) -> Any:
 
 
 def keys_of(kind: TableType) -> Any:
-    """Return the keys in their order, as what compiled code iterates."""
+    """Return the keys in their order, for iteration."""
     return _column(kind.table.keys)
 
 

@@ -1,8 +1,8 @@
 """Text and bytes in compiled code: a pointer and a length, never owning (string_view.hpp, architecture section 3).
 
-Here are the types and the few primitives that touch memory; what str and bytes can do is written on top of these in
-Python (text_*.py). A view points into the input record, into a chunk that the run carries, into memory from
-rel_allocate, or at a literal in the compiled code: all of them outlive the call.
+This module has the types and the few primitives that touch memory. The methods of str and bytes are written with these
+in Python (text_*.py). A view points into the input record, a chunk that the run carries, memory from rel_allocate, or a
+literal in the compiled code. All of them outlive the call.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -29,7 +29,7 @@ INLINE_BYTES = 12  # StringView::kInlineBytes
 
 
 class ViewType(types.IterableType, types.Hashable):
-    """str or bytes as compiled code sees it."""
+    """str or bytes in compiled code."""
 
     def __init__(self, name: str, literal: type) -> None:
         super().__init__(name=name)
@@ -37,7 +37,7 @@ class ViewType(types.IterableType, types.Hashable):
 
     @property
     def iterator_type(self) -> ViewIterator:
-        """Of iter()."""
+        """The type of iter()."""
         return ViewIterator(self)
 
 
@@ -50,13 +50,13 @@ class ViewIterator(SimpleIteratorType):
 
 
 class TextLiteral(str):
-    """A str constant of the user's code that is to be a view."""
+    """A str constant of the user's code that becomes a view."""
 
     __slots__ = ()
 
 
 class BytesLiteral(bytes):
-    """A bytes constant of the user's code that is to be a view."""
+    """A bytes constant of the user's code that becomes a view."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ def _typeof_bytes(value: BytesLiteral, context: Any) -> ViewType:
 
 @box(ViewType)
 def _boxed(typ: ViewType, value: Any, native: Any) -> Any:
-    """Only for exceptions that carry a view, which Numba prepares and nobody asks for."""
+    """Exist for exceptions that carry a view: Numba prepares boxing, but never calls it."""
     data, size = parts(native.context, native.builder, typ, value)
     if typ == TEXT:
         return native.pyapi.string_from_kind_and_data(I32(1), data, size)
@@ -107,7 +107,7 @@ def _constant(context: Any, builder: Any, typ: ViewType, value: str | bytes) -> 
 
 
 def literal_data(module: Any, raw: bytes) -> Any:
-    """Pointer to constant bytes in `module`, followed by zeroes so that a word may be read at its end."""
+    """Return a pointer to constant bytes in `module`, followed by zeroes so that a word may be read at its end."""
     padded = raw + bytes(8)
     data = cgutils.add_global_variable(module, ir.ArrayType(I8, len(padded)), module.get_unique_name("literal"))
     data.linkage = "internal"
@@ -118,20 +118,20 @@ def literal_data(module: Any, raw: bytes) -> Any:
 
 
 def make_view(context: Any, builder: Any, typ: ViewType, data: Any, size: Any) -> Any:
-    """The LLVM value of a view."""
+    """Make the LLVM value of a view."""
     view = cgutils.create_struct_proxy(typ)(context, builder)
     view.data, view.size = data, size
     return view._getvalue()
 
 
 def parts(context: Any, builder: Any, typ: ViewType, value: Any) -> tuple[Any, Any]:
-    """Data and size of a view."""
+    """Return data and size of a view."""
     view = cgutils.create_struct_proxy(typ)(context, builder, value=value)
     return view.data, view.size
 
 
 def load_view(context: Any, builder: Any, typ: ViewType, field: Any) -> Any:
-    """Return the view that a 16-byte string view at `field` stands for; points into the record if it is inline."""
+    """Return the view of a 16-byte string view at `field`; it points into the record if it is inline."""
     size = builder.zext(builder.load(builder.bitcast(field, I32.as_pointer())), I64)
     inline = builder.gep(field, [I64(4)])
     far = builder.load(builder.bitcast(builder.gep(field, [I64(8)]), POINTER.as_pointer()))
@@ -164,7 +164,7 @@ def store_view(context: Any, builder: Any, typ: ViewType, value: Any, field: Any
         builder.branch(done)
     builder.position_at_end(blocks["near"])
     builder.cbranch(builder.icmp_unsigned(">=", size, I64(8)), blocks["big"], blocks["small"])
-    with builder.goto_block(blocks["big"]):  # 8..12: the last four bytes shifted down over what the first eight have
+    with builder.goto_block(blocks["big"]):  # 8..12: the last four bytes, shifted over the overlap
         put(I64, 4, word(I64, I64(0)))
         shift = builder.mul(builder.sub(I64(12), size), I64(8))
         put(I32, 12, builder.lshr(word(I32, builder.sub(size, I64(4))), shift))
@@ -190,12 +190,12 @@ def store_view(context: Any, builder: Any, typ: ViewType, value: Any, field: Any
     builder.position_at_end(done)
 
 
-# --- what text_*.py is written with; offsets and sizes are in bytes, nothing is checked -----------------------------
+# --- primitives for text_*.py; offsets and sizes are in bytes, nothing is checked -----------------------------------
 
 
 @primitive
 def size_of(typingctx: Any, view: ViewType) -> Any:
-    """Bytes of a view."""
+    """Return the bytes of a view."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return parts(context, builder, sig.args[0], args[0])[1]
@@ -216,7 +216,7 @@ def byte_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
 
 @primitive
 def word_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
-    """Eight bytes from offset `at`, little-endian."""
+    """Return eight bytes from offset `at`, little-endian."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data, _ = parts(context, builder, sig.args[0], args[0])
@@ -227,7 +227,7 @@ def word_at(typingctx: Any, view: ViewType, at: types.Integer) -> Any:
 
 @primitive
 def trailing_zeros(typingctx: Any, value: types.Integer) -> Any:
-    """Zero bits below the lowest set bit; `value` must not be 0."""
+    """Count the zero bits below the lowest set bit; `value` must not be 0."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.cttz(args[0], I1(1))
@@ -248,7 +248,7 @@ def cut(typingctx: Any, view: ViewType, start: types.Integer, stop: types.Intege
 
 @primitive
 def compare_bytes(typingctx: Any, left: ViewType, right: ViewType, size: types.Integer) -> Any:
-    """Memcmp of the first `size` bytes."""
+    """Return memcmp of the first `size` bytes."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         a, _ = parts(context, builder, sig.args[0], args[0])
@@ -272,9 +272,9 @@ def search(typingctx: Any, view: ViewType, wanted: ViewType, start: types.Intege
             builder.module, ir.FunctionType(POINTER, [POINTER, I64, POINTER, I64]), engine.MEMMEM
         )
         begin = builder.gep(data, [args[2]])
-        found = builder.call(memmem, [begin, builder.sub(args[3], args[2]), needle, size])
-        distance = builder.sub(builder.ptrtoint(found, I64), builder.ptrtoint(data, I64))
-        return builder.select(cgutils.is_null(builder, found), I64(-1), distance)
+        address = builder.call(memmem, [begin, builder.sub(args[3], args[2]), needle, size])
+        distance = builder.sub(builder.ptrtoint(address, I64), builder.ptrtoint(data, I64))
+        return builder.select(cgutils.is_null(builder, address), I64(-1), distance)
 
     return types.int64(view, wanted, types.int64, types.int64), codegen
 

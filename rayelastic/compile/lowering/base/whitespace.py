@@ -1,4 +1,4 @@
-"""What str and bytes take for white space."""
+"""The white space of str and bytes."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
@@ -15,12 +15,12 @@ from rayelastic.compile.lowering.base.views import BYTES, byte_at
 
 @register_jitable
 def ascii_space(byte: int) -> bool:
-    """str.isspace of an ASCII character."""
+    """Return str.isspace of an ASCII character."""
     return byte == 32 or (9 <= byte <= 13) or (28 <= byte <= 31)
 
 
 def space_width(text: Any, at: int) -> int:
-    """Bytes of the white-space character at an offset, 0 if there is another one."""
+    """Return the bytes of the white-space character at an offset, 0 for any other."""
     raise TypeError("only compiled")
 
 

@@ -1,8 +1,8 @@
-"""What Numba would convert without a word, and CPython wouldn't: refused, or done exactly.
+"""Conversions that Numba does silently and CPython doesn't: rejected, or done exactly.
 
-Numba cuts the fraction off a float that is put into a list of ints, and turns an int beyond 2**53 into the float next
-to it. It makes a number of a bool that meets one, and has its own order for the items of a set. It compares with `is`
-what has no identity in compiled code. Looked at after types are known, in the functions of the user.
+Numba truncates a float that is put into a list of ints, and rounds an int beyond 2**53 to a float. It converts a bool
+next to a number, and orders the items of a set differently. It compares with `is` values that have no identity in
+compiled code. Checked once types are known, in the user's functions.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -19,7 +19,7 @@ from numba.core.errors import TypingError, UnsupportedError
 from rayelastic.compile.lowering.base.declare import overloads
 from rayelastic.compile.lowering.containers import lists as containers
 
-# What may have a set as its argument: the order of its items makes no difference.
+# Functions that may have a set as their argument: the order of its items makes no difference.
 _WITHOUT_ORDER = (
     len, bool, set, frozenset, isinstance, operator.contains, operator.eq, operator.ne, operator.lt, operator.le,
     operator.gt, operator.ge, operator.or_, operator.and_, operator.sub, operator.xor, operator.ior, operator.iand,
@@ -29,7 +29,7 @@ _PUT = {"append": 0, "extend": 0, "insert": 1, "remove": 0, "index": 0, "count":
 
 
 def check_conversions(state: Any) -> None:
-    """Raise for what can't be had, with the line."""
+    """Raise for unsupported conversions, with the line."""
     for block in state.func_ir.blocks.values():
         for statement in block.body:
             if isinstance(statement, ir.SetItem):
@@ -44,7 +44,7 @@ def check_conversions(state: Any) -> None:
 
 
 def _check_assigned(state: Any, target: Any, value: Any, shown: Any, loc: Any) -> None:
-    """An int alone becomes a float that holds it, as the guide says (exact.py); not inside a tuple, nor beside None."""
+    """Check an assignment: only an int alone, not in a tuple or beside None, becomes a float (exact.py)."""
     given = _kind(state, value)
     _check_bool(target, given, shown, loc)
     inside = any(isinstance(kind, types.Optional | types.BaseTuple) for kind in (target, given))
@@ -53,7 +53,7 @@ def _check_assigned(state: Any, target: Any, value: Any, shown: Any, loc: Any) -
 
 
 def _is_small(known: Any) -> bool:
-    """Return whether it is a constant, no number of which becomes another one as a float."""
+    """Return whether it is a constant whose numbers all become equal floats."""
     if isinstance(known, tuple):
         return all(map(_is_small, known))
     return known is not None and not (isinstance(known, int) and abs(known) > 2**53)
@@ -81,26 +81,26 @@ def _shown(variable: Any, other: str) -> str:
 
 
 def _check_bool(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
-    """Reject a bool that becomes a number, of which True and 1 or 1.0 can't be told apart any more."""
-    for one, other in _alike(wanted, given):
-        if said := _mixed([one, other]):
+    """Reject a bool that becomes a number, because True then can't be distinguished from 1 or 1.0."""
+    for first, other in _alike(wanted, given):
+        if said := _mixed([first, other]):
             raise UnsupportedError(f"{_shown(variable, 'a value')} {said}", loc)
 
 
 def _alike(wanted: Any, given: Any) -> Iterator[tuple[Any, Any]]:
-    """What stands at the same place in two kinds; parts of tuples and items of lists each for themselves."""
-    one, other = (kind.type if isinstance(kind, types.Optional) else kind for kind in (wanted, given))
-    if isinstance(one, types.List) and isinstance(other, types.List):
-        yield from _alike(one.dtype, other.dtype)
-    elif isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple) and len(one) == len(other):
-        for pair in zip(one, other, strict=True):  # type: ignore[call-overload]
+    """Yield the corresponding parts of two kinds; of tuples and lists, the parts of their items."""
+    first, other = (kind.type if isinstance(kind, types.Optional) else kind for kind in (wanted, given))
+    if isinstance(first, types.List) and isinstance(other, types.List):
+        yield from _alike(first.dtype, other.dtype)
+    elif isinstance(first, types.BaseTuple) and isinstance(other, types.BaseTuple) and len(first) == len(other):
+        for pair in zip(first, other, strict=True):  # type: ignore[call-overload]
             yield from _alike(*pair)
     else:
         yield wanted, given
 
 
 def _mixed(kinds: Iterable[Any]) -> str:
-    """What is wrong with bools beside numbers; empty if there are none, or nothing else."""
+    """Describe the problem of bools beside numbers; empty if there is none."""
     plain = [_without_none(kind) for kind in kinds]
     number = next((kind for kind in plain if isinstance(kind, types.Integer | types.Float)), None)
     if number is None or not any(isinstance(kind, types.Boolean) for kind in plain):
@@ -112,7 +112,7 @@ def _mixed(kinds: Iterable[Any]) -> str:
 @overloads(min)
 @overloads(max)
 def _extreme(*values: Any) -> None:
-    """Numba 0.65 knows no min and max of bools and numbers: refused in the words for releases that convert them."""
+    """Reject min and max of bools and numbers, which Numba 0.65 lacks, as if it converted them."""
     alone = len(values) == 1 and isinstance(values[0], types.BaseTuple)
     if said := _mixed(values[0] if alone else values):
         raise TypingError(f"a value {said}")
@@ -124,8 +124,8 @@ def _without_none(kind: Any) -> Any:
 
 
 def _check(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
-    for one, other in _alike(wanted, given):
-        _check_number(one, other, variable, loc)
+    for first, other in _alike(wanted, given):
+        _check_number(first, other, variable, loc)
 
 
 def _check_number(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
@@ -201,15 +201,15 @@ def _check_operator(state: Any, value: Any) -> None:
         if value.fn in (operator.add, operator.iadd):
             _check_bool(kinds[0], kinds[1], value.lhs, value.loc)
     elif value.op == "binop" and value.fn in _COMPARE and all(isinstance(kind, types.BaseTuple) for kind in kinds):
-        for one, other in zip(*kinds, strict=False):
-            _check(one, other, value.lhs, value.loc)
+        for first, other in zip(*kinds, strict=False):
+            _check(first, other, value.lhs, value.loc)
 
 
 _COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 
 
 def _check_contains(state: Any, value: Any, container: Any, item: Any) -> None:
-    """Reject to look for an int among floats, or the other way round: it may equal what stands next to it alone."""
+    """Reject a search for an int among floats, or the reverse: it may equal a neighbour only."""
     if isinstance(container, types.Set | types.List):
         _check(container.dtype, item, value.lhs, value.loc)
         if isinstance(container.dtype, types.Boolean) and isinstance(container, types.Set):
@@ -222,13 +222,13 @@ def _check_contains(state: Any, value: Any, container: Any, item: Any) -> None:
 
 
 def _parts(state: Any, variable: Any, container: Any) -> list[Any]:
-    """Return the kinds in a tuple: those of its items where it is built of them, of which constants are known."""
+    """Return the kinds of a tuple's items, with known constants if it is built of them."""
     try:
-        made = state.func_ir.get_definition(variable)
+        definition = state.func_ir.get_definition(variable)
     except KeyError:
-        made = None
-    built = isinstance(made, ir.Expr) and made.op == "build_tuple"
-    return [_kind(state, item) for item in made.items] if built else list(container)
+        definition = None
+    built = isinstance(definition, ir.Expr) and definition.op == "build_tuple"
+    return [_kind(state, item) for item in definition.items] if built else list(container)
 
 
 def _holds_floats(kind: Any) -> bool:
@@ -239,7 +239,7 @@ def _holds_floats(kind: Any) -> bool:
 
 
 def _is_without_order(called: Any) -> bool:
-    return any(called is one for one in _WITHOUT_ORDER)
+    return any(called is function for function in _WITHOUT_ORDER)
 
 
 def _check_method(state: Any, function: Any, call: Any) -> None:
@@ -272,8 +272,8 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
 def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
     """Reject a method that would write items of another size than the list has.
 
-    Numba keeps what a method was typed for while its list was one of `str`. An `append` further down may have made it
-    one of `str | None` since.
+    Numba keeps the typing of a method from when its list was one of `str`. A later `append` may have made it one of
+    `str | None` since.
     """
     if isinstance(owner, types.List | types.Set) and types.unliteral(taken.dtype) != types.unliteral(owner.dtype):
         if not taken.dtype.is_precise():
@@ -290,7 +290,7 @@ def _has_optional(kind: Any) -> bool:
 
 
 def check_constant_sets(func_ir: Any) -> None:
-    """Raise where the items of a set that is a constant are taken in their order: before constants are folded."""
+    """Raise if a constant set's items are used in their order, before constants are folded."""
     for block in func_ir.blocks.values():
         for value in (s.value for s in block.find_insts(ir.Assign) if isinstance(s.value, ir.Expr)):
             if value.op in ("getiter", "exhaust_iter") and _is_constant_set(func_ir, value.value):
@@ -303,18 +303,18 @@ def check_constant_sets(func_ir: Any) -> None:
 
 def _constant(func_ir: Any, variable: Any) -> Any:
     try:
-        made = func_ir.get_definition(variable)
+        definition = func_ir.get_definition(variable)
     except KeyError:
         return None
-    if isinstance(made, ir.Expr) and made.op == "build_tuple":
-        return tuple(_constant(func_ir, item) for item in made.items)
-    if isinstance(made, ir.Expr) and made.op == "exhaust_iter":
-        return _constant(func_ir, made.value)
-    if isinstance(made, ir.Expr) and made.op == "static_getitem":
-        whole, at = _constant(func_ir, made.value), made.index
+    if isinstance(definition, ir.Expr) and definition.op == "build_tuple":
+        return tuple(_constant(func_ir, item) for item in definition.items)
+    if isinstance(definition, ir.Expr) and definition.op == "exhaust_iter":
+        return _constant(func_ir, definition.value)
+    if isinstance(definition, ir.Expr) and definition.op == "static_getitem":
+        whole, at = _constant(func_ir, definition.value), definition.index
         is_part = isinstance(whole, tuple) and isinstance(at, int) and -len(whole) <= at < len(whole)
         return whole[at] if is_part else None
-    return made.value if isinstance(made, ir.Const | ir.Global | ir.FreeVar) else None
+    return definition.value if isinstance(definition, ir.Const | ir.Global | ir.FreeVar) else None
 
 
 def _is_constant_set(func_ir: Any, variable: Any) -> bool:

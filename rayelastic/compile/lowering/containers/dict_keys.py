@@ -1,9 +1,8 @@
 """Dicts and sets made in a function compare keys by content, as CPython does.
 
-Numba compares the keys of a dict byte for byte unless they hold memory that it counts references to. That is wrong for
-text and bytes, whose bytes here are an address and a size, and for whatever has padding. So every key that isn't a
-plain integer is compared by `==`. Floats are refused as keys: CPython finds NaN again by its identity, which compiled
-code doesn't have.
+Numba compares the keys of a dict byte for byte unless they hold memory with reference counts. That is wrong for text
+and bytes, which are an address and a size here, and for types with padding. So every key that isn't a plain integer is
+compared by `==`. Floats are rejected as keys: CPython finds NaN by its identity, which compiled code lacks.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -32,7 +31,7 @@ def refuse_keys(state: Any) -> None:
     """Reject dicts and sets with keys that compiled code can't find as CPython does.
 
     Raises:
-        UnsupportedError: at the first line that makes one.
+        UnsupportedError: At the first line that makes such a dict or set.
     """
     for block in state.func_ir.blocks.values():
         for statement in block.body:
@@ -65,7 +64,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _method_table(typingctx: Any, dict_pointer: Any, key: Any, value: Any) -> Any:
-    """What a new dict calls for its keys and values, in place of Numba's `_dict_set_method_table`."""
+    """Return a new dict's functions for keys and values, instead of Numba's `_dict_set_method_table`."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         table = cgutils.alloca_once(builder, _TABLE, zfill=True)
@@ -90,7 +89,7 @@ def _method_table(typingctx: Any, dict_pointer: Any, key: Any, value: Any) -> An
 
 
 def _equal(context: Any, module: Any, key: Any) -> Any:
-    """A C function that says whether the keys at two addresses are equal."""
+    """Make a C function that returns whether the keys at two addresses are equal."""
     model = context.data_model_manager[key]
     place = model.get_data_type().as_pointer()
     function = ir.Function(module, ir.FunctionType(I32, [place, place]), module.get_unique_name("dict_key.equal"))

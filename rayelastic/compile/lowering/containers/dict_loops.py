@@ -1,4 +1,4 @@
-"""A loop over a dict that makes it larger or smaller: CPython's RuntimeError, where Numba's loop just ends."""
+"""A loop over a dict that changes its size: raises CPython's RuntimeError, where Numba's loop just ends."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 
@@ -18,9 +18,9 @@ _BYTES, _STATUS = ir.IntType(8).as_pointer(), ir.IntType(32)
 
 @lower_builtin("iternext", types.DictIteratorType)
 def _next(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    """The next item, as Numba has it; where there is none, the dict is asked whether that is because it changed."""
+    """Return the next item, as in Numba; if there is none, check whether the dict has changed."""
     item = impl_iterator_iternext(context, builder, sig, args)
-    if not isinstance(context.call_conv, RaisingConvention):  # code of Numba's, which knows no such error
+    if not isinstance(context.call_conv, RaisingConvention):  # Numba's own code, which lacks this error
         return item
     pair = context.make_helper(builder, types.Pair(sig.return_type.first_type, types.boolean), item)
     with builder.if_then(builder.not_(pair.second), likely=False):

@@ -1,7 +1,7 @@
-"""Lists out of anything that can be iterated, in CPython's order where they are sorted, and what lists of words can do.
+"""Lists of anything iterable, CPython's sort order, and the list methods of split words.
 
-sorted() here is stable and compares as CPython does. With a NaN among its keys CPython's result depends on its
-algorithm: such a tuple is refused. syntax.py puts these functions in place of what the user wrote.
+sorted() here is stable and compares as CPython does. With a NaN among its keys, CPython's result depends on its
+algorithm: such a tuple is rejected. syntax.py inserts these functions into the user's code.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -24,17 +24,17 @@ from rayelastic.compile.lowering.text.split import SplitType, step
 
 
 def listed(items: Any) -> Any:
-    """list(items)."""
+    """Return list(items)."""
     raise TypeError("only compiled")
 
 
 def words(items: Any) -> Any:
-    """Return a list of what split() gives, where it is going to be changed; anything else as it is."""
+    """Return a list of what split() returns, if it is going to be changed; anything else unchanged."""
     raise TypeError("only compiled")
 
 
 def backwards(items: Any) -> Any:
-    """list(reversed(items))."""
+    """Return list(reversed(items))."""
     raise TypeError("only compiled")
 
 
@@ -44,12 +44,12 @@ def arranged(items: Any, keys: Any, reverse: Any) -> Any:
 
 
 def unordered(items: Any) -> Any:
-    """Return the items where their order makes no difference, of a set as well."""
+    """Return the items where their order makes no difference, also of a set."""
     raise TypeError("only compiled")
 
 
 def remove(items: Any, key: Any) -> None:
-    """Del items[key]."""
+    """Delete items[key]."""
     raise TypeError("only compiled")
 
 
@@ -65,7 +65,7 @@ def _remove(items: Any, key: Any) -> Any:
 
 
 def no_items() -> Any:
-    """Raise what min and max of nothing raise."""
+    """Raise the exception of min and max of nothing."""
     raise TypeError("only compiled")
 
 
@@ -78,7 +78,7 @@ def _no_items() -> Any:
 
 
 def in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
-    """sorted(iterable)."""
+    """Return sorted(iterable)."""
     raise TypeError("only compiled")
 
 
@@ -117,9 +117,9 @@ def _backwards(items: Any) -> Any:
         return None
 
     def turned(items: Any) -> Any:
-        made = listed(items)
-        made.reverse()
-        return made
+        sequence = listed(items)
+        sequence.reverse()
+        return sequence
 
     return turned
 
@@ -130,12 +130,12 @@ def _backwards(items: Any) -> Any:
 def _nan_in(builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Float):
         return builder.fcmp_unordered("uno", value, value)
-    found = ir.IntType(1)(0)
+    has_nan = ir.IntType(1)(0)
     if isinstance(kind, types.BaseTuple):
         parts: Any = kind
         for at, part in enumerate(parts):
-            found = builder.or_(found, _nan_in(builder, part, builder.extract_value(value, at)))
-    return found
+            has_nan = builder.or_(has_nan, _nan_in(builder, part, builder.extract_value(value, at)))
+    return has_nan
 
 
 @primitive
@@ -146,7 +146,7 @@ def _has_nan(typingctx: Any, key: Any) -> Any:
 
 @register_jitable
 def _order(keys: Any, reverse: Any) -> Any:
-    """Indices of the keys in their order, equal ones as they came: a merge sort from pairs upward."""
+    """Return indices of the keys in their order, equal ones in the original order: a merge sort from pairs upward."""
     count = len(keys)
     order = [at for at in range(count)]  # noqa: C416
     spare = [at for at in range(count)]  # noqa: C416
@@ -197,7 +197,7 @@ def _in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
     return made
 
 
-# --- what split() gives, as a list ----------------------------------------------------------------------------------
+# --- the result of split(), as a list -------------------------------------------------------------------------------
 
 
 @register_jitable
@@ -222,11 +222,11 @@ def _count(split: Any, value: Any) -> Any:
         return None
 
     def count(split: Any, value: Any) -> Any:
-        found = 0
+        matching = 0
         for part in split:
             if part == value:
-                found += 1
-        return found
+                matching += 1
+        return matching
 
     return count
 
@@ -260,10 +260,10 @@ def _slice(split: Any, index: Any) -> Any:
 
 
 def _are_lists(a: Any, b: Any) -> bool:
-    """Return whether two are lists, one at least not of Numba's kind."""
+    """Return whether both are lists, at least one of which isn't Numba's."""
     both = (a, b)
-    return any(isinstance(one, SplitType) for one in both) and all(
-        isinstance(one, SplitType | types.List) for one in both
+    return any(isinstance(kind, SplitType) for kind in both) and all(
+        isinstance(kind, SplitType | types.List) for kind in both
     )
 
 

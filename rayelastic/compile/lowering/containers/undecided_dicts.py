@@ -1,7 +1,7 @@
-"""`d = {}` before anything was put in: what `get`, `setdefault` and the like give while its kinds aren't known.
+"""`d = {}` before its first item: the results of `get`, `setdefault` and so on while its types are unknown.
 
-Numba takes the kinds from the first `d[k] = v`, and knows no method of a dict before. In `d[k] = d.get(k, 0) + 1` each
-waits for the other: so `get` is of the default's type until the dict is decided, then of the dict's.
+Numba infers the types from the first `d[k] = v`, and supports no method of a dict before. In `d[k] = d.get(k, 0) + 1`
+each waits for the other: so `get` has the default's type until the dict is decided, then the dict's.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -15,7 +15,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 
 
 class _Method(AbstractTemplate):
-    """A method of a dict, undecided at first."""
+    """A method of a dict of undecided types."""
 
     this: Any
     key: Any
@@ -29,8 +29,8 @@ class _Method(AbstractTemplate):
         if kws or len(args) != 2 or isinstance(args[1], types.NoneType | types.Optional):
             return None
         key, default = types.unliteral(args[0]), types.unliteral(args[1])
-        made = signature(default, *args)
-        return made if self.key[1] == "get" else made.replace(recvr=types.DictType(key, default))
+        method_type = signature(default, *args)
+        return method_type if self.key[1] == "get" else method_type.replace(recvr=types.DictType(key, default))
 
 
 class _Get(_Method):
@@ -50,13 +50,13 @@ def _declare(undecided: types.DictType) -> None:
         key = undecided
 
         def generic_resolve(self, typ: Any, name: str) -> Any:  # type: ignore[override]
-            """Return a method."""
+            """Resolve a method."""
             if name in _METHODS:
                 return types.BoundFunction(_METHODS[name], typ)
             for template in self.context._attributes[types.DictType]:
-                found = template.resolve(typ, name)
-                if found is not None:
-                    return found
+                method = template.resolve(typ, name)
+                if method is not None:
+                    return method
             return None
 
 

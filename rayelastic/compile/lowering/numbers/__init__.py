@@ -1,1 +1,1 @@
-"""Operations of numbers, as CPython has them."""
+"""Operations of numbers, with CPython's semantics."""

@@ -1,7 +1,7 @@
-"""Builtins and functions of `math` over numbers: what CPython raises is raised, what has no 64 bits is refused.
+"""Builtins and functions of `math` over numbers: CPython's exceptions are raised, results beyond 64 bits rejected.
 
-Where the result of a float function isn't finite though its argument is, CPython raises; which exception, and its text,
-comes from the Python function, which is run again for that tuple.
+If the result of a float function isn't finite though its argument is, CPython raises. The class of that exception and
+its text come from the Python function, which is run again for that tuple.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -27,12 +27,12 @@ from rayelastic.compile.lowering.numbers.whole_numbers import LEAST, TOO_BIG, ad
 from rayelastic.compile.lowering.text.numbers import int_of_text
 
 REPLACED: dict[Any, Any] = {}
-# Not libm's but CPython's own, or chosen otherwise: another last digit.
+# Not libm's but CPython's own, or different choices: another last digit.
 DIFFERENT = (math.gamma, math.lgamma, math.hypot, math.dist, math.fsum)
 
 
 def stands_for(original: Any) -> Callable[[Any], Any]:
-    """Declare what `original` does in user code, as a function of the types of its arguments."""
+    """Declare the meaning of `original` in user code, as a function of its argument types."""
 
     def declared(typing: Any) -> Any:
         count = typing.__code__.co_argcount
@@ -67,7 +67,7 @@ def _is_number(kind: Any) -> bool:
 @register_jitable
 def _whole(x: float) -> int:
     """Return the int of a float that has no fraction."""
-    refuse_if(math.isinf(x))  # OverflowError, where callers count on ValueError
+    refuse_if(math.isinf(x))  # OverflowError, but callers expect ValueError
     if math.isnan(x):
         raise ValueError("cannot convert float to integer")
     refuse_if(x >= TOO_BIG or x < -TOO_BIG)
@@ -129,13 +129,13 @@ def _rounded(typingctx: Any, number: Any, digits: Any) -> Any:
 
 _POWERS = np.array([10.0**i for i in range(23)])  # exact
 _POWERS.flags.writeable = False
-_FAR = 2.0**50  # below, the error of a product is small beside its distance from a tie
+_FAR = 2.0**50  # below, a product's error is less than its distance from a tie
 _TIE = 2.0**-3
 
 
 @register_jitable
 def _to_digits(number: float, digits: int) -> float:
-    """round(number, digits): the decimal nearest to the float, ties to even, then the float nearest to that."""
+    """Return round(number, digits): the decimal nearest to the float, ties to even, then the float nearest to that."""
     if 0 <= digits < 23:
         scaled = number * _POWERS[digits]
         if -_FAR < scaled < _FAR:
@@ -229,7 +229,7 @@ def _sum(iterable: Any, start: Any = 0) -> Any:
             return total
 
         return of_whole
-    if isinstance(item, types.Float) and sys.version_info < (3, 12):  # 3.12 adds up otherwise, more exactly
+    if isinstance(item, types.Float) and sys.version_info < (3, 12):  # 3.12 adds more exactly
 
         def of_floats(iterable: Any, start: Any = 0) -> Any:
             total = float(start)
@@ -245,7 +245,7 @@ def _sum(iterable: Any, start: Any = 0) -> Any:
 
 
 def _declare_checked(original: Any) -> None:
-    """math_1 of CPython's Modules/mathmodule.c."""
+    """Declare math_1 of CPython's Modules/mathmodule.c."""
 
     def typing(x: Any) -> Any:
         if not _is_number(x):

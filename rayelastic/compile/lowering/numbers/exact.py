@@ -1,8 +1,8 @@
-"""Integers and floats as CPython has them, where Numba's differ: what doesn't fit 64 bits is refused, never wrapped.
+"""Integers and floats with CPython's semantics where Numba's differ: overflow of 64 bits is rejected, never wrapped.
 
-After types are known, operators on numbers are replaced by the ones below. In a function without loops and state, + - *
-only raise a suspicion, in a form that vectorises; it is looked at once a run, which is then done again carefully
-(loop.py). Elsewhere, and in a careful run, each operation is followed by its check.
+Once types are known, operators on numbers are replaced by those below. In a function without loops and state, + - *
+only record a suspicion of overflow, in a form that vectorises. The loop checks it once per run, and repeats a suspect
+run carefully (loop.py). Elsewhere, and in a careful run, each operation is followed by its check.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -32,21 +32,21 @@ FRAME_CAREFUL_OFFSET, FRAME_SUSPICION_OFFSET = 40, 48
 I64 = ir.IntType(64)
 
 SMALL = 2**62
-# How an operator treats an int beyond 64 bits: refuses it; notes a suspicion where it can't rule it out; or relies on
-# a suspicion noted before. The last two refuse it in a careful run.
+# How an operator treats overflow of 64 bits: it rejects it, records a suspicion, or relies on an earlier suspicion. In
+# a careful run, the last two reject it.
 CHECKS, SUSPECTS, TRUSTS = "checks", "suspects", "trusts"
 
-_replacements: dict[tuple[Any, str, str], Any] = {}  # operator, kinds of its operands, the way it treats overflow
+_replacements: dict[tuple[Any, str, str], Any] = {}  # by operator, kinds of its operands, treatment of overflow
 
 
 def _declare(function: Any, kinds: str, result: Any, lower: Callable[..., Any], way: str = CHECKS) -> None:
-    """An operator of ours; `kinds` has an i or an f for each operand."""
+    """Declare a replacement operator; `kinds` has an i or an f for each operand."""
 
     def exact(*operands: Any) -> Any:
         raise TypeError("only compiled")
 
     exact.__name__ = f"{function.__name__}_of_{kinds}_that_{way}"
-    globals()[exact.__name__] = exact  # where Numba looks it up
+    globals()[exact.__name__] = exact  # Numba looks it up here
     operands = tuple(types.int64 if kind == "i" else types.float64 for kind in kinds)
 
     @infer_global(exact)
@@ -64,8 +64,8 @@ def _declare(function: Any, kinds: str, result: Any, lower: Callable[..., Any], 
 
 
 def make_exact(state: Any, *, suspects: bool) -> bool:
-    """Replace operators on numbers; return whether one of them raises suspicions."""
-    found = False
+    """Replace operators on numbers; return whether one of them records suspicions."""
+    has_suspicions = False
     small = _Small(state)
     for _, block in sorted(state.func_ir.blocks.items()):
         for statement in list(block.find_insts(numba_ir.Assign)):
@@ -78,12 +78,12 @@ def make_exact(state: Any, *, suspects: bool) -> bool:
             elif isinstance(value, numba_ir.Expr):
                 kind = _replaced(state, value, small.kinds(value) if suspects else (CHECKS,))
                 small.note(statement.target, kind)
-                found |= kind in (SUSPECTS, TRUSTS)
-    return found
+                has_suspicions |= kind in (SUSPECTS, TRUSTS)
+    return has_suspicions
 
 
 class _Small:
-    """Variables of a function without loops that are known to be below 2**62, unless a suspicion was raised before."""
+    """Variables of a function without loops that are below 2**62, unless a suspicion was recorded before."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
@@ -92,13 +92,13 @@ class _Small:
         self._small: set[str] = set()
 
     def kinds(self, value: Any) -> tuple[str, ...]:
-        """Return the kinds of operator that will do for an expression, the cheapest first."""
+        """Return the kinds of operator that are sufficient for an expression, the cheapest first."""
         if value.op in ("binop", "inplace_binop") and all(self._is_small(v) for v in (value.lhs, value.rhs)):
             return TRUSTS, SUSPECTS, CHECKS
         return SUSPECTS, CHECKS
 
     def note(self, target: Any, kind: str) -> None:
-        """What an operator of a kind gave."""
+        """Record the result of an operator of a kind."""
         if kind == SUSPECTS and target.name in self._once:
             self._small.add(target.name)
 
@@ -110,7 +110,7 @@ class _Small:
 
 
 def _turns_float(state: Any, target: Any, value: Any) -> bool:
-    """Return whether it is an int that goes into a variable, or out of a function, as a float."""
+    """Return whether an int is assigned or returned as a float."""
     operand = _operand(value)
     if operand is None or state.typemap[target.name] != types.float64:
         return False
@@ -123,7 +123,7 @@ def _operand(value: Any) -> Any:
 
 
 def _compare_as_floats(state: Any, block: Any, call: Any) -> None:
-    """Min and max of ints and floats: Numba gives a float, which has to be the number that the int is."""
+    """Rewrite min and max of ints and floats: Numba returns a float, which has to equal the int."""
     function = state.typemap[call.func.name]
     kinds = [_number(state.typemap[argument.name])[1] for argument in call.args]
     if getattr(function, "typing_key", None) not in (min, max) or set(kinds) != {"i", "f"}:
@@ -143,7 +143,7 @@ def _compare_as_floats(state: Any, block: Any, call: Any) -> None:
 
 
 def _replaced(state: Any, value: Any, ways: tuple[str, ...] = (CHECKS,)) -> str:
-    """Put the first of these kinds of operator in place that there is; return which, empty if none."""
+    """Insert the first existing one of these kinds of operator; return which, or ''."""
     if value.op == "binop":
         name, operands = "fn", [value.lhs, value.rhs]
     elif value.op == "inplace_binop":
@@ -172,7 +172,7 @@ def _replaced(state: Any, value: Any, ways: tuple[str, ...] = (CHECKS,)) -> str:
 
 
 def _replaced_otherwise(state: Any, value: Any, name: str, operands: list[Any]) -> bool:
-    """Return whether it is an operator on tuples and lists of floats; puts ours in place of Numba's."""
+    """Replace an operator on tuples and lists of floats; return whether it is one."""
     ours = not_a_number.replacement(getattr(value, name), operands, value.loc)
     if ours is not None:
         call = state.typingctx.resolve_value_type(ours).get_call_type(state.typingctx, tuple(operands), {})
@@ -183,7 +183,7 @@ def _replaced_otherwise(state: Any, value: Any, name: str, operands: list[Any]) 
 
 
 def _compares_optionals(state: Any, value: Any) -> bool:
-    """Whether an expression is ==, != or not of what may be None, which Numba would take out; puts ours in place."""
+    """Replace ==, != or `not` of values that may be None, which Numba would unwrap; return whether it is one."""
     if value.op not in ("binop", "unary") or value.fn not in _EQUALITIES:
         return False
     operands = (value.value,) if value.op == "unary" else (value.lhs, value.rhs)
@@ -199,7 +199,7 @@ def _compares_optionals(state: Any, value: Any) -> bool:
 def _number(kind: Any) -> tuple[Any, str]:
     """Return the type that an operand is cast to, and its letter."""
     if isinstance(kind, types.Optional):
-        kind = kind.type  # the cast raises where it is None
+        kind = kind.type  # the cast raises for None
     if isinstance(kind, types.IntegerLiteral):
         return kind, "i"
     kind = types.unliteral(kind)
@@ -214,18 +214,18 @@ def _number(kind: Any) -> tuple[Any, str]:
 
 
 def _checked(builder: Any, symbol: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """Result, and whether it doesn't fit."""
+    """Return the result, and whether it overflows."""
     pair = getattr(builder, f"s{symbol}_with_overflow")(a, b)
     return builder.extract_value(pair, 0), builder.extract_value(pair, 1)
 
 
 def _suspected(builder: Any, symbol: str, sig: Any, args: Any) -> tuple[Any, Any]:
-    """Result below 2**62, and a number that isn't 0 where it may not be: in a form that vectorises."""
+    """Return a result below 2**62, and a number that isn't 0 if it may not be: in a form that vectorises."""
     a, b = args
     constant = next((at for at in (1, 0) if isinstance(sig.args[at], types.IntegerLiteral)), None)
     size = 64 if constant is None else abs(sig.args[constant].literal_value).bit_length()
     if constant is not None and size < 62:
-        small = 62 - size if symbol == "mul" else 61  # an int of so many bits
+        small = 62 - size if symbol == "mul" else 61  # bits of an int
         above = builder.lshr(builder.add(args[1 - constant], I64(1 << small)), I64(small + 1))
         return getattr(builder, symbol)(a, b), above
     if symbol == "mul":
@@ -273,7 +273,7 @@ for _function, _symbol in ((operator.add, "add"), (operator.sub, "sub"), (operat
     _declare_whole(_function, _symbol)
 
 
-# --- the rest, written in Python ------------------------------------------------------------------------------------
+# --- the other operators, written in Python -------------------------------------------------------------------------
 
 
 def _declare_written(function: Any, kinds: str, result: Any, written: Any) -> None:

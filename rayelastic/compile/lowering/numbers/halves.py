@@ -1,6 +1,6 @@
-"""float16 fields: to 64-bit floats and back without the processor's or a runtime library's help.
+"""float16 fields: converted to 64-bit floats and back without instructions or library calls.
 
-Written on bits, rounding to nearest even, once: going through float32 would round twice.
+Written on bits, rounding to nearest even once; a detour over float32 would round twice.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -17,7 +17,7 @@ I64, F64 = ir.IntType(64), ir.DoubleType()
 
 
 def _to_bits64(half: int) -> int:
-    """Bits of the float64 that equals the float16 with these bits."""
+    """Return the bits of the float64 that equals the float16 with these bits."""
     sign = (half & 0x8000) << 48
     exponent = (half >> 10) & 31
     fraction = half & 1023
@@ -35,7 +35,7 @@ def _to_bits64(half: int) -> int:
 
 
 def _to_bits16(double: int) -> int:
-    """Bits of the float16 nearest to the float64 with these bits."""
+    """Return the bits of the float16 nearest to the float64 with these bits."""
     sign = (double >> 48) & 0x8000
     exponent = ((double >> 52) & 2047) - 1008
     fraction = double & ((1 << 52) - 1)
@@ -56,7 +56,7 @@ def _to_bits16(double: int) -> int:
     rest = fraction & ((1 << shift) - 1)
     middle = 1 << (shift - 1)
     if rest > middle or (rest == middle and (kept & 1) == 1):
-        kept += 1  # may carry into the exponent, up to infinity, which is right
+        kept += 1  # may correctly carry into the exponent, up to infinity
     return sign | (base + kept)
 
 
@@ -67,6 +67,6 @@ def load(context: Any, builder: Any, half: Any) -> Any:
 
 
 def store(context: Any, builder: Any, value: Any) -> Any:
-    """16 bits, in an i64, of a float64."""
+    """Return 16 bits, in an i64, of a float64."""
     bits = builder.bitcast(value, I64)
     return context.compile_internal(builder, _to_bits16, signature(types.int64, types.int64), [bits])

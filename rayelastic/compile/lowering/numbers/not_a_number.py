@@ -1,8 +1,7 @@
-"""`in`, == and < over tuples and lists of floats: where NaN meets NaN the tuple is refused.
+"""`in`, == and < over tuples and lists of floats: if two NaN meet, the tuple of the stream is rejected.
 
-CPython asks for identity before equality there, so that a NaN equals itself and no other. Compiled code has no
-identities.
-Where no two NaN meet the answer is the same, and is given.
+CPython compares identity before equality there, so that a NaN equals itself and no other. Compiled code has no
+identities. If no two NaN meet, the answer is the same.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -31,19 +30,19 @@ _ORDERS = {
 
 
 def replacement(function: Any, operands: list[Any], loc: Any) -> Any:
-    """Return the operator to call in place of one on tuples and lists that hold floats; None: Numba's is right.
+    """Return the replacement of an operator on tuples and lists of floats; None: Numba's is right.
 
     Raises:
-        UnsupportedError: neither is.
+        UnsupportedError: Neither is.
     """
     if function is operator.contains and _holds_floats(operands[0]) and _holds_floats(operands[1], at_all=True):
         if not isinstance(operands[0], types.UniTuple | types.List) or not isinstance(_item(operands[0]), types.Float):
             raise UnsupportedError(f"'in' {_named(operands[0])} that holds floats and more isn't compiled", loc)
         return _contains
-    if function not in _ORDERS or not all(_holds_floats(one) for one in operands):
+    if function not in _ORDERS or not all(_holds_floats(operand) for operand in operands):
         return None
     if isinstance(operands[0], types.BaseTuple) and isinstance(operands[1], types.BaseTuple):
-        if any(_holds_floats(item) for one in operands for item in _items(one)):
+        if any(_holds_floats(item) for operand in operands for item in _items(operand)):
             raise UnsupportedError("comparing tuples in tuples that hold floats isn't compiled", loc)
         return _COMPARISONS[function]
     raise UnsupportedError(f"comparing {_named(operands[0])} that holds floats isn't compiled", loc)
@@ -79,7 +78,7 @@ def _stand_in(name: str) -> Any:
         raise TypeError("only compiled")
 
     stand_in.__name__ = name
-    globals()[name] = stand_in  # where Numba looks it up
+    globals()[name] = stand_in  # Numba looks it up here
 
     @infer_global(stand_in)
     class Declared(AbstractTemplate):
@@ -90,13 +89,13 @@ def _stand_in(name: str) -> Any:
 
 
 def _found(items: Any, item: Any) -> Any:
-    found = False
+    is_there = False
     unsure = False
-    for one in items:
-        found = found or one == item
-        unsure = unsure or (one != one and item != item)
+    for entry in items:
+        is_there = is_there or entry == item
+        unsure = unsure or (entry != entry and item != item)
     refuse_if(unsure)
-    return found
+    return is_there
 
 
 _found.__annotations__ = {}

@@ -1,7 +1,7 @@
-"""Functions of NumPy over one float that give NumPy's very answer; all others are refused, as those of `math` are.
+"""Functions of NumPy over one float with exactly NumPy's results; all others are rejected.
 
-NumPy's own exp, log, sin and so on are vectorised, and now and then differ from libm's in the last digit; its integer
-and float32 scalars calculate otherwise than Python's numbers.
+NumPy's own exp, log, sin and so on are vectorised, and sometimes differ from libm's in the last digit. Its integer and
+float32 scalars calculate differently from Python's numbers.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -29,15 +29,15 @@ _OF_ONE = (
     np.isinf,
     np.isfinite,
 )
-_OF_TWO: tuple[Any, ...] = (np.copysign,)  # maximum and minimum choose among 0.0 and -0.0 as the processor likes
+_OF_TWO: tuple[Any, ...] = (np.copysign,)  # maximum and minimum choose 0.0 or -0.0 by processor
 
 
 def refusal(value: Any, name: str) -> str:
-    """Why something of NumPy's isn't compiled; empty if it is none.
+    """Return why something of NumPy's isn't compiled; empty if it isn't NumPy's.
 
     Args:
-        value: what a name of the user's stands for.
-        name: that name.
+        value: The value of a name in the user's code.
+        name: That name.
     """
     if isinstance(value, python_types.ModuleType):
         return f"{value.__name__} isn't compiled" if value.__name__.startswith("numpy.") else ""

@@ -1,6 +1,6 @@
-"""What CPython does with integers and floats, written in the Python that Numba compiles; exact.py puts it in place.
+"""CPython's operations on integers and floats, written in Python for Numba; exact.py inserts them.
 
-Integers beyond 64 bits are refused. Float powers call libm's pow as CPython does: x * x isn't always pow(x, 2).
+Integers beyond 64 bits are rejected. Float powers call libm's pow as CPython does: x * x isn't always pow(x, 2).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -22,12 +22,12 @@ from rayelastic.compile.lowering.base.declare import primitive
 from rayelastic.compile.lowering.base.refusal import refuse, refuse_if
 
 LEAST = -(2**63)
-EXACT = 2**53  # integers up to here are floats
+EXACT = 2**53  # integers up to here are exact as floats
 TOO_BIG = 2.0**63
 
 
 def _within_64_bits(operation: str) -> Any:
-    """Return the signature and the code of an LLVM instruction that tells whether it overflowed."""
+    """Return the signature and the code of an LLVM instruction that reports overflow."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pair = getattr(builder, operation)(*args)
@@ -40,19 +40,19 @@ def _within_64_bits(operation: str) -> Any:
 
 @primitive
 def multiplied(typingctx: Any, a: Any, b: Any) -> Any:
-    """A * b, refused beyond 64 bits."""
+    """Return a * b, rejected beyond 64 bits."""
     return _within_64_bits("smul_with_overflow")
 
 
 @primitive
 def added(typingctx: Any, a: Any, b: Any) -> Any:
-    """A + b, refused beyond 64 bits."""
+    """Return a + b, rejected beyond 64 bits."""
     return _within_64_bits("sadd_with_overflow")
 
 
 @primitive
 def _pow(typingctx: Any, a: Any, b: Any) -> Any:
-    """Libm's pow, which LLVM would replace by something near it."""
+    """Call libm's pow, which LLVM would replace by an approximation."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         double = ir.DoubleType()
@@ -66,26 +66,26 @@ def _pow(typingctx: Any, a: Any, b: Any) -> Any:
 
 
 def negative(a: int) -> int:
-    """-a."""
+    """Return -a."""
     refuse_if(a == LEAST)
     return -a
 
 
 @register_jitable
 def floor_divide(a: int, b: int) -> int:
-    """A // b."""
+    """Return a // b."""
     refuse_if(a == LEAST and b == -1)
     return a // b
 
 
 def modulo(a: int, b: int) -> int:
-    """A % b."""
+    """Return a % b."""
     return a % b
 
 
 @register_jitable
 def power(a: int, b: int) -> int:
-    """A ** b; for a negative b CPython gives a float."""
+    """Return a ** b; for a negative b CPython returns a float."""
     refuse_if(b < 0)
     result = 1
     while b > 0:
@@ -98,7 +98,7 @@ def power(a: int, b: int) -> int:
 
 
 def shift_left(a: int, b: int) -> int:
-    """A << b."""
+    """Return a << b."""
     if b < 0:
         raise ValueError("negative shift count")
     if a == 0:
@@ -110,14 +110,14 @@ def shift_left(a: int, b: int) -> int:
 
 
 def shift_right(a: int, b: int) -> int:
-    """A >> b."""
+    """Return a >> b."""
     if b < 0:
         raise ValueError("negative shift count")
     return a >> min(b, 63)
 
 
 def divide(a: int, b: int) -> float:
-    """A / b, rounded once."""
+    """Return a / b, rounded once."""
     if b == 0:
         raise ZeroDivisionError("division by zero")
     if -EXACT <= a <= EXACT and -EXACT <= b <= EXACT:
@@ -127,26 +127,26 @@ def divide(a: int, b: int) -> float:
 
 @register_jitable
 def _long_division(a: int, b: int) -> float:
-    one, nothing = types.uint64(1), types.uint64(0)
+    unit, nothing = types.uint64(1), types.uint64(0)
     over, under = _magnitude(a), _magnitude(b)
     quotient, rest, exponent = over // under, over % under, 0
     while quotient >> types.uint64(55) == nothing and rest > nothing:
         carry = rest >> types.uint64(63)
-        rest <<= one
-        quotient <<= one
+        rest <<= unit
+        quotient <<= unit
         if carry > nothing or rest >= under:
             rest -= under
-            quotient |= one
+            quotient |= unit
         exponent -= 1
     if rest > nothing:
-        quotient |= one  # sticky: stands for all below
+        quotient |= unit  # sticky bit for all lower ones
     drop = 0
     while quotient >> types.uint64(53 + drop) > nothing:
         drop += 1
     kept = quotient >> types.uint64(drop)
-    lost, half = quotient & ((one << types.uint64(drop)) - one), (one << types.uint64(drop)) >> one
-    if drop > 0 and (lost > half or (lost == half and kept & one == one)):
-        kept += one
+    lost, half = quotient & ((unit << types.uint64(drop)) - unit), (unit << types.uint64(drop)) >> unit
+    if drop > 0 and (lost > half or (lost == half and kept & unit == unit)):
+        kept += unit
     result = math.ldexp(float(kept), exponent + drop)
     return -result if (a < 0) != (b < 0) else result
 
@@ -166,7 +166,7 @@ def _magnitude(a: int) -> Any:
 
 
 def as_float(a: int) -> float:
-    """Return an int where the other way gives a float: refused if it isn't the same number any more."""
+    """Return an int as a float, because another branch returns one; reject it if it isn't the same number."""
     result = float(a)
     refuse_if(result >= TOO_BIG or int(result) != a)
     return result
@@ -174,7 +174,7 @@ def as_float(a: int) -> float:
 
 @register_jitable
 def float_power(a: float, b: float) -> float:
-    """A ** b of which one is a float: float_pow in CPython's Objects/floatobject.c."""
+    """Return a ** b where one is a float: float_pow in CPython's Objects/floatobject.c."""
     x, y = float(a), float(b)
     if x == 0.0 and y < 0.0 and math.isfinite(y):
         raise ZeroDivisionError("0.0 cannot be raised to a negative power")
@@ -188,7 +188,7 @@ def float_power(a: float, b: float) -> float:
 
 @register_jitable
 def _order(a: int, b: float) -> int:
-    """-1, 0 or 1 as a is below, at or above b, which isn't nan."""
+    """Return -1, 0 or 1 for a below, at or above b, which isn't NaN."""
     if b >= TOO_BIG:
         return -1
     if b < -TOO_BIG:
@@ -201,7 +201,7 @@ def _order(a: int, b: float) -> int:
 
 
 def comparison(function: Callable[[Any, Any], Any], kinds: str) -> Callable[[Any, Any], bool]:
-    """Return an int and a float compared as the numbers that they are."""
+    """Return an exact comparison of an int and a float."""
     unordered = function is operator.ne
 
     def int_first(a: Any, b: Any) -> Any:
@@ -214,9 +214,9 @@ def comparison(function: Callable[[Any, Any], Any], kinds: str) -> Callable[[Any
             return unordered
         return function(0, _order(b, a))
 
-    made = int_first if kinds == "if" else float_first
-    made.__annotations__ = {}
-    return made
+    comparison_of = int_first if kinds == "if" else float_first
+    comparison_of.__annotations__ = {}
+    return comparison_of
 
 
 for _function in (negative, floor_divide, modulo, shift_left, shift_right, divide, as_float):

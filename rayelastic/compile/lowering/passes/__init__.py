@@ -1,1 +1,1 @@
-"""Passes over Numba's IR of a user function, and what they put in its place."""
+"""Passes over Numba's IR of a user function, and the functions that they insert."""

@@ -1,6 +1,6 @@
-"""What a user's function does with objects outside it, over Numba's IR: calls them, changes them, uses them as values.
+"""Uses of outside objects in a user's function, over Numba's IR: calls, changes, and uses as values.
 
-Attributes are read before (constants.py). A dataclass that is called makes an instance (instances.py).
+Attributes are read before (constants.py). A call of a dataclass makes an instance (instances.py).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -27,12 +27,12 @@ _COMPARISONS = (operator.eq, operator.ne, operator.contains, operator.lt, operat
 
 
 def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> Iterator[Any]:
-    """Yield the statements in place of one: properties and objects are called, Enum members become what they are.
+    """Return the statements that replace one: properties and objects are called, Enum members become their values.
 
     Args:
-        func_ir: of the function.
-        statement: one of it, whose attributes are read already.
-        helper: makes a dispatcher of what is called.
+        func_ir: The function.
+        statement: One of its statements, with its attributes already read.
+        helper: Makes a dispatcher of a callee.
     """
     value = statement.value if isinstance(statement, ir.Assign) else None
     if isinstance(value, ir.Global | ir.FreeVar) and isinstance(value.value, objects.Computed):
@@ -54,7 +54,7 @@ def of_objects(func_ir: Any, statement: Any, helper: Callable[[Any], Any]) -> It
 
 
 def _checked_range(call: Any, statement: Any) -> Iterator[Any]:
-    """Of a call of range: the statements that look whether it can be counted in 64 bits."""
+    """For a call of range, yield statements that check whether it can be counted in 64 bits."""
     names = (ir.Var(statement.target.scope, f"$range.{part}.{id(statement)}", call.loc) for part in ("check", "done"))
     check, done = names
     yield ir.Assign(ir.Global("check_range", check_range, call.loc), check, call.loc)
@@ -62,24 +62,24 @@ def _checked_range(call: Any, statement: Any) -> Iterator[Any]:
 
 
 def _with_function(func_ir: Any, call: Any, statement: Any, helper: Callable[[Any], Any]) -> Iterator[Any]:
-    """Of a call of an object: the statement that makes the function that it calls."""
-    made = definition(func_ir, call.func)
-    owner = made.value if isinstance(made, ir.Global | ir.FreeVar) else None
+    """For a call of an object, yield the statement that makes the called function."""
+    value = definition(func_ir, call.func)
+    owner = value.value if isinstance(value, ir.Global | ir.FreeVar) else None
     if not isinstance(owner, objects.Frozen):
         return
     if isinstance(owner.value, type) and dataclasses.is_dataclass(owner.value):
-        yield from _instance(call, made, statement)
+        yield from _instance(call, value, statement)
         return
     if not is_callable_object(owner.value):
         what = "makes an object" if isinstance(owner.value, type) else "isn't written in Python"
-        raise UnsupportedError(f"'{made.name}(..)' {what}, which isn't compiled", call.loc)
+        raise UnsupportedError(f"'{value.name}(..)' {what}, which isn't compiled", call.loc)
     callee = ir.Var(statement.target.scope, f"$object.{id(statement)}", statement.loc)
-    yield ir.Assign(ir.Global(made.name, helper(owner.value), call.loc), callee, statement.loc)
+    yield ir.Assign(ir.Global(value.name, helper(owner.value), call.loc), callee, statement.loc)
     call.func = callee
 
 
 def _instance(call: Any, made: Any, statement: Any) -> Iterator[Any]:
-    """Of a call of a dataclass: the statements that make its defaults and the class; it becomes one by position."""
+    """For a call of a dataclass, yield statements that make its defaults and the class, and pass all by position."""
     fields = instances.fields_of(made.value.value, call.loc)
     positional = [field.name for field in fields if not field.kw_only]
     given = dict(zip(positional, call.args, strict=False)) | dict(call.kws)
@@ -98,13 +98,13 @@ def _instance(call: Any, made: Any, statement: Any) -> Iterator[Any]:
 
 
 def _uses(func_ir: Any, variable: Any) -> Iterator[Any]:
-    """Where a variable is read, but for attributes, which are known already."""
+    """Yield where a variable is read, except for attributes, which are known already."""
     for block in func_ir.blocks.values():
         for statement in block.body:
             if isinstance(statement, ir.Del):
                 continue
             is_own = isinstance(statement, ir.Assign) and statement.target.name == variable.name
-            if not is_own and any(one.name == variable.name for one in statement.list_vars()):
+            if not is_own and any(never.name == variable.name for never in statement.list_vars()):
                 yield statement
 
 
@@ -117,15 +117,15 @@ def _compares(func_ir: Any, statement: Any) -> bool:
 
 
 def check_changes(func_ir: Any, statement: Any) -> None:
-    """Reject what changes an object or a table outside the function.
+    """Reject a change of an object or a table outside the function.
 
     Raises:
-        UnsupportedError: naming it as the user does.
+        UnsupportedError: It names the object as the user does.
     """
     kinds = (ir.SetAttr, ir.DelAttr, ir.SetItem, ir.StaticSetItem, ir.DelItem)
     if not isinstance(statement, kinds):
         return
-    made = definition(func_ir, statement.target)
-    if isinstance(made, ir.Global | ir.FreeVar) and isinstance(made.value, objects.Frozen | tables.Table | tuple):
-        name = f"{made.name}.{statement.attr}" if isinstance(statement, ir.SetAttr | ir.DelAttr) else made.name
+    value = definition(func_ir, statement.target)
+    if isinstance(value, ir.Global | ir.FreeVar) and isinstance(value.value, objects.Frozen | tables.Table | tuple):
+        name = f"{value.name}.{statement.attr}" if isinstance(statement, ir.SetAttr | ir.DelAttr) else value.name
         objects.refuse_change(name, statement.loc)

@@ -1,7 +1,7 @@
-"""What a user's function takes from outside and its own constants, in the form that is compiled.
+"""A user function's constants and values from outside, in the form that is compiled.
 
-str and bytes become views; plain helper functions become dispatchers; functions of modules are looked up now; what may
-change behind the code's back is refused in words.
+str and bytes become views. Plain helper functions become dispatchers. Functions of modules are looked up now. A value
+that may change without the code's knowledge is rejected with a message.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -38,7 +38,7 @@ from rayelastic.compile.originals import is_member
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.graph.records.data_type import own_class
 
-# Builtins and functions of modules that Numba would answer in its own string type, or otherwise than CPython.
+# Builtins and functions of modules that Numba would implement with its own string type, or differently from CPython.
 _REPLACED: dict[Any, Any] = {
     str: text_format.text_of,
     sorted: containers.in_order,
@@ -48,7 +48,7 @@ _REPLACED: dict[Any, Any] = {
     **moments.CONSTRUCTORS,
     **regular_calls.FUNCTIONS,
 }
-_CLASSES = {id(_REPLACED[kind]): kind for kind in (int, str)}  # what stands for them: the classes
+_CLASSES = {id(_REPLACED[kind]): kind for kind in (int, str)}  # {replacement: class}
 
 _MOMENT_CLASSES: dict[Any, str] = {
     moments.new_datetime: "datetime",
@@ -58,7 +58,7 @@ _MOMENT_CLASSES: dict[Any, str] = {
 
 
 def definition(func_ir: Any, variable: Any) -> Any:
-    """What a variable is assigned, None if that isn't one thing."""
+    """Return what a variable is assigned; None if it has several assignments."""
     try:
         return func_ir.get_definition(variable)
     except KeyError:
@@ -66,12 +66,12 @@ def definition(func_ir: Any, variable: Any) -> Any:
 
 
 def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
-    """Return the right side of an assignment with outer values and constants in the form that is compiled.
+    """Return the right side of an assignment, with outer values and constants in the form that is compiled.
 
     Args:
-        func_ir: of the function.
-        value: the right side.
-        helper: makes a dispatcher of a plain function that the user calls.
+        func_ir: The function.
+        value: The right side.
+        helper: Makes a dispatcher of a plain function that the user calls.
     """
     if isinstance(value, ir.Const):
         _check_size(value.value, value.loc)
@@ -86,49 +86,49 @@ def folded(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
 
 
 def _check_size(value: Any, loc: Any) -> None:
-    """Reject integers beyond 64 bits: Numba has unsigned ones, whose results CPython's aren't."""
+    """Reject integers beyond 64 bits: Numba has unsigned ones, with other results than CPython's."""
     for item in value if isinstance(value, tuple | frozenset) else (value,):
         if type(item) is int and not -(2**63) <= item < 2**63:
             raise UnsupportedError(f"the constant {item} doesn't fit the 64 bits of compiled integers", loc)
 
 
 def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
-    """Return an attribute of what is known: of a module or int, of an object, of a class."""
-    made = definition(func_ir, value.value)
-    if not isinstance(made, ir.Global | ir.FreeVar):
+    """Return an attribute of a constant: of a module or int, of an object, or of a class."""
+    value_of = definition(func_ir, value.value)
+    if not isinstance(value_of, ir.Global | ir.FreeVar):
         return value
-    owner, shown = _CLASSES.get(id(made.value), made.value), f"{made.name}.{value.attr}"
+    owner, shown = _CLASSES.get(id(value_of.value), value_of.value), f"{value_of.name}.{value.attr}"
     method = _unbound_method(owner, value.attr)
     if method is not None:
         return ir.Global(shown, helper(method), value.loc)
     if owner is int or isinstance(owner, python_types.ModuleType):
         if not hasattr(owner, value.attr):
             return value
-        found = getattr(owner, value.attr)
-        replaced = _outer_value(found, shown, value.loc, helper)
-        as_it_is = owner is int and replaced is found and not is_tuple_class(found)
+        member = getattr(owner, value.attr)
+        replaced = _outer_value(member, shown, value.loc, helper)
+        as_it_is = owner is int and replaced is member and not is_tuple_class(member)
         return value if as_it_is else ir.Global(shown, replaced, value.loc)  # Numba would go by the name
     if isinstance(owner, objects.Frozen) or is_tuple_class(type(owner)):
         known = owner.value if isinstance(owner, objects.Frozen) else owner
-        found = objects.attribute(known, value.attr, made.name, value.loc)
+        member = objects.attribute(known, value.attr, value_of.name, value.loc)
     elif owner in _MOMENT_CLASSES:
-        found = moment_text.CLASS_ATTRIBUTES.get((owner, value.attr))
-        if found is None:
+        member = moment_text.CLASS_ATTRIBUTES.get((owner, value.attr))
+        if member is None:
             raise UnsupportedError(f"{_MOMENT_CLASSES[owner]}.{value.attr} isn't compiled", value.loc)
-        return ir.Global(shown, moments.constant(found) if isinstance(found, dt.date) else found, value.loc)
+        return ir.Global(shown, moments.constant(member) if isinstance(member, dt.date) else member, value.loc)
     elif isinstance(owner, tuple | tables.Table) and value.attr in objects.CHANGERS:
-        objects.refuse_change(f"{made.name}", value.loc)
+        objects.refuse_change(f"{value_of.name}", value.loc)
     else:
         return value
-    if isinstance(found, objects.Computed):
-        return ir.Global(shown, objects.Computed(helper(found.function)), value.loc)
-    if type(found) is frozenset:  # a table, too: as a tuple it would have an order
-        found = set(found)
-    return ir.Global(shown, _outer_value(found, shown, value.loc, helper), value.loc)
+    if isinstance(member, objects.Computed):
+        return ir.Global(shown, objects.Computed(helper(member.function)), value.loc)
+    if type(member) is frozenset:  # a table, too: as a tuple it would have an order
+        member = set(member)
+    return ir.Global(shown, _outer_value(member, shown, value.loc, helper), value.loc)
 
 
 def _unbound_method(owner: Any, name: str) -> Any:
-    """Return a function that does what str.lower or bytes.strip do, of a text alone; None if it isn't one of these."""
+    """Return a function that calls an unbound method of str or bytes, of a text alone; None for other methods."""
     known = owner is str or owner is bytes
     return (
         _method(name) if known and isinstance(getattr(owner, name, None), python_types.MethodDescriptorType) else None
@@ -142,7 +142,7 @@ def _method(name: str) -> Any:
     return space[name]
 
 
-_REFUSED = {  # Numba has own ones of some, which give something else
+_REFUSED = {  # Numba has its own version of some, with other results
     print: ", it needs the interpreter",
     repr: ": str of a number is the same",
     ascii: "",
@@ -152,7 +152,7 @@ _REFUSED = {  # Numba has own ones of some, which give something else
 
 
 def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) -> Any:
-    """What a global, a closure variable or an attribute of a module becomes."""
+    """Return the compiled form of a global, a closure variable or an attribute of a module."""
     value = own_class(value) if isinstance(value, type) else value
     if isinstance(value, dict | set):
         table = tables.table_of(name, dict(value) if isinstance(value, dict) else set(value))
@@ -236,13 +236,13 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     return literal(value)
 
 
-# Modules whose functions in C change nothing but a list that they are given, as far as Numba knows them.
+# Modules whose C functions change at most a list that they receive, as far as Numba supports them.
 _PURE = ("builtins", "math", "_heapq")
 _PURE_IN_PYTHON = (heapq.nlargest, heapq.nsmallest)
 
 
 def _is_pure(value: Any) -> bool:
-    """Return whether calling something does nothing but give a result, which the same arguments always give again."""
+    """Return whether a call has no side effects, and the same arguments always have the same result."""
     if isinstance(value, python_types.BuiltinFunctionType):
         return isinstance(value.__self__, python_types.ModuleType) and value.__self__.__name__ in _PURE
     if isinstance(value, type):
@@ -251,9 +251,9 @@ def _is_pure(value: Any) -> bool:
 
 
 def _is_ours(value: Any) -> bool:
-    """Return whether it is ours, or Numba's own, and stands for something of the user's."""
-    made = isinstance(value, python_types.FunctionType | _Intrinsic)
-    home = value.__module__ if made else type(value).__module__
+    """Return whether it is this project's, or Numba's own, and replaces something of the user's."""
+    is_function = isinstance(value, python_types.FunctionType | _Intrinsic)
+    home = value.__module__ if is_function else type(value).__module__
     return (home or "").startswith(("rayelastic.compile.", "numba.")) and not isinstance(value, Dispatcher)
 
 
@@ -262,7 +262,7 @@ def _is_plain(items: list[Any]) -> bool:
 
 
 def literal(value: Any) -> Any:
-    """Return a constant as compiled code sees it: text as a view, a frozenset as a tuple."""
+    """Return a constant's compiled form: text as a view, a frozenset as a tuple."""
     if type(value) is str:
         return TextLiteral(value)
     if type(value) is bytes:

@@ -1,7 +1,7 @@
-"""What Numba leaves out of a function because nothing uses it: never what may raise, for then it has a use.
+"""The unused code that Numba removes from a function: never code that may raise, which counts as a use.
 
-Where Numba inlines a comprehension it clears away what has no effect, and counts `a // b`, `words[3]`, `words[3] = 1`
-and `int(text)` among it. Only while user functions are compiled; other code of Numba's in this process stays as it is.
+When Numba inlines a comprehension, it removes code without effects, and includes `a // b`, `words[3]`, `words[3] = 1`
+and `int(text)`. The change holds only while user functions are compiled, not for other code of Numba in this process.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -23,7 +23,7 @@ _CALLS_THAT_MAY_RAISE: tuple[list[Any], ...] = ([int], [max], ["ceil", math], ["
 
 @contextmanager
 def raising_kept() -> Iterator[None]:
-    """While compiling, under Numba's compiler lock: what may raise is kept."""
+    """Keep code that may raise while compiling, under Numba's compiler lock."""
     usual, of_block = ir_utils.has_no_side_effect, ir_utils.remove_dead_block
     ir_utils.has_no_side_effect = functools.partial(_is_of_no_use, usual)
     ir_utils.remove_dead_block = functools.partial(_with_stores, of_block)
@@ -34,13 +34,13 @@ def raising_kept() -> Iterator[None]:
 
 
 def _with_stores(usual: Callable[..., bool], block: Any, lives: set[str], *rest: Any) -> bool:
-    """Clear a block, but for `words[9] = ..` of a list that nothing reads."""
-    lives |= {one.target.name for one in block.body if isinstance(one, ir.SetItem)}
+    """Clear a block, but keep `words[9] = ..` of a list that is never read."""
+    lives |= {store.target.name for store in block.body if isinstance(store, ir.SetItem)}
     return usual(block, lives, *rest)
 
 
 def _is_of_no_use(usual: Callable[..., bool], value: Any, lives: Any, calls: dict[str, list[Any]]) -> bool:
-    """Return whether an unused value may be left out; `calls` says what functions are called by which variables."""
+    """Return whether an unused value may be removed; `calls` has the functions that each variable calls."""
     if isinstance(value, ir.Expr):
         if value.op in _MAY_RAISE:
             return False

@@ -1,4 +1,4 @@
-"""What an exception is raised with: left out of compiled code, since its message comes from the Python function."""
+"""Removes the arguments of raised exceptions from compiled code, because messages come from the Python function."""
 
 # mypy: allow-untyped-calls
 
@@ -16,16 +16,16 @@ from rayelastic.compile.lowering.passes.constants import definition
 def drop_exception_arguments(func_ir: Any) -> None:
     """Make `raise ValueError(f'bad {t.x}')` raise ValueError: the message comes from the Python function.
 
-    `raise ValueError(words[5])` may be an IndexError: which it is Python says, and the tuple is refused.
+    `raise ValueError(words[5])` may be an IndexError. Python decides which one it is, so the tuple is rejected.
     """
     for block in func_ir.blocks.values():
         for statement in list(block.body):
             if not isinstance(statement, ir.Raise | ir.TryRaise) or statement.exception is None:
                 continue
-            made = definition(func_ir, statement.exception)
-            if isinstance(made, ir.Expr) and made.op == "call":
-                dropped = {v.name for v in [*made.args, *(v for _, v in made.kws)]}
-                made.args, made.kws = [], ()
+            exception = definition(func_ir, statement.exception)
+            if isinstance(exception, ir.Expr) and exception.op == "call":
+                dropped = {v.name for v in [*exception.args, *(v for _, v in exception.kws)]}
+                exception.args, exception.kws = [], ()
                 may_raise = False
                 while dropped:
                     dropped, raising = _remove_unused(func_ir, dropped)
@@ -37,7 +37,7 @@ def drop_exception_arguments(func_ir: Any) -> None:
 
 
 def _refusal(block: Any, loc: Any) -> list[Any]:
-    """IR that refuses the tuple."""
+    """Return IR that rejects the tuple."""
     never, function, nothing = (
         ir.Var(block.scope, f"${name}.{id(loc)}", loc) for name in ("never", "holds", "nothing")
     )
@@ -49,7 +49,7 @@ def _refusal(block: Any, loc: Any) -> list[Any]:
 
 
 def _remove_unused(func_ir: Any, candidates: set[str]) -> tuple[set[str], bool]:
-    """Remove what only made the dropped arguments; return what that was made of, and whether it may raise."""
+    """Remove code that only made the dropped arguments; return its own arguments, and whether it may raise."""
     used = {v.name for block in func_ir.blocks.values() for s in block.body for v in _reads(s)}
     unused = {name for name in candidates if name.startswith("$") and name not in used}
     sources: set[str] = set()
@@ -67,12 +67,12 @@ _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
 
 
 def _may_raise(func_ir: Any, value: Any) -> bool:
-    """Whether what makes an exception's argument may itself raise: an index, a division, a number out of a text."""
+    """Return whether an exception's argument may itself raise: an index, a division, a number parsed from text."""
     if not isinstance(value, ir.Expr):
         return False
     if value.op == "binop":
-        made = definition(func_ir, value.lhs)
-        is_format = value.fn is operator.mod and isinstance(getattr(made, "value", None), str)
+        part = definition(func_ir, value.lhs)
+        is_format = value.fn is operator.mod and isinstance(getattr(part, "value", None), str)
         return value.fn in _DIVISIONS and not is_format
     if value.op == "call":
         called = definition(func_ir, value.func)

@@ -1,6 +1,6 @@
 """Methods and properties of the user's NamedTuple classes and dataclasses: helper functions of the tuple.
 
-Of the tuple that the operator function gets, and of what functions make. A class method, a static method and what is
+This covers the operator function's tuple, and those that functions make. Class methods, static methods and methods
 inherited from tuple aren't compiled.
 """
 
@@ -22,28 +22,28 @@ from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.types import RecordType
 
 _KINDS = (types.BaseNamedTuple, RecordType, InstanceType)
-_lowered: set[str] = set()  # names of members that there is lowering for
+_lowered: set[str] = set()  # names of members that are lowered
 
 
 def _member(kind: Any, name: str) -> Any:
-    """Return the function or property of a class, None if it is something else."""
+    """Return the function or property of a class, None for any other attribute."""
     record_class = kind.schema.tuple_type if isinstance(kind, RecordType) else kind.instance_class
-    found = inspect.getattr_static(record_class, name, None)
+    attribute = inspect.getattr_static(record_class, name, None)
     if hasattr(tuple, name) or name.startswith("_"):
         return None
-    is_property = isinstance(found, property) and isinstance(found.fget, python_types.FunctionType)
-    return found if is_property or isinstance(found, python_types.FunctionType) else None
+    is_property = isinstance(attribute, property) and isinstance(attribute.fget, python_types.FunctionType)
+    return attribute if is_property or isinstance(attribute, python_types.FunctionType) else None
 
 
 def _dispatcher(kind: Any, name: str) -> Any:
     """Return the type of the helper function of a member."""
-    found: Any = _member(kind, name)
-    function: Any = found.fget if isinstance(found, property) else found
+    member: Any = _member(kind, name)
+    function: Any = member.fget if isinstance(member, property) else member
     return types.Dispatcher(helper(function))
 
 
 def _lower(name: str) -> None:
-    """Says how members of a name become machine code: once for all classes."""
+    """Define how members of a name become machine code, once for all classes."""
     if name in _lowered:
         return
     _lowered.add(name)
@@ -76,11 +76,11 @@ def _declare(kind_of_type: Any) -> None:
         key = kind_of_type
 
         def generic_resolve(self, typ: Any, name: str) -> Any:  # type: ignore[override]
-            found = _member(typ, name)
-            if found is None or name in getattr(typ, "fields", ()):
+            member = _member(typ, name)
+            if member is None or name in getattr(typ, "fields", ()):
                 return None
             _lower(name)
-            if isinstance(found, property):
+            if isinstance(member, property):
                 return _dispatcher(typ, name).get_call_type(self.context, (typ,), {}).return_type
             return types.BoundFunction(_method(kind_of_type, typ, name), typ)
 

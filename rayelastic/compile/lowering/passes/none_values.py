@@ -1,7 +1,7 @@
-"""None where compiled code needs a value and CPython doesn't: refused where a handler could take it for an exception.
+"""None where compiled code requires a value and CPython doesn't: rejected where a handler could catch the exception.
 
-Numba takes the value out of what may be None, and raises TypeError if it is None: as CPython does in arithmetic and
-most calls, but not where it looks something up. Outside of `try` that is no matter, for Python is asked then.
+Numba unwraps a value that may be None, and raises TypeError for None. CPython does so in arithmetic and most calls, but
+not in lookups. Outside of `try` this doesn't matter, because Python then runs the tuple.
 """
 
 # mypy: allow-untyped-calls
@@ -25,16 +25,16 @@ _CALLED = ("hash", "slice")
 
 
 def check_nones(state: Any, *, helper: bool) -> None:
-    """Looks at a function whose types are known.
+    """Check a function whose types are known.
 
     Args:
-        state: Numba's, of the function.
-        helper: whether others of the user's functions call it, inside `try` perhaps.
+        state: Numba's state of the function.
+        helper: Whether other user functions call it, perhaps inside `try`.
 
     Raises:
-        UnsupportedError: at the first line that has one.
+        UnsupportedError: At the first such line.
     """
-    if not helper and not any(_tries(state, one) for one in _calls(state.func_ir)):
+    if not helper and not any(_tries(state, call) for call in _calls(state.func_ir)):
         return
     for block in state.func_ir.blocks.values():
         for statement in block.body:
@@ -58,7 +58,7 @@ def _tries(state: Any, call: Any) -> bool:
 
 
 def _taken(state: Any, statement: Any) -> Iterator[Any]:
-    """Variables that a statement needs a value of, though CPython would take None."""
+    """Yield variables whose value a statement requires, though CPython would accept None."""
     if isinstance(statement, ir.SetItem | ir.StaticSetItem):
         container = state.typemap[statement.target.name]
         if isinstance(container, types.DictType) and isinstance(statement, ir.SetItem):

@@ -1,7 +1,7 @@
-"""Objects and classes outside the function: their attributes are taken as they are at declaration.
+"""Objects and classes outside the function: their attributes are copied at declaration.
 
 `self.rate`, `CONFIG.limits.low`, `Color.RED.value` become constants, a method a helper function that knows its object,
-a property a call of one. What isn't read costs nothing. An object that the function changes is refused.
+a property a call of one. Attributes that aren't read cost nothing. An object that the function changes is rejected.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -39,14 +39,14 @@ class Frozen:
 
 
 class Computed:
-    """A property of an object: the function that is called for it."""
+    """A property of an object: the function that computes it."""
 
     def __init__(self, function: python_types.MethodType) -> None:
         self.function = function
 
 
 class FrozenType(types.Type):
-    """Carries the object; what is read of it is taken before types are known."""
+    """Carries the object; its attributes are read before types are known."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -58,7 +58,7 @@ constants(Frozen, FrozenType, lambda value: FrozenType(value.value))
 
 
 def is_frozen(value: Any) -> bool:
-    """Return whether it is an object, or a class, of which compiled code takes attributes."""
+    """Return whether it is an object, or a class, whose attributes compiled code can read."""
     kind: Any = value if isinstance(value, type) else type(value)
     if not is_of_python(kind) or (isinstance(value, type) and issubclass(value, BaseException | tuple)):
         return False
@@ -70,10 +70,10 @@ def is_frozen(value: Any) -> bool:
 
 
 def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
-    """What `owner.name` is at declaration, a Computed for a property.
+    """Return the value of `owner.name` at declaration, or a Computed for a property.
 
     Raises:
-        UnsupportedError: it has none, or one that is made when it is asked for.
+        UnsupportedError: It has none, or a dynamic one.
     """
     if isinstance(owner, enum.EnumMeta) and name in owner.__members__:
         return owner.__members__[name]
@@ -81,53 +81,57 @@ def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
         return getattr(owner, name)
     if isinstance(owner, enum.Enum) and name in ("name", "value", "_name_", "_value_"):
         return getattr(owner, name)
-    found = inspect.getattr_static(owner, name, _MISSING)
-    if found is _MISSING:
+    descriptor = inspect.getattr_static(owner, name, _MISSING)
+    if descriptor is _MISSING:
         raise UnsupportedError(f"'{shown}' has no attribute '{name}' when it is declared", loc)
     if (
-        isinstance(found, property)
+        isinstance(descriptor, property)
         and not isinstance(owner, type)
-        and isinstance(found.fget, python_types.FunctionType)
+        and isinstance(descriptor.fget, python_types.FunctionType)
     ):
-        return Computed(python_types.MethodType(found.fget, owner))
-    if isinstance(found, python_types.FunctionType):
-        return found if isinstance(owner, type) or name in vars_of(owner) else python_types.MethodType(found, owner)
-    if isinstance(found, staticmethod):
-        return found.__func__
-    if isinstance(found, classmethod):
-        return python_types.MethodType(found.__func__, owner if isinstance(owner, type) else type(owner))
-    if isinstance(found, python_types.MemberDescriptorType) and not isinstance(owner, type):
+        return Computed(python_types.MethodType(descriptor.fget, owner))
+    if isinstance(descriptor, python_types.FunctionType):
+        return (
+            descriptor
+            if isinstance(owner, type) or name in vars_of(owner)
+            else python_types.MethodType(descriptor, owner)
+        )
+    if isinstance(descriptor, staticmethod):
+        return descriptor.__func__
+    if isinstance(descriptor, classmethod):
+        return python_types.MethodType(descriptor.__func__, owner if isinstance(owner, type) else type(owner))
+    if isinstance(descriptor, python_types.MemberDescriptorType) and not isinstance(owner, type):
         return getattr(owner, name)  # a slot
-    if name not in vars_of(owner) and hasattr(type(found), "__get__"):
+    if name not in vars_of(owner) and hasattr(type(descriptor), "__get__"):
         raise UnsupportedError(f"'{shown}.{name}' is made when it is asked for, which isn't compiled", loc)
-    return found
+    return descriptor
 
 
 def vars_of(owner: Any) -> Any:
-    """Return the attributes of an object's own; of a class none, whose attributes may all be descriptors."""
+    """Return an object's own attributes; of a class none, because they may all be descriptors."""
     return {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
 
 
 def refuse_change(shown: str, loc: Any) -> None:
-    """Of what the function changes.
+    """Reject an object that the function changes.
 
     Raises:
-        UnsupportedError: always.
+        UnsupportedError: Always.
     """
     raise UnsupportedError(changes(shown), loc)
 
 
 def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
-    """Return the int, text or number of its enum that an Enum member is where it isn't asked for name or value.
+    """Return the int, text or number of an Enum member that is used without name or value.
 
     Args:
-        member: of the user's class.
-        uses: whether each use of it is a comparison.
-        shown: how the user writes it.
-        loc: where.
+        member: A member of the user's class.
+        uses: Whether each use of it is a comparison.
+        shown: The user's expression.
+        loc: Its location.
 
     Raises:
-        UnsupportedError: its class has a text or a comparison of its own.
+        UnsupportedError: Its class defines its own text or comparison.
     """
     kind: Any = type(member)
     plain: Any = int if isinstance(member, int) else str if isinstance(member, str) else None

@@ -1,6 +1,6 @@
-"""Functions of the module `operator`, as the operators that they are: helper functions, whose arithmetic is exact.
+"""Functions of the module `operator` as operators: helper functions with exact arithmetic.
 
-Numba has own ones, which wrap integers around and compare an int with a float as two floats.
+Numba's own ones wrap integers around and compare an int with a float as two floats.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_operator_function(value: Any) -> bool:
 
 @functools.cache
 def written(function: Any) -> Any:
-    """Return the function in Python that does what one of the module does; None for one that isn't compiled."""
+    """Return the Python function for one of the module; None for one that isn't compiled."""
     if function not in _WRITTEN:
         return None
     parameters, expression = _WRITTEN[function]

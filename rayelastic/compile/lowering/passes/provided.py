@@ -1,4 +1,4 @@
-"""What rewritten user functions call, by the names that they have for it."""
+"""The functions that rewritten user functions call, under their names there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 r"""Calls of `re`'s functions and of patterns' sub over Numba's IR: with a constant pattern, flags and replacement.
 
-`re.search(r"..", t.s, re.I)` becomes `search` of the compiled pattern, `p.sub(r"\1", t.s)` a call of what is made of
-both.
+`re.search(r"..", t.s, re.I)` becomes `search` of the compiled pattern, `p.sub(r"\1", t.s)` a call of a substitution
+that combines pattern and replacement.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -52,17 +52,17 @@ FUNCTIONS: dict[Any, Any] = {function: ModuleFunction(function) for function in 
 
 
 def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
-    """Yield the statements that come before a call, which is changed in place, if it is of `re` or of a pattern.
+    """Return the statements before a call of `re` or of a pattern, which is changed in place.
 
     Raises:
-        UnsupportedError: what has to be constant isn't, or can't be compiled.
+        UnsupportedError: An argument that must be constant isn't, or can't be compiled.
     """
     call = statement.value
-    made = _constant_of(func_ir, call.func)
-    if isinstance(made, moment_text.ClassMethod):
+    called = _constant_of(func_ir, call.func)
+    if isinstance(called, moment_text.ClassMethod):
         yield from _of_moments(func_ir, statement)
-    if isinstance(made, ModuleFunction):
-        yield from _of_module(func_ir, statement, made)
+    if isinstance(called, ModuleFunction):
+        yield from _of_module(func_ir, statement, called)
         call = statement.value
     if not isinstance(call, ir.Expr):
         return
@@ -77,13 +77,13 @@ def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
         return
     if method.attr == "sub":
         yield from _substituted(func_ir, statement, pattern)
-        method.attr = "search"  # nothing calls it any more, but it has to have a type
+        method.attr = "search"  # never called, but it needs a type
     elif method.attr == "finditer" and not _is_walked_once(func_ir, statement.target):
         raise UnsupportedError("finditer() is compiled in `for m in ..` alone; findall() gives a list", call.loc)
 
 
 def _constant_of(func_ir: Any, variable: Any) -> Any:
-    """Return the value of a variable that is known, else None."""
+    """Return the value of a variable if it is known, else None."""
     try:
         made = func_ir.get_definition(variable)
     except KeyError:
@@ -91,16 +91,16 @@ def _constant_of(func_ir: Any, variable: Any) -> Any:
     if isinstance(made, ir.Global | ir.FreeVar | ir.Const):
         return made.value
     if isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.or_, operator.add):
-        one, other = _constant_of(func_ir, made.lhs), _constant_of(func_ir, made.rhs)
-        same = all(isinstance(value, int) for value in (one, other)) or all(
-            isinstance(value, str) for value in (one, other)
+        left_value, other = _constant_of(func_ir, made.lhs), _constant_of(func_ir, made.rhs)
+        same = all(isinstance(value, int) for value in (left_value, other)) or all(
+            isinstance(value, str) for value in (left_value, other)
         )
-        return made.fn(one, other) if same else None
+        return made.fn(left_value, other) if same else None
     return None
 
 
 def _of_module(func_ir: Any, statement: Any, function: ModuleFunction) -> Iterator[Any]:
-    """re.f(pattern, ..) as a method of the pattern."""
+    """Rewrite re.f(pattern, ..) as a method of the pattern."""
     call, shown = statement.value, f"re.{function.name}(..)"
     given = dict(zip(function.parameters, call.args, strict=False)) | dict(call.kws)
     if call.vararg is not None or len(call.args) > len(function.parameters) or set(given) - set(function.parameters):
@@ -113,16 +113,16 @@ def _of_module(func_ir: Any, statement: Any, function: ModuleFunction) -> Iterat
         known = _compiled(str(pattern), flags, shown, call.loc)
     else:
         raise UnsupportedError(f"{shown} is compiled with a pattern and flags that are constants", call.loc)
-    made = ir.Global(shown, known, call.loc)
+    constant = ir.Global(shown, known, call.loc)
     if function.name == "compile":
-        statement.value = made
-        func_ir._definitions[statement.target.name] = [made]
+        statement.value = constant
+        func_ir._definitions[statement.target.name] = [constant]
         return
     scope, number = statement.target.scope, id(statement)
     owner, method = ir.Var(scope, f"$pattern.{number}", call.loc), ir.Var(scope, f"$search.{number}", call.loc)
     attribute = ir.Expr.getattr(owner, function.name, call.loc)
-    func_ir._definitions[owner.name], func_ir._definitions[method.name] = [made], [attribute]
-    yield ir.Assign(made, owner, call.loc)
+    func_ir._definitions[owner.name], func_ir._definitions[method.name] = [constant], [attribute]
+    yield ir.Assign(constant, owner, call.loc)
     yield ir.Assign(attribute, method, call.loc)
     call.func, call.args = method, [given[name] for name in function.parameters[1:-1] if name in given]
     call.kws = ()
@@ -138,7 +138,7 @@ def _compiled(pattern: str, flags: int, shown: str, loc: Any) -> regular.Pattern
 
 
 def _substituted(func_ir: Any, statement: Any, pattern: regular.Pattern) -> Iterator[Any]:
-    """pattern.sub(replacement, text[, count])."""
+    """Rewrite pattern.sub(replacement, text[, count])."""
     call = statement.value
     given = dict(zip(("repl", "string", "count"), call.args, strict=False)) | dict(call.kws)
     replacement = _constant_of(func_ir, given["repl"]) if "repl" in given else None
@@ -156,7 +156,7 @@ def _substituted(func_ir: Any, statement: Any, pattern: regular.Pattern) -> Iter
 
 
 def _of_moments(func_ir: Any, statement: Any) -> Iterator[Any]:
-    """datetime.strptime(text, format)."""
+    """Rewrite datetime.strptime(text, format)."""
     call = statement.value
     form = _constant_of(func_ir, call.args[1]) if len(call.args) == 2 and not call.kws else None
     if not isinstance(form, str):
@@ -173,7 +173,7 @@ def _of_moments(func_ir: Any, statement: Any) -> Iterator[Any]:
 
 
 def _formatted(func_ir: Any, statement: Any, method: Any) -> Iterator[Any]:
-    """value.strftime(format)."""
+    """Rewrite value.strftime(format)."""
     call = statement.value
     form = _constant_of(func_ir, call.args[0]) if len(call.args) == 1 and not call.kws else None
     if not isinstance(form, str):
@@ -188,14 +188,14 @@ def _formatted(func_ir: Any, statement: Any, method: Any) -> Iterator[Any]:
 
 
 def _is_walked_once(func_ir: Any, variable: Any) -> bool:
-    """Whether all that is made of a variable is one iterator, at the same place: a second one would start anew."""
+    """Return whether a variable has only one iterator, at the same place: a second one would start anew."""
     used = [
         statement
         for block in func_ir.blocks.values()
         for statement in block.body
         if not isinstance(statement, ir.Del)
         and not (isinstance(statement, ir.Assign) and statement.target.name == variable.name)
-        and any(one.name == variable.name for one in statement.list_vars())
+        and any(variable_read.name == variable.name for variable_read in statement.list_vars())
     ]
     if (
         len(used) != 1

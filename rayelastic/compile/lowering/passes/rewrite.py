@@ -1,10 +1,10 @@
 """Passes over Numba's IR of a user function, between its byte code and its types.
 
-Before types: `return x` and `yield x` of the operator function become deliveries into the output buffer (no generator
-object, no boxing); str and bytes constants become views; plain helper functions are compiled along; exceptions lose
-their arguments (the Python function is run again for those, explain.py); what may change behind the code's back is
-refused in words. After types: the output schema is decided (output.py), operators on numbers become exact
-(exact.py).
+Before types: `return x` and `yield x` of the operator function become deliveries into the output buffer, without
+generator object or boxing. str and bytes constants become views. Plain helper functions are compiled along. Exceptions
+lose their arguments (for those, explain.py runs the Python function). A value that may change without the code's
+knowledge is rejected with a message. After types: output.py decides the output schema, exact.py makes operators on
+numbers exact.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -43,9 +43,9 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.syntax import rewritten
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
-RECORD = "$record"  # the variable that keeps the operator function's first argument
+RECORD = "$record"  # the variable that holds the operator function's first argument
 
-# Options of everything that is compiled: never called from Python, so nothing is wrapped or boxed.
+# Options of all compiled functions: Python never calls them, so nothing is wrapped or boxed.
 OPTIONS: dict[str, Any] = {
     "nopython": True,
     "no_cpython_wrapper": True,
@@ -53,23 +53,23 @@ OPTIONS: dict[str, Any] = {
     "error_model": "python",
 }
 
-_helpers: dict[Any, tuple[Any, Any]] = {}  # by function and by what its parameters are bound to, which is kept alive
-_known: dict[str, Any] = {}  # of what is compiled: what `rewritten` wants to know of a helper
+_helpers: dict[Any, tuple[Any, Any]] = {}  # by function and its bound parameters, which are kept alive
+_known: dict[str, Any] = {}  # what `rewritten` requires of a helper, by name
 
 
 def helper(function: Callable[..., Any]) -> Any:
-    """The Numba dispatcher of what a user's function calls: a plain function, a method, a partial, an object."""
-    found = taken_apart(function)
-    assert found is not None
-    key = found.function, *((name, id(value)) for name, value in found.values.items())
+    """Return the Numba dispatcher of a callee: a plain function, a method, a partial, an object."""
+    parts = taken_apart(function)
+    assert parts is not None
+    key = parts.function, *((name, id(value)) for name, value in parts.values.items())
     if key not in _helpers:
-        plain = rewritten(found.function, PROVIDED, bound=found.values, **_known)
-        _helpers[key] = dispatcher(_with_views(plain)), found
+        plain = rewritten(parts.function, PROVIDED, bound=parts.values, **_known)
+        _helpers[key] = dispatcher(_with_views(plain)), parts
     return _helpers[key][0]
 
 
 def _with_views(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose default values are as compiled code sees them."""
+    """Return a function whose default values are in their compiled form."""
     plain: Any = function
     if not plain.__defaults__:
         return function
@@ -80,20 +80,20 @@ def _with_views(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dispatcher(function: Callable[..., Any]) -> Any:
-    """The Numba dispatcher of a function that is rewritten already."""
+    """Return the Numba dispatcher of a function that is rewritten already."""
     return numba.jit(**OPTIONS, pipeline_class=OperatorPipeline)(function)
 
 
 def forget_helpers(plan: Plan) -> None:
-    """To be called before each compilation: the globals that a helper had taken in may have changed since."""
+    """Drop helpers before each compilation: the globals that they captured may have changed since."""
     _helpers.clear()
     _known.update(members=plan.members, may_be_none=plan.may_be_none, times=plan.times)
 
 
 def library_of(name: str) -> Any:
-    """Numba's library with the helper function that machine code calls by this name; None if there is none."""
-    made = (one for dispatcher, _ in _helpers.values() for one in dispatcher.overloads.values())
-    return next((one.library for one in made if one.fndesc.llvm_func_name == name), None)
+    """Return Numba's library of a helper function, by its name in machine code; None if there is none."""
+    overloads = (one for dispatcher, _ in _helpers.values() for one in dispatcher.overloads.values())
+    return next((one.library for one in overloads if one.fndesc.llvm_func_name == name), None)
 
 
 def operator_record(state: Any) -> RecordType | None:
@@ -106,7 +106,7 @@ def operator_record(state: Any) -> RecordType | None:
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class RewriteDeliveries(FunctionPass):
-    """Of the operator function alone, before Numba takes it for a generator."""
+    """For the operator function alone, before Numba takes it for a generator."""
 
     _name = "rayelastic_deliveries"
 
@@ -126,7 +126,7 @@ class RewriteDeliveries(FunctionPass):
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class RewriteConstants(FunctionPass):
-    """Of operator and helper functions, after comprehensions were inlined."""
+    """For operator and helper functions, after comprehensions are inlined."""
 
     _name = "rayelastic_constants"
 
@@ -144,10 +144,12 @@ class RewriteConstants(FunctionPass):
         for block in func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):
                 before, statement.value = statement.value, folded(func_ir, statement.value, helper)
-                made = func_ir._definitions[statement.target.name]
-                made[:] = [statement.value if one is before else one for one in made]
+                replacement = func_ir._definitions[statement.target.name]
+                replacement[:] = [statement.value if one is before else one for one in replacement]
         for block in func_ir.blocks.values():
-            block.body = [made for statement in block.body for made in calls.of_objects(func_ir, statement, helper)]
+            block.body = [
+                replacement for statement in block.body for replacement in calls.of_objects(func_ir, statement, helper)
+            ]
             _rewrite_attributes(func_ir, block)
         _refresh(func_ir)
         for block in func_ir.blocks.values():
@@ -183,7 +185,7 @@ class DecideOutput(FunctionPass):
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class MakeExact(FunctionPass):
-    """Of operator and helper functions, directly before machine code is made."""
+    """For operator and helper functions, directly before machine code is generated."""
 
     _name = "rayelastic_exact"
 
@@ -202,7 +204,7 @@ class MakeExact(FunctionPass):
 
 
 def _runs_straight(state: Any, record: RecordType) -> bool:
-    """Return whether a wrong integer can do no harm before the run is over: no loop, no state, one output a tuple."""
+    """Return whether a wrong integer is harmless until the run is over: no loop, no state, one output per tuple."""
     if record.plan.kind is not OperatorKind.MAP or len(state.args) > 1:
         return False
     return not compute_cfg_from_blocks(state.func_ir.blocks).loops()
@@ -212,7 +214,7 @@ class OperatorPipeline(CompilerBase):
     """Numba's own pipeline with our passes in it."""
 
     def define_pipelines(self) -> list[Any]:
-        """Called by Numba."""
+        """Return Numba's pipelines."""
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state, "rayelastic")
         pipeline.add_pass_after(RewriteDeliveries, FixupArgs)
         pipeline.add_pass_after(RewriteConstants, InlineClosureLikes)
@@ -226,7 +228,7 @@ class OperatorPipeline(CompilerBase):
 
 
 def _call(block: Any, function: Any, arguments: list[Any], loc: Any, name: str, target: Any = None) -> Iterator[Any]:
-    """IR that calls a global function."""
+    """Yield IR that calls a global function."""
     callee = ir.Var(block.scope, f"${name}.{id(arguments)}", loc)
     yield ir.Assign(ir.Global(name, function, loc), callee, loc)
     result = target or ir.Var(block.scope, f"${name}.result.{id(arguments)}", loc)
@@ -234,7 +236,7 @@ def _call(block: Any, function: Any, arguments: list[Any], loc: Any, name: str, 
 
 
 def _rewrite_attributes(func_ir: Any, block: Any) -> None:
-    """s.total = x becomes a call that sees both types."""
+    """Rewrite s.total = x as a call that sees both types."""
     body: list[Any] = []
     for statement in block.body:
         calls.check_changes(func_ir, statement)
@@ -248,13 +250,13 @@ def _rewrite_attributes(func_ir: Any, block: Any) -> None:
 
 
 def _fill_defaults(func_ir: Any, block: Any) -> None:
-    """Call of NamedTuple classes get all fields in order: Numba leaves defaults out."""
+    """Pass all fields in order to NamedTuple classes: Numba ignores defaults."""
     body: list[Any] = []
     for statement in block.body:
         call = statement.value if isinstance(statement, ir.Assign) else None
         if isinstance(call, ir.Expr) and call.op == "call" and call.vararg is None:
-            made = definition(func_ir, call.func)
-            record_class = made.value if isinstance(made, ir.Global | ir.FreeVar) else None
+            called = definition(func_ir, call.func)
+            record_class = called.value if isinstance(called, ir.Global | ir.FreeVar) else None
             if is_tuple_class(record_class):
                 body.extend(_with_all_fields(block, call, record_class))
         body.append(statement)
@@ -266,7 +268,7 @@ def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
     given = dict(zip(record_class._fields, call.args, strict=False)) | dict(call.kws)
     missing = [name for name in record_class._fields if name not in given]
     if len(call.args) + len(call.kws) != len(given) or set(missing) - set(record_class._field_defaults):
-        return  # a call that Python would refuse too; Numba says why
+        return  # a call that Python rejects too; Numba's message explains it
     for name in missing:
         default = ir.Var(block.scope, f"$default.{name}.{id(call)}", call.loc)
         yield ir.Assign(ir.Const(literal(record_class._field_defaults[name]), call.loc), default, call.loc)
@@ -275,7 +277,7 @@ def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
 
 
 def _rewrite_deliveries(func_ir: Any, record: RecordType) -> None:
-    """Return and yield of the operator function become deliveries."""
+    """Rewrite return and yield of the operator function as deliveries."""
     record.plan.is_generator = func_ir.is_generator
     flat_map = record.plan.kind is OperatorKind.FLAT_MAP
     first = func_ir.blocks[min(func_ir.blocks)]
@@ -320,12 +322,12 @@ def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
 
 
 def _is_argument(func_ir: Any, variable: Any) -> bool:
-    made = definition(func_ir, variable)
-    return isinstance(made, ir.Arg) and made.index == 0
+    assigned = definition(func_ir, variable)
+    return isinstance(assigned, ir.Arg) and assigned.index == 0
 
 
 def _leave_undefined(func_ir: Any) -> None:
-    """Remove what Numba assigns, in local functions, where a variable has no value yet; later passes don't know it."""
+    """Remove Numba's assignments of undefined variables in local functions, which later passes don't support."""
     for block in func_ir.blocks.values():
         block.body = [s for s in block.body if getattr(getattr(s, "value", None), "op", "") != "null"]
 

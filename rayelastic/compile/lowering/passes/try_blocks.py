@@ -1,12 +1,12 @@
-"""What stands before `try`, or behind it, isn't inside it.
+"""Corrects Numba's `try` blocks: code before or after `try` isn't inside it.
 
-Numba takes a block with an exception check for one inside `try`. Where it inlines a comprehension, it joins blocks that
-follow each other: what was raised before `try` would then go to the handlers, and the code on from there. And it counts
-how deep in `try` statements it is: with `except` and `finally` it leaves one more often than it entered, on the way on
-which nothing is raised, and takes all that follows for the inside. Before all that, when it reads byte code, it forgets
-the names of keyword arguments inside `try`, and takes them by position. From Python 3.12 on comprehensions are inside
-their functions: it takes one with a condition for a `try` that is left at the condition. From 3.13 on a function inside
-gets what it closes over by an instruction of its own, which inside `try` stands in another block: that is lost.
+Numba takes a block with an exception check for one inside `try`. When it inlines a comprehension, it joins consecutive
+blocks; an exception raised before `try` would then go to its handlers. It also counts the depth of `try` statements.
+With `except` and `finally`, it leaves one more often than it entered on the path without an exception, and takes all
+later code for the inside. Earlier, when it reads byte code, it forgets the names of keyword arguments inside `try`, and
+uses them by position. From Python 3.12 on, comprehensions are inlined: it takes one with a condition for a `try` that
+ends at the condition. From 3.13 on, an inner function receives its closure by a separate instruction. Inside `try` that
+is in another block, and is lost.
 """
 
 # mypy: allow-untyped-calls
@@ -25,14 +25,14 @@ from numba.core.unsafe import eh
 
 from rayelastic.compile.lowering.passes.constants import definition
 
-DEEPEST = 100  # try statements in each other
+DEEPEST = 100  # nested try statements
 _MAKES = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET")
 _NOTHING = ("NOP", "NOT_TAKEN")
 
 
 @contextmanager
 def keywords_kept() -> Iterator[None]:
-    """While compiling, under Numba's compiler lock: what calls look for is the byte code that names their arguments."""
+    """Keep the byte code that names keyword arguments while compiling, under Numba's compiler lock."""
     usual = byteflow.StatePy311.pop_kw_names
     byteflow.StatePy311.pop_kw_names = _names_before  # type: ignore[method-assign]
     try:
@@ -42,7 +42,7 @@ def keywords_kept() -> Iterator[None]:
 
 
 def _names_before(state: Any) -> int | None:
-    """Return the number of the constant that names the arguments of the call where a state is; None if nothing does."""
+    """Return the number of the constant with the names of a call's keyword arguments; None if it has none."""
     state._kw_names = None
     byte_code, at = state._bytecode, state._pc - 2
     while at in byte_code and byte_code[at].opname in ("PRECALL", "CACHE"):
@@ -52,7 +52,7 @@ def _names_before(state: Any) -> int | None:
 
 @contextmanager
 def comprehensions_known() -> Iterator[None]:
-    """While compiling, under Numba's compiler lock: what comprehensions do when they fail is in one piece, and goes."""
+    """Join and drop the exception handlers of comprehensions while compiling, under Numba's compiler lock."""
     usual = bytecode.ByteCodePy312.remove_build_list_swap_pattern
 
     def removed(code: Any, entries: list[Any]) -> list[Any]:
@@ -74,7 +74,7 @@ def comprehensions_known() -> Iterator[None]:
 
 @contextmanager
 def closures_kept() -> Iterator[None]:
-    """While compiling, under Numba's compiler lock: no block ends between a function and what it closes over."""
+    """Keep a function and its closure in one block while compiling, under Numba's compiler lock."""
     quiet, usual = byteflow._NO_RAISE_OPS, byteflow.StatePy313.set_function_attribute
 
     def given(state: Any, function: Any, **attributes: Any) -> None:
@@ -91,27 +91,29 @@ def closures_kept() -> Iterator[None]:
 
 
 def _joined(code: Any, entries: list[Any]) -> list[Any]:
-    """Entries of an exception table, those of a comprehension that have nothing but jumps between them made one."""
-    made: list[Any] = []
+    """Return the entries of an exception table, with those of a comprehension that only jumps separate joined."""
+    entries_joined: list[Any] = []
     for one in entries:
-        last = made[-1] if made else None
+        last = entries_joined[-1] if entries_joined else None
         if last is not None and last.target == one.target and last.depth == one.depth:
             between = [code.table[at].opname for at in code.ordered_offsets if last.end <= at < one.start]
             begins = code.table[last.start].opname
             if begins in _MAKES and all("JUMP" in name or name in _NOTHING for name in between):
-                made[-1] = one._replace(start=last.start)
+                entries_joined[-1] = one._replace(start=last.start)
                 continue
-        made.append(one)
-    return made
+        entries_joined.append(one)
+    return entries_joined
 
 
 def part_from_try(func_ir: Any) -> None:
-    """Gives what stands before `try` a block of its own again."""
+    """Put the code before `try` into its own block again."""
     blocks = func_ir.blocks
     for label in list(blocks):
         block = blocks[label]
-        at = next((at for at, one in enumerate(block.body) if _calls(func_ir, one, eh.mark_try_block)), 0)
-        if any(isinstance(one, ir.Assign) and isinstance(one.value, ir.Expr) for one in block.body[:at]):
+        at = next((at for at, statement in enumerate(block.body) if _calls(func_ir, statement, eh.mark_try_block)), 0)
+        if any(
+            isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr) for statement in block.body[:at]
+        ):
             rest = ir.Block(block.scope, block.loc)
             rest.body, number = block.body[at:], max(blocks) + 1
             block.body = [*block.body[:at], ir.Jump(number, block.loc)]
@@ -120,14 +122,14 @@ def part_from_try(func_ir: Any) -> None:
 
 
 def balance_tries(func_ir: Any) -> None:
-    """Enter `try` once more on each way to a block that comes from less deep than others.
+    """Enter `try` once more on each path to a block that comes from a lower depth than others.
 
     Raises:
-        UnsupportedError: that doesn't make it even.
+        UnsupportedError: That doesn't balance them.
     """
     depths = {min(func_ir.blocks): 0}
     waiting = list(depths)
-    ways: dict[tuple[int, int], int] = {}  # from block to block, and how deep
+    ways: dict[tuple[int, int], int] = {}  # from block to block, with the depth
     shallow: set[int] = set()
     while waiting:
         label = waiting.pop()
@@ -135,7 +137,7 @@ def balance_tries(func_ir: Any) -> None:
         end = depths[label] + sum(_change(func_ir, one) for one in block.body)
         if end > DEEPEST:
             raise _not_followed(block)
-        for target in block.terminator.get_targets() if end >= 0 else ():  # less: a deeper way is yet to come
+        for target in block.terminator.get_targets() if end >= 0 else ():  # less: a deeper path follows
             ways[label, target] = end
             if end > depths.get(target, -1):
                 depths[target] = end
@@ -152,16 +154,16 @@ def balance_tries(func_ir: Any) -> None:
         if (label, target) in even:
             continue
         if depths[target] > needs[target]:
-            raise _not_followed(func_ir.blocks[target])  # it can't be told which of the ways is right
+            raise _not_followed(func_ir.blocks[target])  # it isn't known which path is right
         _enter(func_ir, label, target, depths[target] - end)
 
 
 def _needs(func_ir: Any, even: set[tuple[int, int]]) -> dict[int, int]:
-    """How deep in `try` each block has to be entered, so that no more are left behind it than were entered.
+    """Return the depth of `try` at which each block has to be entered, so that it doesn't leave more than were entered.
 
     Args:
-        func_ir: the function.
-        even: ways from block to block on which nothing is to be entered: others ask nothing of what is before them.
+        func_ir: The function.
+        even: Paths from block to block that enter none, and so require nothing of the blocks before them.
     """
     needs = dict.fromkeys(func_ir.blocks, 0)
     changed = True
@@ -169,8 +171,8 @@ def _needs(func_ir: Any, even: set[tuple[int, int]]) -> dict[int, int]:
         changed = False
         for label, block in func_ir.blocks.items():
             least, sum_ = 0, 0
-            for one in block.body:
-                sum_ += _change(func_ir, one)
+            for statement in block.body:
+                sum_ += _change(func_ir, statement)
                 least = min(least, sum_)
             follow = [target for target in block.terminator.get_targets() if (label, target) in even]
             need = max([-least, *(needs[target] - sum_ for target in follow)])
@@ -190,7 +192,7 @@ def _change(func_ir: Any, statement: Any) -> int:
 
 
 def _enter(func_ir: Any, label: int, target: int, times: int) -> None:
-    """Mark `try` between a block and one that follows it."""
+    """Enter `try` between a block and one that follows it."""
     block, number = func_ir.blocks[label], max(func_ir.blocks) + 1
     between = ir.Block(block.scope, block.loc)
     name = f"$enter.{number}"

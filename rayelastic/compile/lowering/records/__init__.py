@@ -1,1 +1,1 @@
-"""The tuple that comes in and those that go out: types, fields, the loop over a run."""
+"""The input tuple and the output tuples: types, fields, the loop over a run."""

@@ -1,6 +1,6 @@
-"""Fields of a record: which type compiled code sees, how it is loaded, what may be stored and how.
+"""Fields of a record: their types in compiled code, how they are loaded, and which values they can store.
 
-Temporal fields are integers of a unit inside (moment_types.py), times of day an own type that can be compared and
+Temporal fields are integers of a unit (moment_types.py). Times of day have their own type, which can be compared and
 stored.
 """
 
@@ -73,7 +73,7 @@ for _function, _symbol in (
 
 
 def _unit(field: Field) -> Any:
-    """Of a temporal field: 's', 'ms', 'us' or 'ns'."""
+    """Return the unit of a temporal field: 's', 'ms', 'us' or 'ns'."""
     return {"s": "s", "m": "ms", "u": "us", "n": "ns"}[field.format[2]]
 
 
@@ -106,7 +106,7 @@ def loaded_type(field: Field) -> Any:
 
 
 def inferred_format(kind: Any) -> tuple[str, bool] | None:
-    """Arrow format and nullability of the field that a value of this type makes; None if a record can't hold it."""
+    """Return Arrow format and nullability of a field for a value of this type; None if a record can't hold it."""
     if isinstance(kind, types.Optional):
         inner = inferred_format(kind.type)
         return (inner[0], True) if inner else None
@@ -138,7 +138,7 @@ def _temporal(prefix: str, unit: str, suffix: str) -> tuple[str, bool] | None:
 
 
 def problem_storing(field: Field, kind: Any) -> str:
-    """Why a value of this type can't be stored in the field; empty if it can."""
+    """Return why a value of this type can't be stored in the field; empty if it can."""
     kind = types.unliteral(kind)
     if isinstance(kind, types.NoneType):
         return "" if field.nullable else f"is {field.type.value} and not nullable, but is given None"
@@ -165,7 +165,7 @@ def _converts(kind: Any, field: Field) -> bool:
 
 
 def described(kind: Any) -> str:
-    """A Numba type in Python's words."""
+    """Return the Python name of a Numba type."""
     kind = types.unliteral(kind)
     if isinstance(kind, types.Optional):
         return f"{described(kind.type)} or None"
@@ -212,7 +212,7 @@ def load(context: Any, builder: Any, schema: Schema, field: Field, record: Any) 
     byte, bit = _validity(builder, schema, field, record)
     helper = context.make_helper(builder, loaded_type(field))
     helper.valid = builder.icmp_unsigned("!=", builder.and_(builder.load(byte), I8(bit)), I8(0))
-    if field.type is DataType.JSON:  # null is a text of it, too
+    if field.type is DataType.JSON:  # null is also one of its texts
         helper.valid = builder.and_(helper.valid, is_present(context, builder, value))
     helper.data = value
     return helper._getvalue()
@@ -247,7 +247,7 @@ def load_plain(context: Any, builder: Any, field: Field, record: Any) -> Any:
 def store(
     context: Any, builder: Any, schema: Schema, field: Field, record: Any, kind: Any, value: Any, fail: Fail
 ) -> None:
-    """Store a value of Numba type `kind`; `fail` ends the block where the field can't hold that value."""
+    """Store a value of Numba type `kind`; `fail` ends the block if the field can't hold that value."""
     kind, value = _unwrapped(context, builder, schema, field, record, kind, value, fail)
     if kind is None:
         return
@@ -266,7 +266,7 @@ def store(
 
 
 class _Guarded:
-    """The content of an Optional that goes to a nullable field."""
+    """The content of an Optional for a nullable field."""
 
     def __init__(self, valid: Any, data: Any) -> None:
         self.valid, self.data = valid, data
@@ -275,7 +275,7 @@ class _Guarded:
 def _unwrapped(
     context: Any, builder: Any, schema: Schema, field: Field, record: Any, kind: Any, value: Any, fail: Fail
 ) -> tuple[Any, Any]:
-    """Plain type and value, guarded where it may be None; type None if it is None, which is then stored already."""
+    """Return plain type and value, guarded if it may be None; the type is None for a None that is stored already."""
     if isinstance(kind, types.NoneType):
         _clear(builder, field, record)
         _set_validity(builder, schema, field, record, valid=False)
@@ -292,7 +292,7 @@ def _unwrapped(
 
 
 def _clear(builder: Any, field: Field, record: Any) -> None:
-    """Zero bytes under a None, so that equal records have equal bytes."""
+    """Zero the bytes of a None, so that equal records have equal bytes."""
     raw = ir.IntType(8 * field.type.size)
     builder.store(
         raw(0), builder.bitcast(_at(builder, record, field.offset), raw.as_pointer()), align=min(field.type.size, 8)
@@ -332,7 +332,7 @@ def _store_plain(context: Any, builder: Any, field: Field, record: Any, kind: An
 
 
 def _fail_if_inexact(builder: Any, value: Any, fail: Fail) -> None:
-    """Fail where the float next to an int is another number."""
+    """Fail if an int has no equal float."""
     real = builder.sitofp(value, F64)
     too_big = builder.fcmp_ordered(">=", real, F64(2.0**63))
     back = builder.fptosi(builder.select(too_big, F64(0.0), real), I64)

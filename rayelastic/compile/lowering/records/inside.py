@@ -1,7 +1,7 @@
-"""What is inside of values in compiled code: items of lists, fields of named tuples and dataclasses.
+"""The parts of values in compiled code: items of lists, fields of named tuples and dataclasses.
 
-How they lie in bytes: native_sched/include/rayelastic/record/value_form.hpp. Bytes that come from elsewhere may be
-anything: an index is kept inside of them, and a tuple whose bytes are too few is left to Python.
+Their layout in bytes is in native_sched/include/rayelastic/record/value_form.hpp. Bytes from outside may be anything:
+an index is checked against them, and a tuple with too few bytes is left to Python.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -46,7 +46,7 @@ def _least(builder: Any, a: Any, b: Any) -> Any:
 
 
 def _part(context: Any, builder: Any, field: Field, data: Any, at: Any, begin: Any, size: Any, start: Any) -> Any:
-    """The value of a part whose bytes, or end, are at `at`; texts begin at `begin`, this one `start` bytes behind."""
+    """Return a part whose bytes, or end, are at `at`; texts begin at `begin`, this one after `start` bytes."""
     plain = fields.plain_type(field)
     if field.type.is_variable:
         most = builder.sub(size, begin)
@@ -77,7 +77,7 @@ def _optional(context: Any, builder: Any, field: Field, value: Any, data: Any, b
 
 
 def _begin(builder: Any, item: Field, count: Any) -> Any:
-    """Where the items of a list, or their ends, begin."""
+    """Return where the items of a list, or their ends, begin."""
     if not item.nullable:
         return I64(NUMBER)
     return builder.add(builder.lshr(builder.add(count, I64(7)), I64(3)), I64(NUMBER))
@@ -101,7 +101,7 @@ def _item_of(context: Any, builder: Any, typ: SequenceType, value: Any, count: A
     at = builder.add(begin, builder.mul(index, width))
     data = builder.add(begin, builder.mul(count, width))
     start = I64(0)
-    if item.type.is_variable:  # where the one before ends; of the first one its own end is read and not used
+    if item.type.is_variable:  # the previous item's end; the first one's own end is read, but unused
         first = builder.icmp_signed("==", index, I64(0))
         before = builder.select(first, at, builder.sub(at, I64(NUMBER)))
         start = builder.select(first, I64(0), _number(builder, proxy.data, before))
@@ -134,7 +134,7 @@ def _getitem(sequence: Any, index: Any) -> Any:
 
 @infer_getattr
 class StructAttributes(AttributeTemplate):
-    """t.at.x."""
+    """Implements t.at.x."""
 
     key = StructType
 
@@ -148,7 +148,7 @@ class StructAttributes(AttributeTemplate):
 
 @infer
 class StructItem(AbstractTemplate):
-    """t.at[0]."""
+    """Implements t.at[0]."""
 
     key = "static_getitem"
 
@@ -189,5 +189,5 @@ def _field_of(context: Any, builder: Any, typ: StructType, value: Any, index: in
         start = _number(builder, proxy.data, I64(of_last))
     field = parts[index]
     made = _part(context, builder, field, proxy.data, I64(at), I64(end), proxy.size, start)
-    bit = sum(one.nullable for one in parts[:index])
+    bit = sum(part.nullable for part in parts[:index])
     return _optional(context, builder, field, made, proxy.data, I64(bit // 8), I64(bit % 8))

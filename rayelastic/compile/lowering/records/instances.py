@@ -1,6 +1,6 @@
 """Dataclasses that a function makes and reads: a struct of the types of its fields, without identity.
 
-Only classes whose making does nothing but set fields. An instance can't leave the function, nor be changed in it.
+Only classes whose constructors do nothing but set fields. An instance can't leave the function, nor change in it.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -23,7 +23,7 @@ from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.views import ViewType
 
-_MADE_BY = "<string>"  # the file of what dataclasses generate
+_MADE_BY = "<string>"  # the file of code that dataclasses generate
 
 
 class InstanceType(types.Type):
@@ -48,7 +48,7 @@ def fields_of(kind: Any, loc: Any) -> tuple[Any, ...]:
     """Return the fields of a dataclass.
 
     Raises:
-        UnsupportedError: making one does more than to set them.
+        UnsupportedError: Its constructor does more than set them.
     """
     fields = dataclasses.fields(kind)
     own = "__dataclass_fields__" in vars(kind) and _is_generated(kind, "__init__") and kind.__new__ is object.__new__
@@ -70,25 +70,25 @@ def _is_generated(kind: type, name: str) -> bool:
 
 @primitive
 def make(typingctx: Any, kind: Any, *given: Any) -> Any:
-    """Return an instance of a class, of all its fields in order."""
+    """Make an instance of a class from all its fields in order."""
     values: Any = given[0] if len(given) == 1 and isinstance(given[0], types.BaseTuple | tuple) else given
     instance = InstanceType(kind.value, tuple(types.unliteral(one) for one in values))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        made = cgutils.create_struct_proxy(instance)(context, builder)
+        instance_value = cgutils.create_struct_proxy(instance)(context, builder)
         for at, name in enumerate(instance.names):
             value = builder.extract_value(args[1], at)
             value = context.cast(builder, value, sig.args[1][at], instance.kinds[at])
             context.nrt.incref(builder, instance.kinds[at], value)
-            setattr(made, name, value)
-        return made._getvalue()
+            setattr(instance_value, name, value)
+        return instance_value._getvalue()
 
     return instance(kind, types.Tuple(tuple(values))), codegen
 
 
 @infer_getattr
 class InstanceAttributes(AttributeTemplate):
-    """p.x."""
+    """Implements p.x."""
 
     key = InstanceType
 
@@ -99,9 +99,9 @@ class InstanceAttributes(AttributeTemplate):
 
 @lower_getattr_generic(InstanceType)
 def _getattr(context: Any, builder: Any, typ: InstanceType, value: Any, name: str) -> Any:
-    found = getattr(cgutils.create_struct_proxy(typ)(context, builder, value=value), name)
-    context.nrt.incref(builder, typ.kinds[typ.names.index(name)], found)
-    return found
+    field_value = getattr(cgutils.create_struct_proxy(typ)(context, builder, value=value), name)
+    context.nrt.incref(builder, typ.kinds[typ.names.index(name)], field_value)
+    return field_value
 
 
 @primitive

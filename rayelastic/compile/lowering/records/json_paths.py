@@ -1,7 +1,7 @@
-"""JSON in compiled code: parts by path, comparisons, and the text or number that a value is.
+"""JSON in compiled code: parts by path, comparisons, and conversion to text or number.
 
-A value is a view of its text, and never null: what may be null is an Optional. The engine reads it each time
-(json.h); where it isn't what a function takes it for, the tuple is left to Python.
+A value is a view of its text, and never null: a nullable one is an Optional. The engine parses it each time (json.h);
+if it isn't of the expected type, the tuple is left to Python.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -30,13 +30,13 @@ _UNORDERED = 2  # rel_json_order_int
 
 @primitive
 def _text_of(typingctx: Any, value: Any) -> Any:
-    """Return the text that a value is a view of."""
+    """Return the text of a value."""
     return TEXT(value), lambda context, builder, sig, args: args[0]
 
 
 @primitive
 def _value_of(typingctx: Any, text: Any) -> Any:
-    """Return the value that a text is, which isn't null."""
+    """Return the value of a text, which isn't null."""
     return _VALUE(text), lambda context, builder, sig, args: args[0]
 
 
@@ -146,7 +146,7 @@ def _not(value: Any) -> Any:
     return (lambda value: not _is_true(_text_of(value))) if isinstance(value, JsonType) else None
 
 
-# --- what it is -------------------------------------------------------------------------------------------------------
+# --- conversions ------------------------------------------------------------------------------------------------------
 
 
 @overloads(REPLACED[int])
@@ -175,7 +175,7 @@ _TURNED = {
 
 
 def _against(other: Any, symbol: Callable[[Any, Any], Any]) -> Any:
-    """What compares a value with something else; None if that isn't compiled."""
+    """Return the comparison of a value with another one; None if that isn't compiled."""
     is_equality = symbol in (operator.eq, operator.ne)
     if other == TEXT:
         if not is_equality:

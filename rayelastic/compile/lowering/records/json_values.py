@@ -1,4 +1,4 @@
-"""JSON values in records: whether they are null, and as fields of other types take them (json.h)."""
+"""JSON values in records: whether they are null, and their conversion for fields of other types (json.h)."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 
@@ -28,13 +28,13 @@ _STORED = {
 
 
 def stored(context: Any, builder: Any, kind: DataType, value: Any) -> tuple[Any, Any]:
-    """Return a value as a field of another type takes it: its type and itself, a text, a number or a bool.
+    """Convert a value for a field of another type: return a type and a text, a number or a bool.
 
     Args:
         context: Numba's.
         builder: Numba's.
-        kind: of the field, see `is_stored`.
-        value: that is stored.
+        kind: The field's type, see `is_stored`.
+        value: The value to store.
     """
     name, result = _STORED.get(kind) or (
         ("rel_json_to_float", types.float64) if kind.is_float else ("rel_json_to_int", types.int64)
@@ -43,7 +43,7 @@ def stored(context: Any, builder: Any, kind: DataType, value: Any) -> tuple[Any,
 
 
 def is_stored(kind: DataType) -> bool:
-    """Return whether a field of this type takes JSON values, if they are of its type."""
+    """Return whether a field of this type accepts JSON values of its type."""
     return kind in _STORED or kind.is_integer or kind.is_float
 
 

@@ -1,7 +1,7 @@
 """The loop over a run of records around a compiled function: rel_process of abi.h, as an object file.
 
-Written in LLVM rather than Python, so that a function which can't raise has no check left per tuple and vectorises, and
-no exception is ever boxed: Numba's status of one call becomes REL_FAILED(i). A bare cfunc would swallow it.
+It is LLVM rather than Python. So a function that can't raise has no check per tuple and vectorises, and no exception is
+ever boxed: Numba's status of one call becomes REL_FAILED(i). A bare cfunc would swallow it.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -49,17 +49,17 @@ def build(
     *,
     in_place: bool,
 ) -> tuple[str, bytes, tuple[str, ...]]:
-    """Machine code of the loop with the function in it.
+    """Generate machine code of the loop with the function in it.
 
     Args:
         compiled: Numba's compile result of the user's function.
-        record: the type of its first argument.
-        state: the type of its second argument, None if it isn't keyed.
-        library_of: Numba's library that has a helper function by the name that machine code has for it, else None.
-        in_place: whether the output buffer may be the input buffer.
+        record: The type of its first argument.
+        state: The type of its second argument, None if it isn't keyed.
+        library_of: Returns Numba's library of a helper function by its name in machine code, else None.
+        in_place: Whether the output buffer may be the input buffer.
 
     Returns:
-        Entry symbol, object file, names that it imports.
+        Entry symbol, object file, imported names.
     """
     context, codegen = compiled.target_context, compiled.library.codegen
     module = codegen._create_empty_module("rayelastic.run")
@@ -72,11 +72,11 @@ def build(
     _entry(module, entry, bodies, allocates=f"@{engine.CONTEXT_KEY}" in str(linked))
     final = llvm.parse_assembly(cgutils.normalize_ir_text(str(module)))
     final.link_in(linked)
-    if record.plan.has_suspicions:  # called twice, and only the inlined one vectorises
+    if record.plan.has_suspicions:  # called twice, and only the inlined copy vectorises
         final = _inlined(final, compiled.fndesc.llvm_func_name)
     for function in final.functions:
         if not function.is_declaration and function.name != entry:
-            function.linkage = "internal"  # one caller: the inliner takes it
+            function.linkage = "internal"  # with one caller, the inliner inlines it
     final.verify()
     _optimise(codegen, final)
     image = codegen._tm.emit_object(final)
@@ -84,7 +84,7 @@ def build(
 
 
 def _with_callees(library: Any, library_of: Callable[[str], Any]) -> Any:
-    """Return the function's module and all that it calls, not optimised yet."""
+    """Return the module of the function and its callees, not optimised yet."""
     module = library._final_module
     _link_callees(module, library)
     while slots := [g.name for g in module.global_variables if g.is_declaration and g.name.startswith(_UNRESOLVED)]:
@@ -92,7 +92,7 @@ def _with_callees(library: Any, library_of: Callable[[str], Any]) -> Any:
     return module
 
 
-_UNRESOLVED = ".numba.unresolved$"  # before the name of a function that calls itself: where its address is kept
+_UNRESOLVED = ".numba.unresolved$"  # prefix of the slot with a recursive function's address
 
 
 def _link_callees(module: Any, library: Any) -> None:
@@ -101,11 +101,11 @@ def _link_callees(module: Any, library: Any) -> None:
 
 
 def _close_recursion(module: Any, slots: list[str], library_of: Callable[[str], Any]) -> None:
-    """Gives the addresses through which functions call themselves, which Numba leaves to a linker of its own."""
+    """Set the addresses through which functions call themselves, which Numba leaves to its own linker."""
     known = {f.name for f in module.functions if not f.is_declaration}
     names = [slot.removeprefix(_UNRESOLVED) for slot in slots]
     lines = [f'declare void @"{name}"()\n@"{_UNRESOLVED}{name}" = constant ptr @"{name}"' for name in names]
-    module.link_in(llvm.parse_assembly("\n".join(lines)))  # first: what nothing refers to isn't linked in
+    module.link_in(llvm.parse_assembly("\n".join(lines)))  # first, because unreferenced names aren't linked in
     for name in names:
         if name not in known and (library := library_of(name)) is not None:
             module.link_in(library._get_module_for_linking(), preserve=True)
@@ -113,13 +113,13 @@ def _close_recursion(module: Any, slots: list[str], library_of: Callable[[str], 
 
 
 def _inlined(module: Any, name: str) -> Any:
-    """The module with a function always inlined; by its text up to llvmlite 0.49, which marks the result instead."""
+    """Return the module with a function always inlined; edits the text up to llvmlite 0.49, then marks the result."""
     if LLVMLITE >= (0, 50):
         module.get_function(name).add_function_attribute("alwaysinline")
         return module
     head = re.compile(rf'(^define [^\n]*@"?{re.escape(name)}"?\([^\n]*\)(?: (?:local_)?unnamed_addr)?)', re.MULTILINE)
-    text, found = head.subn(r"\1 alwaysinline", str(module))
-    return llvm.parse_assembly(text) if found else module
+    text, count = head.subn(r"\1 alwaysinline", str(module))
+    return llvm.parse_assembly(text) if count else module
 
 
 def _body(
@@ -142,7 +142,7 @@ def _body(
     again = function.append_basic_block("again") if plan.has_suspicions else None
 
     def call_each(failure: Any = None) -> None:
-        """Each tuple of the run; where one fails, goes to a block, or returns its index."""
+        """Call the function for each tuple of the run; after a failure, branch to a block, or return its index."""
         with cgutils.for_range(builder, count) as loop:
             if plan.kind is OperatorKind.MAP:
                 place = builder.gep(out, [builder.mul(loop.index, I64(plan.output.record_size))])
@@ -165,7 +165,7 @@ def _body(
                     stopped = builder.icmp_unsigned("!=", stopped, I32(0))
                     builder.ret(builder.select(stopped, STOPPED, builder.sub(I64(-1), loop.index)))
 
-    call_each(failure=again)  # an earlier tuple may be the one to blame
+    call_each(failure=again)  # an earlier tuple may be the cause
     if again is not None:
         done = function.append_basic_block("done")
         suspicion = builder.load(frame_slot(builder, frame, FRAME_SUSPICION))
@@ -180,7 +180,7 @@ def _body(
 
 
 def _entry(module: Any, name: str, bodies: list[Any], *, allocates: bool) -> None:
-    """Call the loop; twice in the code where the buffers may be one, so that LLVM knows which, and vectorises both."""
+    """Call the loop; twice in the code if the buffers may be one, so that LLVM vectorises both cases."""
     function = ir.Function(module, PROCESS, name)
     source, count, out, *others = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -191,8 +191,8 @@ def _entry(module: Any, name: str, bodies: list[Any], *, allocates: bool) -> Non
     if len(bodies) == 1:
         builder.store(builder.call(bodies[0], list(function.args)), result)
     else:
-        with builder.if_else(builder.icmp_unsigned("==", source, out)) as (one, two):
-            with one:
+        with builder.if_else(builder.icmp_unsigned("==", source, out)) as (distinct, two):
+            with distinct:
                 builder.store(builder.call(bodies[1], [source, count, source, *others]), result)
             with two:
                 builder.store(builder.call(bodies[0], list(function.args)), result)
@@ -202,7 +202,7 @@ def _entry(module: Any, name: str, bodies: list[Any], *, allocates: bool) -> Non
 
 
 def _optimise(codegen: Any, module: Any) -> None:
-    """Numba's own full set of passes."""
+    """Run Numba's full set of optimisation passes."""
     passes, builder = codegen._module_pass_manager()
     passes.run(module, builder)
 

@@ -1,7 +1,7 @@
-"""The output schema of a compiled function: the declared one checked against what is delivered, or the inferred one.
+"""The output schema of a compiled function: the declared one, checked against its results, or the inferred one.
 
-A NamedTuple class or dataclass has its annotations. A dict has its keys, a tuple of scalars f0, f1, .., a scalar the
-one field `value`, and the input tuple the input schema (findings section 4).
+A NamedTuple class or dataclass has its annotations, a dict its keys. A tuple of scalars has fields f0, f1, .., a scalar
+the one field `value`, and the input tuple the input schema (findings section 4).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -26,7 +26,7 @@ def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: 
     """Set `plan.decided` from the types of everything that the function returns or yields.
 
     Raises:
-        TypingError: it delivers what no record of the schema can hold, or nothing.
+        TypingError: No record of the schema can hold a result, or there is none.
     """
     delivered = [types.unliteral(item) for item in delivered]
     if plan.kind is OperatorKind.FILTER:
@@ -69,7 +69,7 @@ def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
 
 
 def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
-    """A dataclass has the fields of the schema; one that lacks some that may be None is Python's business."""
+    """Check that a dataclass has the fields of the schema; one that lacks nullable ones is left to Python."""
     surplus = set(item.names) - set(schema.names)
     missing = [field for field in schema.fields if field.name not in item.names]
     if len(schema.fields) == 1 or not (surplus or missing):
@@ -93,8 +93,8 @@ def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
             raise TypingError(plan.refuse(f"it {what}: to leave tuples out use filter, or flat_map and yield"))
         if len(classes) > 1 or len(named) < len(delivered):
             raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
-        found = classes.pop()
-        return Schema.of(found) if issubclass(found, tuple) else Schema.of(found, name="Record")
+        tuple_class = classes.pop()
+        return Schema.of(tuple_class) if issubclass(tuple_class, tuple) else Schema.of(tuple_class, name="Record")
     records = [item for item in delivered if isinstance(item, RecordType) and not item.is_state]
     if records and len(records) == len(delivered):
         return records[0].schema

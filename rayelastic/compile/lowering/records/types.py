@@ -1,7 +1,7 @@
 """Tuples and state records in compiled code: a pointer into the run, fields by name, index or unpacking.
 
-An own Numba type, because a misspelt field of Numba's Record is a bare KeyError (findings section 4). Integers are
-loaded as 64-bit signed and floats as 64-bit, as Python has them; a uint64 above 2**63 fails the tuple instead of
+They have their own Numba type, because a misspelt field of Numba's Record is a bare KeyError (findings section 4).
+Integers are loaded as 64-bit signed and floats as 64-bit, as in Python. A uint64 above 2**63 fails the tuple instead of
 turning negative. Layout: native_sched/include/rayelastic/record/schema.hpp.
 """
 
@@ -36,29 +36,29 @@ from rayelastic.graph.spec.operator_spec import OperatorKind
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
 
-# What one call of an operator function knows: output buffer, records in it, room, engine context, whether to stop;
-# whether integers are checked one by one, and a number that isn't 0 if one may have overflowed: exact.py.
+# The frame of one call of an operator function: output buffer, number of records in it, room, engine context, whether
+# to stop, whether integers are checked one by one, and a number that isn't 0 if one may have overflowed (exact.py).
 FRAME = ir.LiteralStructType([POINTER, I64, I64, POINTER, I32, I64, I64])
 FRAME_OUT, FRAME_USED, FRAME_CAPACITY, FRAME_CONTEXT, FRAME_STOPPED, FRAME_CAREFUL, FRAME_SUSPICION = range(7)
 
-Cell = tuple[Any, Callable[[Any, Any, Any], Any]]  # type, and how to get the value out of an item's
+Cell = tuple[Any, Callable[[Any, Any, Any], Any]]  # type, and a function that extracts its value from an item
 
 _serial = itertools.count()
 
 
 class RecordType(types.Type):
-    """One record of a run, or the state record of a key. Each compilation has its own, so that it finds its plan."""
+    """One record of a run, or the state record of a key. Each compilation has its own type, with its plan."""
 
     def __init__(self, schema: Schema, plan: Plan, *, is_state: bool) -> None:
         self.schema, self.plan, self.is_state = schema, plan, is_state
         super().__init__(name=f"{schema.name}{'.state' if is_state else ''}#{next(_serial)}")
 
     def field(self, name: str) -> Field:
-        """Return the field of that name; tells the plan if the user misspelt it."""
-        found = self.schema.find(name)
-        if found is None:
+        """Return the field of that name; record a misspelt one in the plan."""
+        field = self.schema.find(name)
+        if field is None:
             raise TypingError(self.plan.missing_field(self.schema, name, is_state=self.is_state))
-        return found
+        return field
 
     def field_at(self, index: int) -> Field:
         """Return the field at an index, from the end if negative."""
@@ -77,31 +77,31 @@ class RecordModel(models.StructModel):
 
 
 def make_record(context: Any, builder: Any, typ: RecordType, record: Any, frame: Any) -> Any:
-    """The LLVM value of a record."""
+    """Make the LLVM value of a record."""
     proxy = cgutils.create_struct_proxy(typ)(context, builder)
     proxy.record, proxy.frame = record, builder.bitcast(frame, POINTER)
     return proxy._getvalue()
 
 
 def record_parts(context: Any, builder: Any, typ: RecordType, value: Any) -> tuple[Any, Any]:
-    """Pointer to the record, pointer to the frame."""
+    """Return pointers to the record and to the frame."""
     proxy = cgutils.create_struct_proxy(typ)(context, builder, value=value)
     return proxy.record, builder.bitcast(proxy.frame, FRAME.as_pointer())
 
 
 def frame_slot(builder: Any, frame: Any, slot: int) -> Any:
-    """Pointer to a member of the frame."""
+    """Return a pointer to a member of the frame."""
     return builder.gep(frame, [I32(0), I32(slot)])
 
 
 @infer_getattr
 class RecordAttributes(AttributeTemplate):
-    """t.price."""
+    """Implements t.price."""
 
     key = RecordType
 
     def generic_resolve(self, typ: RecordType, name: str) -> Any:  # type: ignore[override]
-        """Return the type of a field; None for what the user's class has a function for (members.py)."""
+        """Return the type of a field; None for a member of the user's class (members.py)."""
         if typ.schema.find(name) is None and typ.plan.is_member(typ.schema, name):
             return None
         return fields.loaded_type(typ.field(name))
@@ -109,7 +109,7 @@ class RecordAttributes(AttributeTemplate):
 
 @infer
 class RecordItem(AbstractTemplate):
-    """t[0], and a, b = t."""
+    """Implements t[0], and a, b = t."""
 
     key = "static_getitem"
 
@@ -141,7 +141,7 @@ def _len(record: Any) -> Any:
 def _load(context: Any, builder: Any, typ: RecordType, value: Any, field: Field) -> Any:
     record, frame = record_parts(context, builder, typ, value)
     loaded = fields.load(context, builder, typ.schema, field, record)
-    if typ.is_state and field.type.is_variable:  # the state owns its text and may replace it: what leaves it is a copy
+    if typ.is_state and field.type.is_variable:  # the state owns its text and may replace it, so a copy leaves it
         return _copied_text(context, builder, field, loaded, frame)
     return loaded
 
@@ -163,11 +163,11 @@ def _copied_text(context: Any, builder: Any, field: Field, loaded: Any, frame: A
     return builder.load(slot)
 
 
-# --- what the rewritten user code calls (rewrite.py) ----------------------------------------------------------------
+# --- functions that the rewritten user code calls (rewrite.py) ------------------------------------------------------
 
 
 def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
-    """s.total = value."""
+    """Set s.total = value."""
     if not isinstance(record, RecordType):
         raise TypingError(f"attributes of {record} can't be set in compiled code")
     plan, attribute = record.plan, name.literal_value
@@ -205,13 +205,13 @@ set_field = primitive(_set_field, prefer_literal=True)
 
 @primitive
 def deliver(typingctx: Any, record: Any, value: Any) -> Any:
-    """What `return value` and `yield value` of the user's function become (rewrite.py)."""
+    """Replace `return value` and `yield value` of the user's function (rewrite.py)."""
     value = types.unliteral(value)
     kind = record.plan.kind
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         source, frame = record_parts(context, builder, sig.args[0], args[0])
-        if kind is OperatorKind.MAP:  # the loop over the run says where each output record lies
+        if kind is OperatorKind.MAP:  # the loop over the run sets where each output record is
             place = builder.load(frame_slot(builder, frame, FRAME_OUT))
             _store_item(context, builder, record, place, sig.args[1], args[1])
         elif kind is OperatorKind.FILTER:
@@ -263,7 +263,7 @@ def _is_true(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item: Any, value: Any) -> None:
-    """Store what the user's function gave as the output record at `place`."""
+    """Store the result of the user's function as the output record at `place`."""
     output = record.plan.output
     if isinstance(item, RecordType) and item.schema.same_fields(output):
         cgutils.raw_memcpy(builder, place, record_parts(context, builder, item, value)[0], I64(output.record_size), 1)
@@ -271,7 +271,7 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
     cells = [(kind, cell(context, builder, value)) for kind, cell in item_cells(item, output)]
     final = place
     if any(_may_refuse(field, kind) for field, (kind, _) in zip(output.fields, cells, strict=True)):
-        # `place` may be where the input is, which is to stay as it is if a field is refused
+        # `place` may be the input, which must not change if a field is rejected
         words = ir.ArrayType(I64, -(-output.record_size // 8))
         place = builder.bitcast(cgutils.alloca_once(builder, words), POINTER)
     if any(f.nullable for f in output.fields):
@@ -283,17 +283,17 @@ def _store_item(context: Any, builder: Any, record: RecordType, place: Any, item
 
 
 def _may_refuse(field: Field, kind: Any) -> bool:
-    """Return whether `fields.store` may find that the field can't hold the value."""
+    """Return whether `fields.store` may reject a value."""
     is_narrow = field.type.is_integer and (field.type.size < 8 or field.type is DataType.UINT64)
     return is_narrow or (isinstance(kind, types.Optional) and not field.nullable)
 
 
 def item_cells(item: Any, output: Schema | None = None) -> list[Cell]:
-    """Type of, and how to get at, each field of an output item: a tuple's elements, a record's fields, or itself.
+    """Return the type of each field of an output item (tuple, record or scalar), and how to extract it.
 
     Args:
-        item: its type.
-        output: the schema whose fields an instance of a dataclass gives by name; None: not known.
+        item: The item's type.
+        output: The schema by whose names the fields of a dataclass are extracted; None: not known.
     """
     if isinstance(item, InstanceType) and output is not None and output.takes_names:
         names = output.names

@@ -1,7 +1,7 @@
-"""Values that have a form of their own in compiled code (records/forms.py): handed on, and compared where bytes tell.
+"""Values with their own form in compiled code (records/forms.py): copied, and compared where equal bytes mean equality.
 
-Decimals and UUIDs are integers of 128 bits, members of enums their numbers, the others views of their bytes. What else
-a function does with them isn't compiled, but for what inside.py has.
+Decimals and UUIDs are integers of 128 bits, members of enums their numbers, the others views of their bytes. Other
+operations aren't compiled, except those of inside.py.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -51,7 +51,7 @@ class ValueType(types.Type):
 
     @property
     def shown(self) -> str:
-        """For messages."""
+        """Its name in messages."""
         return f"a {self.form.shown}"
 
 
@@ -72,7 +72,7 @@ class StructType(VariableType):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """Its parts, as if each were a record's only field."""
+        """Its parts, as if each were the only field of a record."""
         return tuple(part_field(part) for part in self.form.parts)
 
 
@@ -84,12 +84,12 @@ class SequenceType(VariableType, RowType):
         self.item = item
 
     def compares(self, wanted: types.Type) -> bool:
-        """Any value with items that are never None."""
+        """Return whether the value's items are never None."""
         return not isinstance(self.item, types.Optional)
 
 
 def part_field(part: tuple[str, Form, bool]) -> Field:
-    """Return a part of a form as a field, which may be None; the value that it is part of says where its bit is."""
+    """Return a part of a form as a nullable field; the value around it has its validity bit."""
     name, form, nullable = part
     return Field(name, form.kind, nullable, form, 0, -1)
 
@@ -116,11 +116,11 @@ register_model(SequenceType)(VariableModel)
 
 
 def value_type(field: Field, loaded: Callable[[Field], Any]) -> ValueType | None:
-    """Return the type of a field that has a form of its own; None for a plain one.
+    """Return the type of a field that has its own form; None for a plain one.
 
     Args:
-        field: of a record.
-        loaded: the type of a field that an item of a list would be.
+        field: A field of a record.
+        loaded: Returns the type of an item of a list, as if it were a field.
     """
     form = plain_form(field.format)
     if form.kind in _FIXED:
@@ -170,7 +170,7 @@ for _function, _symbol in ((operator.eq, "=="), (operator.ne, "!="), (operator.i
 
 
 def _register_numbers(function: Any, symbol: str) -> None:
-    """Of enums whose members are whole numbers, as those of an IntEnum are."""
+    """Register comparisons of enums whose members are whole numbers, such as an IntEnum."""
 
     @infer_global(function)
     class WithNumbers(AbstractTemplate):

@@ -1,1 +1,1 @@
-"""Regular expressions: patterns of `re` as PCRE2's, and what a match gives."""
+"""Regular expressions: translation of patterns of `re` to PCRE2's, and the results of a match."""

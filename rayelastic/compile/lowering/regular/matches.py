@@ -1,7 +1,7 @@
-"""Compiled patterns of Python's `re` in compiled code: search, match, fullmatch, and what a match can say.
+"""Compiled patterns of Python's `re` in compiled code: search, match, fullmatch, and the methods of a match.
 
-The pattern is an object outside the function, or a constant text given to re.search and the like. PCRE2 matches
-(pattern.h), over a pattern that means the same (patterns.py). A match that PCRE2 gives up is refused.
+The pattern is an object outside the function, or a constant argument of re.search and the like. PCRE2 matches
+(pattern.h), with a pattern of the same meaning (patterns.py). A match that PCRE2 gives up is rejected.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -37,7 +37,7 @@ _SEARCH, _MATCH, _FULL = 0, 1, 2  # rel_pattern_mode
 
 
 class Pattern:
-    """A pattern of the user's, and what PCRE2 gets."""
+    """A user's pattern, and its translation for PCRE2."""
 
     def __init__(self, pattern: re.Pattern[str], made: Translated) -> None:
         self.pattern, self.made = pattern, made
@@ -47,17 +47,17 @@ def constant(pattern: re.Pattern[Any]) -> Pattern:
     """Return the pattern for compiled code.
 
     Raises:
-        NoPatternError: it can't be compiled here, with the reason.
+        NoPatternError: It can't be compiled; the message has the reason.
     """
-    made = translated(pattern)
-    raw = made.text.encode()
+    translation = translated(pattern)
+    raw = translation.text.encode()
     address = engine_symbols().get("rel_pattern")
     if address is None:
         raise NoPatternError("the engine isn't built")
     ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)(address)
     if not ask(raw, len(raw)):
         raise NoPatternError("PCRE2 (Debian's libpcre2-8-0) isn't there, or doesn't take it")
-    return Pattern(pattern, made)
+    return Pattern(pattern, translation)
 
 
 class PatternType(types.Type):
@@ -78,11 +78,11 @@ class MatchType(types.Type):
 
     @property
     def spans(self) -> Any:
-        """Of the offsets: start and end of each group."""
+        """The type of the offsets: start and end of each group."""
         return types.UniTuple(types.int64, 2 * (self.pattern.made.groups + 1))
 
     def number(self, group: Any) -> int:
-        """Of a group, by its number or name."""
+        """Return the number of a group, from its number or name."""
         known = getattr(group, "literal_value", group)
         if isinstance(known, str):
             known = self.pattern.made.names.get(known, -1)
@@ -104,7 +104,7 @@ constants(Pattern, PatternType, lambda value: PatternType(value.made, value.patt
 
 @primitive
 def _find(typingctx: Any, pattern: Any, text: Any, mode: Any) -> Any:
-    """rel_pattern_find of the pattern in the text."""
+    """Call rel_pattern_find for the pattern in the text."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return searched(context, builder, pattern, args[1], I64(0), builder.trunc(args[2], I32))
@@ -113,7 +113,7 @@ def _find(typingctx: Any, pattern: Any, text: Any, mode: Any) -> Any:
 
 
 def handle_of(builder: Any, pattern: PatternType) -> Any:
-    """Return the pattern in PCRE2, which is asked for once."""
+    """Return the pattern in PCRE2, compiled on first use."""
     raw = pattern.made.text.encode()
     slot = cgutils.add_global_variable(builder.module, POINTER, builder.module.get_unique_name("pattern"))
     slot.linkage, slot.initializer = "internal", ir.Constant(POINTER, None)
@@ -135,8 +135,8 @@ def searched(
     match, count = MatchType(pattern), pattern.made.groups + 1
     handle = handle_of(builder, pattern)
     spans = cgutils.alloca_once(builder, ir.ArrayType(I64, 2 * count))
-    found = cgutils.alloca_once(builder, I64)
-    builder.store(I64(0), found)
+    count_found = cgutils.alloca_once(builder, I64)
+    builder.store(I64(0), count_found)
     builder.store(spans.type.pointee(None), spans)
     data, size = parts(context, builder, TEXT, text)
     first = builder.bitcast(spans, I64.as_pointer())
@@ -144,9 +144,9 @@ def searched(
         given = engine.pattern_find(builder, handle, data, size, start, mode, I64(count), first)
         with builder.if_then(builder.icmp_signed("<", given, I64(0)), likely=False):
             refuse(builder)
-        builder.store(given, found)
+        builder.store(given, count_found)
     result = cgutils.create_struct_proxy(match)(context, builder)
-    result.found = builder.icmp_signed("!=", builder.load(found), I64(0))
+    result.found = builder.icmp_signed("!=", builder.load(count_found), I64(0))
     result.text, result.spans = text, builder.load(spans)
     return result._getvalue()
 
@@ -195,8 +195,8 @@ def _declare_is(function: Any, *, when_none: bool) -> None:
 
     @lower_builtin(function, MatchType, types.NoneType)
     def _is(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        found = cgutils.as_bool_bit(builder, builder.extract_value(args[0], 0))
-        return builder.not_(found) if when_none else found
+        is_match = cgutils.as_bool_bit(builder, builder.extract_value(args[0], 0))
+        return builder.not_(is_match) if when_none else is_match
 
 
 _declare_is(operator.is_, when_none=True)
@@ -219,7 +219,7 @@ def _truth(context: Any, builder: Any, source: Any, target: Any, value: Any) -> 
 
 
 def _group_of(kind: MatchType, number: int) -> Any:
-    """What gives a group's text, or None where it may have taken no part."""
+    """Make code for a group's text, or None if it may not take part."""
     low, high = 2 * number, 2 * number + 1
     if number == 0 or number in kind.pattern.made.certain:
 
@@ -242,12 +242,12 @@ def _group_of(kind: MatchType, number: int) -> Any:
 
 @infer
 class MatchItem(AbstractTemplate):
-    """m[1] and m["name"]."""
+    """Implements m[1] and m["name"]."""
 
     key = "static_getitem"
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """Return a text, or a text or None."""
+        """Return a text, or an optional text."""
         if len(args) != 2 or not isinstance(args[0], MatchType):
             return None
         number = args[0].number(args[1])

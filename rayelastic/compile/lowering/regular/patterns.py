@@ -1,8 +1,8 @@
-r"""A pattern of Python's `re` as one of PCRE2 that matches the same texts in the same places, or why there is none.
+r"""Translates a pattern of Python's `re` to one of PCRE2 that matches the same texts in the same places.
 
-Written out from the parsed pattern: \w, \d, \s and letters without case become the very characters that Python's own
-tables have, so that it doesn't matter which Unicode either library knows. Refused is what both do differently: groups
-inside repetitions, repetitions of what may be empty, and the rare constructs. Knows no Numba.
+It is written from the parsed pattern. \w, \d, \s and letters without case become the exact characters of Python's own
+tables, so that the libraries' Unicode versions don't matter. Constructs that both treat differently are rejected:
+groups inside repetitions, repetitions of possibly empty parts, and rare ones. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_RANGE = 512  # characters of a range whose case is looked up one by one
 
 
 class NoPatternError(Exception):
-    """Why a pattern isn't compiled, in words."""
+    """The reason why a pattern isn't compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Translated:
     """A pattern for PCRE2.
 
     Args:
-        text: of the pattern.
-        groups: how many there are, without the whole match.
-        names: of groups, with their numbers.
-        certain: numbers of the groups that take part in every match.
+        text: The pattern's text.
+        groups: The number of groups, without the whole match.
+        names: Names of groups, with their numbers.
+        certain: Numbers of the groups that take part in every match.
     """
 
     text: str
@@ -41,10 +41,10 @@ class Translated:
 
 
 def translated(pattern: re.Pattern[str]) -> Translated:
-    """Return the same for PCRE2.
+    """Translate a pattern for PCRE2.
 
     Raises:
-        NoPatternError: there is none that is surely the same.
+        NoPatternError: No pattern is surely equivalent.
 
     >>> translated(re.compile("a(b|c)+x")).text
     Traceback (most recent call last):
@@ -130,7 +130,7 @@ def _one(points: set[int], flags: int) -> str:
 
 
 def _members(points: set[int]) -> str:
-    """Code points as the inside of a class."""
+    """Write code points as the inside of a class."""
     written, ordered = [], sorted(points)
     at = 0
     while at < len(ordered):
@@ -143,7 +143,7 @@ def _members(points: set[int]) -> str:
 
 
 def _caseless(points: set[int], flags: int) -> set[int]:
-    """All characters that Python takes for one of these: itself, or without case those of the same lower case."""
+    """Return all characters that match one of these in Python: itself, or without case all with its lower case."""
     if not flags & re.IGNORECASE:
         return points
     if flags & re.ASCII:
@@ -157,23 +157,23 @@ def _caseless(points: set[int], flags: int) -> set[int]:
 def _lower(point: int) -> int:
     import _sre  # type: ignore[import-not-found]
 
-    found: int = _sre.unicode_tolower(point)
-    return found
+    lower: int = _sre.unicode_tolower(point)
+    return lower
 
 
 @functools.cache
 def _by_lower() -> dict[int, tuple[int, ...]]:
-    found: dict[int, list[int]] = {}
-    for point in range(0x20000):  # no letters with case above
+    by_lower: dict[int, list[int]] = {}
+    for point in range(0x20000):  # no cased letters above
         lowered = _lower(point)
         if lowered != point:
-            found.setdefault(lowered, [lowered]).append(point)
-    return {lowered: tuple(points) for lowered, points in found.items()}
+            by_lower.setdefault(lowered, [lowered]).append(point)
+    return {lowered: tuple(points) for lowered, points in by_lower.items()}
 
 
 @functools.cache
 def _category(name: str, is_ascii: bool) -> str:
-    """Return the inside of a class: the characters that Python's own `re` takes for digits, words or space."""
+    """Write the characters that Python's own `re` counts as digits, words or space as the inside of a class."""
     pattern = re.compile({"DIGIT": "\\d", "WORD": "\\w", "SPACE": "\\s"}[name], re.ASCII if is_ascii else 0)
     points = {c for c in range(128 if is_ascii else 0x110000) if not 0xD800 <= c < 0xE000 and pattern.match(chr(c))}
     return _members(points)

@@ -1,7 +1,7 @@
-"""Patterns over a whole text: sub, findall, split and finditer, as CPython goes from match to match.
+"""Patterns over a whole text: sub, findall, split and finditer, from match to match as in CPython.
 
-findall and split give what can be walked, counted, indexed and searched, and collect nothing; finditer gives matches. A
-replacement has to be a constant text; it is taken apart when the function is compiled.
+findall and split return lazy sequences, which can be iterated, counted, indexed and searched; finditer returns matches.
+A replacement has to be a constant text; it is parsed when the function is compiled.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -40,7 +40,7 @@ _ADVANCE = 4  # REL_PATTERN_ADVANCE
 
 
 class Substitution:
-    """A pattern and what replaces its matches."""
+    """A pattern and its replacement."""
 
     def __init__(self, pattern: Pattern, replacement: bytes) -> None:
         self.pattern, self.replacement = pattern, replacement
@@ -59,20 +59,20 @@ constants(Substitution, SubstitutionType, SubstitutionType)
 
 
 def substitution(pattern: Pattern, replacement: str) -> Substitution:
-    """What `pattern.sub(replacement, ..)` needs.
+    """Prepare `pattern.sub(replacement, ..)`.
 
     Raises:
-        NoPatternError: the replacement is none, with the reason.
+        NoPatternError: The replacement is invalid; the message has the reason.
     """
     try:
         template: Any = _parser.parse_template(replacement, pattern.pattern)
     except (re.error, IndexError) as error:
         raise NoPatternError(f"its replacement {replacement!r} is wrong: {error}") from None
-    if isinstance(template, tuple):  # Python 3.11: groups by place, and literals with None in these places
+    if isinstance(template, tuple):  # Python 3.11: groups by position, and literals with None there
         groups, literals = dict(template[0]), template[1]
         pieces = [(groups.get(at, -1), literals[at] or "") for at in range(len(literals))]
     else:  # literal, group, literal, ..
-        pieces = [(one, "") if isinstance(one, int) else (-1, one) for one in template]
+        pieces = [(piece, "") if isinstance(piece, int) else (-1, piece) for piece in template]
     written = b""
     for group, literal in pieces:
         raw = literal.encode()
@@ -105,7 +105,7 @@ def substitute(typingctx: Any, made: Any, text: Any, count: Any) -> Any:
 
 
 def sub(made: Any, string: Any, count: Any = 0) -> Any:
-    """Stands for what replaces, of a pattern whose replacement is known (regular_calls.py)."""
+    """Stand in for sub of a pattern whose replacement is known (regular_calls.py)."""
     raise TypeError("only compiled")
 
 
@@ -118,7 +118,7 @@ def _sub(made: Any, string: Any, count: Any = 0) -> Any:
 
 
 class ScanType(types.IterableType):
-    """The matches of a pattern in a text, or what is between them."""
+    """The matches of a pattern in a text, or the texts between them."""
 
     def __init__(self, pattern: PatternType, kind: str) -> None:
         self.pattern, self.kind = pattern, kind
@@ -126,7 +126,7 @@ class ScanType(types.IterableType):
 
     @property
     def dtype(self) -> Any:
-        """Of an item."""
+        """The type of an item."""
         groups = self.pattern.made.groups
         if self.kind == "finditer":
             return MatchType(self.pattern)
@@ -134,7 +134,7 @@ class ScanType(types.IterableType):
 
     @property
     def iterator_type(self) -> ScanIterator:
-        """Of iter()."""
+        """The type of iter()."""
         return ScanIterator(self)
 
 
@@ -148,7 +148,7 @@ class ScanIterator(SimpleIteratorType):
 
 @register_model(ScanType)
 class ScanModel(models.StructModel):
-    """The text, and how many cuts (split), negative for all."""
+    """The text, and the number of splits; negative for all."""
 
     def __init__(self, dmm: Any, fe_type: ScanType) -> None:
         super().__init__(dmm, fe_type, [("text", TEXT), ("cuts", types.int64)])
@@ -156,7 +156,7 @@ class ScanModel(models.StructModel):
 
 @register_model(ScanIterator)
 class ScanIteratorModel(models.StructModel):
-    """The scan, where the next search starts (-1: nothing comes any more), how it searches, and the cuts left."""
+    """The scan, the start of the next search (-1: no more), its mode, and the splits left."""
 
     def __init__(self, dmm: Any, fe_type: ScanIterator) -> None:
         mutable = types.EphemeralPointer(types.int64)
@@ -167,9 +167,9 @@ def _declare(kind: str) -> None:
     @primitive
     def scan(typingctx: Any, pattern: Any, text: Any, cuts: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-            made.text, made.cuts = args[1], args[2]
-            return made._getvalue()
+            value = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+            value.text, value.cuts = args[1], args[2]
+            return value._getvalue()
 
         return ScanType(pattern, kind)(pattern, text, types.int64), codegen
 
@@ -226,11 +226,11 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
 
 
 def _item(context: Any, builder: Any, scan: ScanType, text: Any, match: Any, at: Any) -> Any:
-    """What a match gives; of split what is in front of it, or the rest of the text."""
+    """Return the item of a match; of split the text before it, or the rest of the text."""
     data, size = parts(context, builder, TEXT, text)
 
     def cut(start: Any, stop: Any) -> Any:
-        """Empty where a group took no part: both are -1."""
+        """Return the text between two offsets; empty for a group that took no part, whose offsets are both -1."""
         none = builder.icmp_signed("<", start, I64(0))
         begin = builder.select(none, I64(0), start)
         return make_view(context, builder, TEXT, builder.gep(data, [begin]), builder.sub(stop, start))
@@ -247,7 +247,7 @@ def _item(context: Any, builder: Any, scan: ScanType, text: Any, match: Any, at:
     return items[0] if len(items) == 1 else context.make_tuple(builder, scan.dtype, items)
 
 
-# --- what else a list of these can do -------------------------------------------------------------------------------
+# --- other operations of a list -------------------------------------------------------------------------------------
 
 
 def _is_list(scan: Any) -> bool:
@@ -295,9 +295,9 @@ def _getitem(scan: Any, index: Any) -> Any:
         if index < 0:
             index += len(scan)
         if index >= 0:
-            for one in scan:
+            for entry in scan:
                 if index == 0:
-                    return one
+                    return entry
                 index -= 1
         raise IndexError("list index out of range")
 
@@ -310,8 +310,8 @@ def _contains(scan: Any, wanted: Any) -> Any:
         return None
 
     def contains(scan: Any, wanted: Any) -> Any:
-        for one in scan:  # noqa: SIM110
-            if one == wanted:
+        for entry in scan:  # noqa: SIM110
+            if entry == wanted:
                 return True
         return False
 

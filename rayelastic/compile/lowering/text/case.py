@@ -1,4 +1,4 @@
-"""lower, upper, title and the like, and the questions isdigit, isalpha, ... of str and bytes."""
+"""lower, upper, title and so on, and the predicates isdigit, isalpha, ... of str and bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rayelastic.compile.lowering.base.views import TEXT, ViewType
 from rayelastic.compile.lowering.text import unicode_tables as tables
 from rayelastic.compile.lowering.text.methods import Method, declare
 
-# A method: rel_text_case; the methods that say what characters become, and what those become that begin a word.
+# A method: rel_text_case, and the methods that convert characters, and those at the start of a word.
 _CASES = {
     "lower": (0, "lower", ""),
     "upper": (1, "upper", ""),
@@ -22,7 +22,7 @@ _CASES = {
 }
 _SIGMA_MATTERS = ("lower", "swapcase", "capitalize", "title")
 
-# A question: the classes of the first character and of all others, and the answer of an empty text.
+# A predicate: the classes of the first character and of all others, and the answer for an empty text.
 _QUESTIONS = {
     **{name: (name, name, 0) for name in ("isalpha", "isdigit", "isalnum", "isspace", "isdecimal", "isnumeric")},
     "isascii": ("isascii", "isascii", 1),

@@ -1,7 +1,7 @@
 """bytes.decode, str.encode, bytes.hex and str.translate.
 
-Which codec, and what is done about what it can't read, are constant texts, for which Numba has no types of ours; so
-calls are rewritten first: `x.decode("ascii", "ignore")` becomes `x.decode(rel_codec=1, rel_on_error=1)`.
+The codec and its error handler are constant texts, for which Numba has no types of this project. So calls are rewritten
+first: `x.decode("ascii", "ignore")` becomes `x.decode(rel_codec=1, rel_on_error=1)`.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -40,8 +40,8 @@ def name_codecs(block: Any, definition: Any) -> None:
     """Rewrite calls of decode and encode in a block of Numba's IR.
 
     Args:
-        block: of a function.
-        definition: what a variable is assigned, None if that isn't one thing.
+        block: A block of a function.
+        definition: Returns what a variable is assigned; None if it has several assignments.
     """
     body: list[Any] = []
     for statement in block.body:
@@ -55,7 +55,7 @@ def name_codecs(block: Any, definition: Any) -> None:
 
 
 def _numbered(block: Any, call: Any, definition: Any) -> Iterator[Any]:
-    """Change a call with constants that are known; yield the statements that make its new arguments."""
+    """Change a call with known constants; yield the statements that make its new arguments."""
     given = dict(zip(("encoding", "errors"), call.args, strict=False)) | dict(call.kws)
     made = {name: definition(variable) for name, variable in given.items()}
     if not set(made) <= {"encoding", "errors"} or len(call.args) > 2:
@@ -78,7 +78,7 @@ def _numbered(block: Any, call: Any, definition: Any) -> Iterator[Any]:
 
 @overloads_method(ViewType, "translate")
 def _translate(text: Any, table: Any) -> Any:
-    """With a dict of characters outside the function, as str.maketrans makes them."""
+    """Translate with a dict of characters outside the function, as str.maketrans makes it."""
     if text != TEXT or not isinstance(table, TableType):
         return None
     raw = replacements(dict(zip(table.table.keys, table.table.values, strict=False)))

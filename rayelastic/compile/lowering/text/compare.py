@@ -1,4 +1,4 @@
-"""==, <, hash and truth of str and bytes. UTF-8 sorts as its code points do, so bytes are compared."""
+"""==, <, hash and truth of str and bytes. UTF-8 sorts like its code points, so bytes are compared."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
@@ -24,7 +24,7 @@ def equal(a: Any, b: Any) -> bool:
 
 @register_jitable
 def order(a: Any, b: Any) -> int:
-    """Negative, zero or positive as a sorts before, with or after b."""
+    """Return a negative number, zero or a positive one if a sorts before, with or after b."""
     result = compare_bytes(a, b, min(size_of(a), size_of(b)))
     return result if result != 0 else size_of(a) - size_of(b)
 
@@ -119,7 +119,7 @@ def _truth(context: Any, builder: Any, source: Any, target: Any, value: Any) -> 
 
 @register_jitable
 def _hash(view: Any) -> int:
-    """FNV-1a by words; equal views have equal hashes. Not CPython's value, which differs from run to run anyway."""
+    """Compute FNV-1a by words; equal views have equal hashes. CPython's value differs from run to run anyway."""
     size = size_of(view)
     state = types.uint64(0xCBF29CE484222325) ^ types.uint64(size)
     at = 0

@@ -1,6 +1,6 @@
-"""str(x), format(x, spec) and f-strings of compiled code.
+"""str(x), format(x, spec) and f-strings in compiled code.
 
-A format spec has to be a constant. Floats are written by the engine (number_text.h), the rest here.
+A format spec has to be a constant. The engine writes floats (number_text.h), this module the rest.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -38,13 +38,13 @@ _REPR = ord("r")
 _FLOAT_BYTES = 512  # REL_FLOAT_TEXT_BYTES
 _PRECISION = 100  # REL_FLOAT_PRECISION
 
-# Python's format specification mini-language, as far as it is compiled; '#', 'z', '_' and 'n' are not.
+# The supported part of Python's format specification mini-language; '#', 'z', '_' and 'n' aren't.
 _SPEC = re.compile(r"(?:(?P<fill>.)?(?P<align>[<>^=]))?(?P<sign>[+\- ]?)(?P<zero>0?)(?P<width>\d*)"
                    r"(?P<comma>,?)(?:\.(?P<precision>\d+))?(?P<kind>[sdfFeEgGxXob%]?)", re.DOTALL)  # fmt: skip
 
 
 def text_of(value: Any) -> str:
-    """Stands for `str` in rewritten user code."""
+    """Stand in for `str` in rewritten user code."""
     return str(value)
 
 
@@ -74,14 +74,14 @@ def _decimal(value: int) -> Any:
         rest //= 10
         digits += 1
     size = digits + 1 if value < 0 else digits
-    made = new_view(_NONE, size)
+    view = new_view(_NONE, size)
     rest = abs(value)
     for at in range(size - 1, size - digits - 1, -1):
-        put_byte(made, at, 48 + rest % 10)
+        put_byte(view, at, 48 + rest % 10)
         rest //= 10
     if value < 0:
-        put_byte(made, 0, 45)
-    return made
+        put_byte(view, 0, 45)
+    return view
 
 
 _decimal.__annotations__ = {}
@@ -90,7 +90,7 @@ decimal = register_jitable(_decimal)
 
 @primitive
 def _float_text(typingctx: Any, value: Any, kind: Any, precision: Any) -> Any:
-    """rel_text_of_float, as a view of fresh memory."""
+    """Call rel_text_of_float; return a view of fresh memory."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         room = cgutils.alloca_once(builder, ir.ArrayType(ir.IntType(8), _FLOAT_BYTES))
@@ -117,7 +117,7 @@ def put_number(text: Any, at: int, digits: int, value: int) -> None:
 
 
 def formatted(value: Any, spec: int) -> str:
-    """Stands for format(value, ..) in rewritten user code; the spec as format_strings.encoded makes it."""
+    """Stand in for format(value, ..) in rewritten user code; the spec is an int from format_strings.encoded."""
     raise TypeError("only compiled")
 
 
@@ -135,7 +135,7 @@ def _formatted(value: Any, spec: Any) -> Any:
     plus = TextLiteral(parts["sign"]) if parts["sign"] in ("+", " ") else TextLiteral("")
     comma = bool(parts["comma"])
     bad = f"the format spec {written!r} of {value} isn't compiled"
-    if comma and align == "=":  # the zeroes would have commas as well
+    if comma and align == "=":  # the zeroes would need commas as well
         raise TypingError(bad)
     if value == TEXT:
         if kind not in ("", "s") or parts["sign"] or comma or align == "=":
@@ -186,14 +186,14 @@ def _digits_of(value: int, shift: int, letters: int) -> Any:
     while left > types.uint64(0):
         digits += 1
         left >>= types.uint64(shift)
-    made = new_view(_NONE, digits + sign)
+    view = new_view(_NONE, digits + sign)
     for at in range(digits + sign - 1, sign - 1, -1):
         digit = types.int64(rest & ((types.uint64(1) << types.uint64(shift)) - types.uint64(1)))
-        put_byte(made, at, 48 + digit if digit < 10 else letters + digit)
+        put_byte(view, at, 48 + digit if digit < 10 else letters + digit)
         rest >>= types.uint64(shift)
     if sign == 1:
-        put_byte(made, 0, 45)
-    return made
+        put_byte(view, 0, 45)
+    return view
 
 
 @register_jitable
@@ -215,15 +215,15 @@ def _thousands(digits: Any, signs: int) -> Any:
     while stop < size_of(digits) and 48 <= byte_at(digits, stop) <= 57:
         stop += 1
     commas = (stop - signs - 1) // 3
-    made = new_view(digits, size_of(digits) + commas)
+    view = new_view(digits, size_of(digits) + commas)
     to = 0
     for at in range(size_of(digits)):
         if signs < at < stop and (stop - at) % 3 == 0:
-            put_byte(made, to, 44)
+            put_byte(view, to, 44)
             to += 1
-        put_byte(made, to, byte_at(digits, at))
+        put_byte(view, to, byte_at(digits, at))
         to += 1
-    return made
+    return view
 
 
 @register_jitable
@@ -233,19 +233,19 @@ def _aligned(text: Any, signs: int, fill: Any, align: str, width: int) -> Any:
         return text
     before = missing if align == ">" else missing // 2 if align == "^" else 0
     inside = missing if align == "=" else 0
-    made = new_view(text, size_of(text) + missing * size_of(fill))
+    view = new_view(text, size_of(text) + missing * size_of(fill))
     to = 0
     for _ in range(before):
-        put_view(made, to, fill)
+        put_view(view, to, fill)
         to += size_of(fill)
-    put_view(made, to, cut(text, 0, signs))
+    put_view(view, to, cut(text, 0, signs))
     to += signs
     for _ in range(inside):
-        put_view(made, to, fill)
+        put_view(view, to, fill)
         to += size_of(fill)
-    put_view(made, to, cut(text, signs, size_of(text)))
+    put_view(view, to, cut(text, signs, size_of(text)))
     to += size_of(text) - signs
     for _ in range(missing - before - inside):
-        put_view(made, to, fill)
+        put_view(view, to, fill)
         to += size_of(fill)
-    return made
+    return view

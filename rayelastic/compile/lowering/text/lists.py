@@ -1,4 +1,4 @@
-"""rsplit() and splitlines() of str and bytes: what they give, a row of texts in memory of the engine."""
+"""rsplit() and splitlines() of str and bytes, which return a row of texts in the engine's memory."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
@@ -29,11 +29,11 @@ class TextsType(RowType):
 
     @property
     def dtype(self) -> types.Type:
-        """Of an item."""
+        """The type of an item."""
         return self.item
 
     def compares(self, wanted: types.Type) -> bool:
-        """Texts of the same kind."""
+        """Return whether the texts are of the same kind."""
         return bool(wanted == self.item)
 
 
@@ -76,7 +76,7 @@ declare(
 )
 
 
-# --- what a row of texts can do ---------------------------------------------------------------------------------------
+# --- operations of a row of texts -------------------------------------------------------------------------------------
 
 
 def _count_of(context: Any, builder: Any, typ: TextsType, value: Any) -> Any:
@@ -92,7 +92,7 @@ reads(TextsType, _count_of, _text_at)
 
 @primitive
 def _part(typingctx: Any, texts: Any, start: Any, stop: Any) -> Any:
-    """Not checked."""
+    """Return a part of the row, with unchecked bounds."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         part = cgutils.create_struct_proxy(sig.return_type)(context, builder)

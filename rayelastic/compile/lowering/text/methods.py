@@ -1,6 +1,6 @@
-"""Declares methods of str and bytes that are calls of an engine service: a line or three for each.
+"""Declares methods of str and bytes that call an engine service: one to three lines for each.
 
-Types are resolved and calls are made without compiling a function of Python's, which is most of what compiling costs.
+Types are resolved and calls are generated without compiling a Python function, which is the main cost of compiling.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -31,11 +31,11 @@ class Argument:
     """A parameter of a method.
 
     Args:
-        name: as CPython calls it.
+        name: Its name in CPython.
         kind: `int` (or bool), or `str` for a text of the same type as the method's.
-        default: of its kind, a str also for bytes.
-        by_name: whether it may be given by name; only so if it is one of ours.
-        or_tuple: whether it may be a tuple of such.
+        default: A default of its kind, also a str for bytes.
+        by_name: Whether it may be passed by name; a parameter of this project's is passed only so.
+        or_tuple: Whether it may be a tuple of such values.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Argument:
     or_tuple: bool = False
 
     def formal(self, view: ViewType, given: Any) -> Any:
-        """Return the type that the argument is cast to; None where it isn't compiled."""
+        """Return the type that the argument is cast to; None if it isn't supported."""
         if self.kind is str:
             tuples = self.or_tuple and isinstance(given, types.UniTuple) and given.dtype == view
             return given if tuples else view if given in (None, view) else None
@@ -53,7 +53,7 @@ class Argument:
         return types.int64 if accepted else None
 
     def parameter(self, view: ViewType) -> inspect.Parameter:
-        """For Numba, which fills in defaults."""
+        """Return Numba's parameter, with its default."""
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if self.by_name else inspect.Parameter.POSITIONAL_ONLY
         default = self.default
         if isinstance(default, str):
@@ -63,16 +63,16 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method and the service that does it.
+    """A method and its service.
 
     Args:
-        service: its name.
-        arguments: of the method; the service gets the text, these, and the constants.
-        constants: of a type of text.
-        gives: a type, or what makes it of the text's; None: a text of the same type.
-        raises: what CPython may raise.
-        of: the types that have it.
-        inline: what is compiled in place of a call with one text alone, where the call would cost more than the work.
+        service: The service's name.
+        arguments: The method's parameters; the service receives the text, these, and the constants.
+        constants: Returns the constants for a type of text.
+        gives: The result's type, or a function from the text's type to it; None: a text of the same type.
+        raises: The exceptions that CPython may raise.
+        of: The types that have the method.
+        inline: Replaces a call with one text alone, if the call would cost more than the work.
     """
 
     service: str
@@ -91,12 +91,12 @@ class Method:
 
 
 def with_kind(*constants: int) -> Callable[[ViewType], Sequence[int | bytes]]:
-    """Constants of a method, and behind them whether its text is bytes."""
+    """Return constants of a method, followed by whether its text is bytes."""
     return lambda view: (*constants, is_bytes(view))
 
 
 def declare(name: str, method: Method) -> None:
-    """Make a method known to the compiler."""
+    """Declare a method to the compiler."""
     _METHODS[name] = method
     lower_builtin(_key(name), ViewType, types.VarArg(types.Any))(_lowering(method))
     if method.inline is not None:
@@ -115,7 +115,7 @@ def _lowering(method: Method) -> Callable[..., Any]:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         view, given = sig.args[0], list(sig.args)
         for at, argument in enumerate(method.arguments, 1):
-            if argument.or_tuple and given[at] == view:  # one text is a tuple of one
+            if argument.or_tuple and given[at] == view:  # one text is a tuple of length one
                 given[at] = types.UniTuple(view, 1)
                 args = [*args[:at], context.make_tuple(builder, given[at], [args[at]]), *args[at + 1 :]]
         kinds = signature(sig.return_type, *given)
@@ -126,7 +126,7 @@ def _lowering(method: Method) -> Callable[..., Any]:
 
 @infer_getattr
 class TextMethods(AttributeTemplate):
-    """What `t.line.name` is."""
+    """Resolves `t.line.name`."""
 
     key = ViewType
 
@@ -139,7 +139,7 @@ class TextMethods(AttributeTemplate):
 
 
 def in_words(kind: Any) -> str:
-    """Return a type as users call it."""
+    """Return the user's name of a type."""
     kind = types.unliteral(kind)
     for family, word in ((types.Boolean, "bool"), (types.Integer, "int"), (types.Float, "float")):
         if isinstance(kind, family):

@@ -1,4 +1,4 @@
-"""int() and float() of text, int.from_bytes, chr, hex, oct and bin: the engine does them as CPython does (text.h)."""
+"""int() and float() of text, int.from_bytes, chr, hex, oct and bin, computed by the engine as in CPython (text.h)."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: A002, A006, ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
@@ -18,13 +18,13 @@ from rayelastic.compile.lowering.text.methods import in_words
 
 @primitive
 def int_of_text(typingctx: Any, text: Any, base: Any) -> Any:
-    """int(text, base); beyond 64 bits it is refused."""
+    """Return int(text, base), rejected beyond 64 bits."""
     return service("rel_text_to_int", types.int64(text, types.int64), is_bytes(text), raises=(ValueError,))
 
 
 @primitive
 def float_of_text(typingctx: Any, text: Any) -> Any:
-    """float(text)."""
+    """Return float(text)."""
     return service("rel_text_to_float", types.float64(text), is_bytes(text), raises=(ValueError,))
 
 
@@ -33,7 +33,7 @@ def _float(text: Any) -> Any:
     return (lambda text: float_of_text(text)) if isinstance(text, ViewType) else None
 
 
-REPLACED: dict[Any, Any] = {}  # what builtins stand for in user code
+REPLACED: dict[Any, Any] = {}  # {builtin: its replacement in user code}
 
 
 def _declare_base(original: Any, base: int) -> None:
@@ -52,7 +52,7 @@ for _original, _base in ((hex, 16), (oct, 8), (bin, 2)):
 
 @primitive
 def _character(typingctx: Any, i: Any) -> Any:
-    """chr(i)."""
+    """Return chr(i)."""
     if not isinstance(i, types.Integer | types.Boolean):
         raise TypingError(f"chr({in_words(i)}) isn't compiled")
     return service("rel_text_of_point", TEXT(types.int64), raises=(ValueError, OverflowError))
@@ -67,7 +67,7 @@ _BIG, _LITTLE = TextLiteral("big"), TextLiteral("little")
 
 
 def _from_bytes(bytes: Any, byteorder: Any = "big", signed: Any = False) -> int:
-    """Stands for int.from_bytes in rewritten user code."""
+    """Stand in for int.from_bytes in rewritten user code."""
     raise TypeError("only compiled")
 
 

@@ -264,10 +264,10 @@ def _add(a: Any, b: Any) -> Any:
             return b
         if size_of(b) == 0:
             return a
-        made = new_view(a, size_of(a) + size_of(b))
-        put_view(made, 0, a)
-        put_view(made, size_of(a), b)
-        return made
+        view = new_view(a, size_of(a) + size_of(b))
+        put_view(view, 0, a)
+        put_view(view, size_of(a), b)
+        return view
 
     return joined
 
@@ -279,32 +279,32 @@ def _mul(a: Any, b: Any) -> Any:
 
     def repeated(a: Any, b: Any) -> Any:
         times = max(b, 0)
-        made = new_view(a, size_of(a) * times)
+        view = new_view(a, size_of(a) * times)
         for index in range(times):
-            put_view(made, index * size_of(a), a)
-        return made
+            put_view(view, index * size_of(a), a)
+        return view
 
     return repeated
 
 
 def _joined_once(text: Any, parts: Any) -> Any:
-    """Of what can be walked a single time, as a generator or map()."""
+    """Join parts that can be iterated only once, such as a generator or map()."""
     size, room, count = 0, 64, 0
-    made = new_view(text, room)
+    view = new_view(text, room)
     for part in parts:
         needed = size + size_of(text) + size_of(part)
         if needed > room:
             room = 2 * needed
             grown = new_view(text, room)
-            put_view(grown, 0, cut(made, 0, size))
-            made = grown
+            put_view(grown, 0, cut(view, 0, size))
+            view = grown
         if count > 0:
-            put_view(made, size, text)
+            put_view(view, size, text)
             size += size_of(text)
-        put_view(made, size, part)
+        put_view(view, size, part)
         size += size_of(part)
         count += 1
-    return cut(made, 0, size)
+    return cut(view, 0, size)
 
 
 _joined_once.__annotations__ = {}
@@ -322,15 +322,15 @@ def _join(text: Any, parts: Any) -> Any:
         for part in parts:
             size += size_of(part)
             count += 1
-        made = new_view(text, size + max(count - 1, 0) * size_of(text))
+        view = new_view(text, size + max(count - 1, 0) * size_of(text))
         at, count = 0, 0
         for part in parts:
             if count > 0:
-                put_view(made, at, text)
+                put_view(view, at, text)
                 at += size_of(text)
-            put_view(made, at, part)
+            put_view(view, at, part)
             at += size_of(part)
             count += 1
-        return made
+        return view
 
     return joined

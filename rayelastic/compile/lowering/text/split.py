@@ -1,7 +1,7 @@
-"""split() of str and bytes: lazy, word after word, nothing is collected.
+"""split() of str and bytes: lazy, word after word, without a list.
 
-`for w in t.line.split()` walks the text once; `parts[i]`, `len(parts)`, `a, b = parts` walk it as far as they need.
-ASCII is walked eight bytes at a time.
+`for w in t.line.split()` scans the text once; `parts[i]`, `len(parts)`, `a, b = parts` scan it as far as they need.
+ASCII is scanned eight bytes at a time.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -35,7 +35,7 @@ from rayelastic.compile.lowering.text.parts import left
 
 
 class SplitType(types.IterableType):
-    """What split() returns: the text, the separator if there is one, how many cuts at most."""
+    """The result of split(): the text, the separator if there is one, the most splits."""
 
     def __init__(self, view: ViewType, *, by_space: bool) -> None:
         self.view, self.by_space = view, by_space
@@ -43,12 +43,12 @@ class SplitType(types.IterableType):
 
     @property
     def dtype(self) -> ViewType:
-        """Of an item."""
+        """The type of an item."""
         return self.view
 
     @property
     def iterator_type(self) -> SplitIterator:
-        """Of iter()."""
+        """The type of iter()."""
         return SplitIterator(self)
 
 
@@ -62,7 +62,7 @@ class SplitIterator(SimpleIteratorType):
 
 @register_model(SplitType)
 class SplitModel(models.StructModel):
-    """Text, separator, cuts."""
+    """Text, separator, number of splits."""
 
     def __init__(self, dmm: Any, fe_type: SplitType) -> None:
         members = [("text", fe_type.view), ("separator", fe_type.view), ("cuts", types.int64)]
@@ -71,7 +71,7 @@ class SplitModel(models.StructModel):
 
 @register_model(SplitIterator)
 class SplitIteratorModel(models.StructModel):
-    """The split, the offset of the next item (-1: no more), and the cuts left."""
+    """The split, the offset of the next item (-1: no more), and the splits left."""
 
     def __init__(self, dmm: Any, fe_type: SplitIterator) -> None:
         mutable = types.EphemeralPointer(types.int64)
@@ -113,7 +113,7 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
     return split
 
 
-# --- walking: each step returns (start, stop, where to go on or -1); start -1: no more items ------------------------
+# --- scanning: each step returns (start, stop, where to continue or -1); start -1: no more items --------------------
 
 
 @register_jitable
@@ -121,7 +121,7 @@ def _word_end(text: Any, at: int) -> int:
     """Return the offset of the first white space from `at`, or the size."""
     size = size_of(text)
     while at < size:
-        # Candidates: bytes up to 32 and from 128. The lowest one flagged is one indeed: a borrow only runs upward.
+        # Candidates: bytes up to 32 and from 128. The lowest flagged one is correct, because a borrow only runs upward.
         if size - at >= 8:
             word = word_at(text, at)
             flags = ((word - types.uint64(0x2121212121212121)) | word) & types.uint64(0x8080808080808080)
@@ -138,7 +138,7 @@ def _word_end(text: Any, at: int) -> int:
 
 @register_jitable
 def _space_step(text: Any, at: int, cuts: int) -> tuple[int, int, int]:
-    if at < 0:  # an iterator that has come to its end is asked again
+    if at < 0:  # an exhausted iterator
         return -1, -1, -1
     start = left(text, at)
     size = size_of(text)
@@ -155,16 +155,16 @@ def _separator_step(text: Any, separator: Any, at: int, cuts: int) -> tuple[int,
     if at < 0:
         return -1, -1, -1
     size = size_of(text)
-    found = -1
+    separator_at = -1
     if cuts != 0:
-        found = search(text, separator, at, size)
-    if found < 0:
+        separator_at = search(text, separator, at, size)
+    if separator_at < 0:
         return at, size, -1
-    return at, found, found + size_of(separator)
+    return at, separator_at, separator_at + size_of(separator)
 
 
 def step(split: Any, at: int, cuts: int) -> tuple[int, int, int]:
-    """Return the item at an offset: start, stop, where to go on."""
+    """Return the item at an offset: start, stop, where to continue."""
     raise TypeError("only compiled")
 
 
@@ -227,7 +227,7 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
     result.yield_(view._getvalue())
 
 
-# --- what else a list of parts can do -------------------------------------------------------------------------------
+# --- other operations of a list of parts ----------------------------------------------------------------------------
 
 
 @overloads(len)

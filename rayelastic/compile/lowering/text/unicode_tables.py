@@ -1,6 +1,6 @@
-"""Tables of Unicode for the engine's text services (text.h), made of the running Python's own str, so that both agree.
+"""Unicode tables for the engine's text services (text.h), made from the running Python's own str, so that both agree.
 
-Made when first needed: about a tenth of a second; the tables that are used become part of the compiled code. Knows no
+They are made on first use, in about a tenth of a second, and the used ones become part of the compiled code. Knows no
 Numba.
 """
 
@@ -13,30 +13,30 @@ from typing import Any
 
 __all__ = ["bytes_class", "cased", "class_of", "ignorable", "mapping", "replacements"]
 
-_BLOCK = 128  # characters that are looked at together: most blocks have nothing in them
-_MOST = 8  # bytes of what one character becomes
+_BLOCK = 128  # characters that are tested together: most blocks have no match
+_MOST = 8  # bytes that one character can become
 _EVERYWHERE = (range(0x80, 0xD800), range(0xE000, 0x110000))
-# Where cased and case-ignorable characters are (Unicode 16 and earlier): not among ideographs and private use.
+# The ranges of cased and case-ignorable characters (Unicode 16 and earlier): not among ideographs and private use.
 _SCRIPTS = (range(0x80, 0x3100), range(0xA000, 0xD800), range(0xF900, 0x20000), range(0xE0000, 0xE0200))
 _SIGMA, _SMALL, _FINAL = "\u03a3", "\u03c3", "\u03c2"
 
 
 @functools.cache
 def mapping(name: str) -> bytes:
-    """Characters beyond ASCII that a method of str changes, with what they become: rel_text_mapping."""
+    """Return the non-ASCII characters that a method of str changes, with their results: a rel_text_mapping."""
     method: Callable[[str], str] = getattr(str, name)
-    found: dict[int, str] = {}
+    changes: dict[int, str] = {}
     for part in _EVERYWHERE:
         for start in range(part.start, part.stop, _BLOCK):
             characters = [chr(c) for c in range(start, start + _BLOCK)]
-            block = " ".join(characters)  # each begins a word
+            block = " ".join(characters)  # each at the start of a word
             if method(block) != block:
-                found |= {ord(c): method(c) for c in characters if method(c) != c}
-    return _packed(found) or b""
+                changes |= {ord(c): method(c) for c in characters if method(c) != c}
+    return _packed(changes) or b""
 
 
 def replacements(table: Mapping[Any, Any]) -> bytes | None:
-    """What str.translate() gets, as rel_text_mapping; None if it isn't of characters, or one becomes too many."""
+    """Return the table of str.translate() as a rel_text_mapping; None if it is invalid or too long."""
     try:
         changes = {ord(chr(point)): chr(by) if isinstance(by, int) else by or "" for point, by in table.items()}
         return _packed(changes)
@@ -45,14 +45,14 @@ def replacements(table: Mapping[Any, Any]) -> bytes | None:
 
 
 def _packed(changes: dict[int, str]) -> bytes | None:
-    made = {point: by.encode() for point, by in sorted(changes.items())}
-    if any(len(raw) > _MOST for raw in made.values()):
+    encoded = {point: by.encode() for point, by in sorted(changes.items())}
+    if any(len(raw) > _MOST for raw in encoded.values()):
         return None
-    return b"".join(struct.pack("<II8s", point, len(raw), raw) for point, raw in made.items())
+    return b"".join(struct.pack("<II8s", point, len(raw), raw) for point, raw in encoded.items())
 
 
 def _class(test: Callable[[str], bool], where: Iterable[range]) -> bytes:
-    """Bits for ASCII, then sorted borders beyond it: what text.h calls a class."""
+    """Return bits for ASCII, then sorted borders beyond it: a class of text.h."""
     borders, inside = [], False
     for part in where:
         for c in part:
@@ -68,9 +68,9 @@ def _class(test: Callable[[str], bool], where: Iterable[range]) -> bytes:
 
 @functools.cache
 def class_of(name: str) -> bytes:
-    """Return the class of characters of which a method of str says so.
+    """Return the class of characters for which a method of str is true.
 
-    `identifier part` is what may stand in an identifier behind its beginning, `title` what is neither upper nor lower.
+    `identifier part` is a character that may continue an identifier, `title` one that is neither upper nor lower.
     """
     if name == "identifier part":
         return _class(lambda c: ("a" + c).isidentifier(), _EVERYWHERE)
@@ -81,7 +81,7 @@ def class_of(name: str) -> bytes:
 
 @functools.cache
 def bytes_class(name: str) -> bytes:
-    """Return the class of bytes of which a method of bytes says so: ASCII alone."""
+    """Return the class of bytes for which a method of bytes is true: ASCII alone."""
     if name == "title":
         return bytes(16)
     return _class(lambda c: bool(getattr(c.encode(), name)()), ())
@@ -89,11 +89,11 @@ def bytes_class(name: str) -> bytes:
 
 @functools.cache
 def cased() -> bytes:
-    """Unicode's Cased, asked of Python: what makes title() go on with a small letter."""
+    """Return Unicode's Cased, found through Python: it makes title() continue in lower case."""
     return _class(lambda c: (c + "a").title()[-1] == "a", _SCRIPTS)
 
 
 @functools.cache
 def ignorable() -> bytes:
-    """Unicode's Case_Ignorable, asked of Python: what a capital sigma skips where it looks for the end of its word."""
+    """Return Unicode's Case_Ignorable, found through Python: a capital sigma skips it to find the end of its word."""
     return _class(lambda c: ("A" + c + _SIGMA).lower()[-1] == _FINAL and (c + _SIGMA).lower()[-1] == _SMALL, _SCRIPTS)

@@ -1,8 +1,8 @@
-"""datetime, date and timedelta of compiled code: parts, differences, constants, construction.
+"""datetime, date and timedelta in compiled code: parts, differences, constants, construction.
 
-A datetime is an integer in the unit of its field, a date one in days, a timedelta one of units (moment_types.py). What
-is made of them is in microseconds, as Python has them; parts of a nanosecond field are refused. Days from
-civil dates and back: Howard Hinnant, "chrono-compatible low-level date algorithms".
+A datetime is an integer in the unit of its field, a date one in days, a timedelta one in units (moment_types.py).
+Derived values are in microseconds, as in Python; parts of a nanosecond field are rejected. Days from civil dates and
+back: Howard Hinnant, "chrono-compatible low-level date algorithms".
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -58,12 +58,12 @@ _in_zone = {zone: _cast(MomentType("us", zone)) for zone in ("", *UTC)}
 
 
 def of_zone(kind: Any) -> Any:
-    """What makes a datetime of microseconds that has the zone of another."""
+    """Return a function that makes a datetime of microseconds with the zone of another."""
     return _in_zone[kind.zone]
 
 
 def microseconds(value: Any) -> int:
-    """Microseconds since 1970 of a datetime, or of a timedelta."""
+    """Return the microseconds since 1970 of a datetime, or those of a timedelta."""
     raise TypeError("only compiled")
 
 
@@ -86,7 +86,7 @@ def _microseconds(value: Any) -> Any:
 
 @register_jitable
 def check_moment(number: int) -> None:
-    """Raises, as Python does, outside the years 1 to 9999."""
+    """Raise, as Python does, outside the years 1 to 9999."""
     day = number // _DAY
     if day < _FIRST_DAY or day > _LAST_DAY:
         raise OverflowError("date value out of range")
@@ -105,7 +105,7 @@ def checked_date(day: int) -> Any:
 
 @register_jitable
 def civil(day: int) -> tuple[int, int, int]:
-    """Year, month and day of month of a day since 1970."""
+    """Return year, month and day of month of a day since 1970."""
     shifted = day + 719468
     era = shifted // 146097
     of_era = shifted - era * 146097
@@ -122,7 +122,7 @@ _MOST = 2**31 - 1
 
 @register_jitable
 def out_of_range(*numbers: int) -> None:
-    """Raise what CPython raises of parts that no date or time has: OverflowError beyond 32 bits, which is refused."""
+    """Raise CPython's error for parts of an invalid date or time; its OverflowError beyond 32 bits is rejected."""
     for number in numbers:
         refuse_if(number > _MOST or number < -_MOST - 1)
     raise ValueError("out of range")
@@ -130,7 +130,7 @@ def out_of_range(*numbers: int) -> None:
 
 @register_jitable
 def day_of(year: int, month: int, day: int) -> int:
-    """Days since 1970 of a date; what is no date raises."""
+    """Return the days since 1970 of a date; raise for an invalid one."""
     if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1 or day > 31:
         out_of_range(year, month, day)
     shifted = year - 1 if month <= 2 else year
@@ -138,8 +138,8 @@ def day_of(year: int, month: int, day: int) -> int:
     year_of_era = shifted - era * 400
     of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     days = era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year - 719468
-    found = civil(days)
-    if found[1] != month or found[2] != day:
+    parts = civil(days)
+    if parts[1] != month or parts[2] != day:
         raise ValueError("day is out of range for month")
     return days
 
@@ -253,7 +253,7 @@ def _replace(
 
 @register_jitable
 def made(year: int, month: int, day: int, hour: int, minute: int, second: int, microsecond: int) -> Any:
-    """Return a datetime of its parts."""
+    """Make a datetime from its parts."""
     within = microsecond >= 0 and microsecond <= 999_999
     if not within or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         out_of_range(year, month, day, hour, minute, second, microsecond)
@@ -325,7 +325,7 @@ def constant(value: Any) -> Any:
 
 
 def new_datetime(*parts: int, **named: int) -> Any:
-    """Stands for datetime.datetime."""
+    """Stand in for datetime.datetime."""
     raise TypeError("only compiled")
 
 
@@ -339,7 +339,7 @@ def _new_datetime(
 
 
 def new_date(year: int, month: int, day: int) -> Any:
-    """Stands for datetime.date."""
+    """Stand in for datetime.date."""
     raise TypeError("only compiled")
 
 
@@ -349,13 +349,13 @@ def _new_date(year: Any, month: Any, day: Any) -> Any:
 
 
 def new_timedelta(*parts: int, **named: int) -> Any:
-    """Stands for datetime.timedelta."""
+    """Stand in for datetime.timedelta."""
     raise TypeError("only compiled")
 
 
 @register_jitable
 def times(number: int, factor: int) -> int:
-    """Return a product, refused beyond 64 bits."""
+    """Return a product, rejected beyond 64 bits."""
     return multiplied(types.int64(number), types.int64(factor))
 
 
@@ -364,8 +364,10 @@ def _new_timedelta(
     days: Any = 0, seconds: Any = 0, microseconds: Any = 0, milliseconds: Any = 0, minutes: Any = 0, hours: Any = 0,
     weeks: Any = 0,
 ) -> Any:  # fmt: skip
-    given = (days, seconds, microseconds, milliseconds, minutes, hours, weeks)
-    if any(isinstance(types.unliteral(one), types.Float) for one in given if isinstance(one, types.Type)):
+    arguments = (days, seconds, microseconds, milliseconds, minutes, hours, weeks)
+    if any(
+        isinstance(types.unliteral(argument), types.Float) for argument in arguments if isinstance(argument, types.Type)
+    ):
         raise TypingError("a timedelta of floats isn't compiled")
 
     def spanned(

@@ -1,6 +1,6 @@
-"""Comparison and arithmetic of datetime, date and timedelta, as CPython's: what leaves its ranges is its OverflowError.
+"""Comparison and arithmetic of datetime, date and timedelta, as in CPython: out of range is its OverflowError.
 
-A timedelta beyond 64 bits of microseconds is refused. A datetime beside a date isn't compiled.
+A timedelta beyond 64 bits of microseconds is rejected. A datetime beside a date isn't compiled.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -53,11 +53,11 @@ def _present(typingctx: Any, value: Any) -> Any:
 
 
 def _of_present(typing: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator that takes what may be None as well."""
+    """Extend an operator to values that may be None."""
 
     def declared(a: Any, b: Any) -> Any:
-        kinds = [one.type if isinstance(one, types.Optional) else one for one in (a, b)]
-        if not any(isinstance(one, PointType | SpanType) for one in kinds):
+        kinds = [kind.type if isinstance(kind, types.Optional) else kind for kind in (a, b)]
+        if not any(isinstance(kind, PointType | SpanType) for kind in kinds):
             return None
         written = typing(*kinds)
         if written is None or (kinds[0] is a and kinds[1] is b):
@@ -144,7 +144,7 @@ def _sum_of_spans(a: int, b: int) -> Any:
 
 @register_jitable
 def _moved(number: int, by: int) -> int:
-    """Microseconds of a datetime and others; a sum beyond 64 bits comes out below any date."""
+    """Add microseconds to those of a datetime; a sum beyond 64 bits comes out below any date."""
     refuse_if(by > 2**62 or by < -(2**62))
     check_moment(number + by)
     return number + by
@@ -195,8 +195,8 @@ def _scaling(name: str, number: Any) -> Any:
     def scaled(typingctx: Any, microseconds: Any, by: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             result = cgutils.alloca_once(builder, engine.I64)
-            there = engine.span_by(builder, name, args[0], args[1], result)
-            with builder.if_then(builder.icmp_unsigned("==", there, engine.I64(0)), likely=False):
+            has_result = engine.span_by(builder, name, args[0], args[1], result)
+            with builder.if_then(builder.icmp_unsigned("==", has_result, engine.I64(0)), likely=False):
                 refuse(builder)
             return builder.load(result)
 

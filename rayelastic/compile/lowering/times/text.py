@@ -1,7 +1,7 @@
-"""datetime and date out of text, and into it: strptime and strftime with constant formats, fromisoformat.
+"""Conversion of datetime and date from and to text: strptime and strftime with constant formats, fromisoformat.
 
-strptime matches the regular expression that Python's own makes of the format. What depends on a locale or a time zone
-isn't compiled; forms of ISO 8601 other than `2020-05-17` and `2020-05-17T03:04[:05[.678[901]]]` are refused.
+strptime matches the regular expression that Python makes of the format. Directives that depend on a locale or a time
+zone aren't compiled. Forms of ISO 8601 other than `2020-05-17` and `2020-05-17T03:04[:05[.678[901]]]` are rejected.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -56,7 +56,7 @@ class Parser:
 
 
 class ParserType(types.Type):
-    """Carries the pattern; its groups are called as the directives."""
+    """Carries the pattern; its groups have the names of the directives."""
 
     def __init__(self, value: Parser) -> None:
         self.pattern = PatternType(value.pattern.made, value.pattern.pattern)
@@ -67,10 +67,10 @@ constants(Parser, ParserType, ParserType)
 
 
 def parser(written: str) -> Parser:
-    """What a format of strptime becomes.
+    """Compile a format of strptime.
 
     Raises:
-        NoPatternError: it can't be compiled, with the reason.
+        NoPatternError: It can't be compiled; the message has the reason.
     """
     directives = re.findall("%(.?)", written.replace("%%", ""))
     if not set(directives) <= set(_PARSED) or not {"Y", "y"} & set(directives) or {"Y", "y"} <= set(directives):
@@ -91,7 +91,7 @@ def _matched(typingctx: Any, parser: Any, text: Any) -> Any:
 
 
 def parsed(parser: Any, text: Any) -> Any:
-    """Stands for datetime.strptime, whose format is known (regular_calls.py)."""
+    """Stand in for datetime.strptime of a known format (regular_calls.py)."""
     raise TypeError("only compiled")
 
 
@@ -135,7 +135,7 @@ def _part(group: int) -> Callable[..., int]:
 
 
 def _century(two: Any) -> Callable[..., int]:
-    """Of %y: 69 to 99 are of the 20th century."""
+    """Return the year of %y: 69 to 99 are in the 20th century."""
     return register_jitable(lambda text, spans: two(text, spans) + (2000 if two(text, spans) <= 68 else 1900))
 
 
@@ -156,7 +156,7 @@ def _fraction(group: int) -> Callable[..., int]:
 
 @register_jitable
 def _digits(text: Any, at: int, count: int) -> int:
-    """Return a number of so many digits of ASCII; what is none raises."""
+    """Return the number of so many ASCII digits; raise for other characters."""
     number = 0
     for place in range(at, at + count):
         digit = byte_at(text, place) - 48
@@ -183,7 +183,7 @@ def _iso_day(text: Any) -> int:
 
 @register_jitable
 def _iso_time(text: Any) -> int:
-    """Microseconds of what follows the eleventh byte, of the forms that are the same in all versions of Python."""
+    """Return the microseconds of the text after the eleventh byte, in forms that all versions of Python share."""
     size = size_of(text)
     refuse_if(byte_at(text, 10) >= 128 or (size != 13 and size != 16 and size != 19 and size != 23 and size != 26))
     for at in range(11, size):
@@ -206,7 +206,7 @@ def _iso_time(text: Any) -> int:
 
 
 def moment_of_text(text: Any) -> Any:
-    """Stands for datetime.fromisoformat."""
+    """Stand in for datetime.fromisoformat."""
     raise TypeError("only compiled")
 
 
@@ -223,7 +223,7 @@ def _moment_of_text(text: Any) -> Any:
 
 
 def date_of_text(text: Any) -> Any:
-    """Stands for date.fromisoformat."""
+    """Stand in for date.fromisoformat."""
     raise TypeError("only compiled")
 
 
@@ -245,15 +245,15 @@ def _date_of_text(text: Any) -> Any:
 
 
 def written(value: Any, form: Any) -> Any:
-    """Stands for value.strftime(form), which is known and checked (regular_calls.py)."""
+    """Stand in for value.strftime(form), which is known and checked (regular_calls.py)."""
     raise TypeError("only compiled")
 
 
 def check_format(form: str) -> None:
-    """Of strftime.
+    """Check a format of strftime.
 
     Raises:
-        NoPatternError: a directive isn't compiled.
+        NoPatternError: A directive isn't supported.
     """
     if "\0" in form or set(re.findall("%(.?)", form.replace("%%", ""), re.DOTALL)) - set(_WIDTHS):
         raise NoPatternError(f"of the directives of strftime %{' %'.join(_WIDTHS)} are compiled")
@@ -295,7 +295,7 @@ def _directive(letter: int, number: int) -> int:
 
 @overloads_method(PointType, "strftime")
 def _strftime(value: Any, form: Any) -> Any:
-    """Nothing calls it any more, but it has to have a type."""
+    """Exist for its type only; it is never called."""
 
 
 @overloads(written)
@@ -305,7 +305,7 @@ def _written(value: Any, form: Any) -> Any:
 
     def write(value: Any, form: Any) -> Any:
         number = microseconds(value)
-        refuse_if(civil(day_number(number))[0] < 1000)  # what %Y writes then depends on the C library
+        refuse_if(civil(day_number(number))[0] < 1000)  # the C library decides what %Y writes
         size, at = 0, 0
         while at < size_of(form):
             if byte_at(form, at) == 37:
@@ -331,7 +331,7 @@ def _written(value: Any, form: Any) -> Any:
     return write
 
 
-# --- the rest of what the classes can do ----------------------------------------------------------------------------
+# --- other operations of the classes --------------------------------------------------------------------------------
 
 
 @overloads_method(PointType, "isocalendar")
@@ -360,7 +360,7 @@ class ClassMethodType(types.Type):
 constants(ClassMethod, ClassMethodType, lambda value: ClassMethodType(name=value.name))
 
 
-# What attributes of the classes become.
+# The replacements of the classes' attributes.
 CLASS_ATTRIBUTES: dict[tuple[Any, str], Any] = {
     (new_datetime, "strptime"): ClassMethod("strptime"),
     (new_datetime, "fromisoformat"): moment_of_text,

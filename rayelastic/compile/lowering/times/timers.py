@@ -1,6 +1,6 @@
-"""What compiled methods of a keyed process ask of it: timers, the time, and whether the input has ended.
+"""The engine's services for compiled methods of a keyed process: timers, the time, and whether the input has ended.
 
-Each is a call of the engine by the context of the call that the thread is in (process.hpp: TimerCommand).
+Each is a call of the engine with the context of the thread's call (process.hpp: TimerCommand).
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
@@ -32,13 +32,13 @@ def timer_at(typingctx: Any, ticks: Any) -> Any:
 
 @primitive
 def timer_cancel(typingctx: Any, ticks: Any) -> Any:
-    """Take one back."""
+    """Cancel a timer."""
     return _of_ticks(_CANCEL, ticks)
 
 
 @primitive
 def timer_after(typingctx: Any, seconds: Any) -> Any:
-    """Set one so many seconds after the time that it is."""
+    """Set a timer so many seconds after the current time."""
     if not isinstance(seconds, types.Integer | types.Float):
         raise TypingError(f"out.after({seconds}) isn't compiled: give seconds, an int or a float")
 
@@ -52,7 +52,7 @@ def timer_after(typingctx: Any, seconds: Any) -> Any:
 
 @primitive
 def timer_forget(typingctx: Any) -> Any:
-    """Take all timers of the key back; its state is that of a new one behind this call."""
+    """Cancel all timers of the key; after this call its state is the initial one."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         _command(builder, _FORGET, I64(0), F64(0))
@@ -99,11 +99,11 @@ def _of_ticks(what: int, ticks: Any) -> Any:
 
 
 def _command(builder: Any, what: int, ticks: Any, seconds: Any) -> None:
-    """One that is refused fails the call once it has returned."""
-    made = cgutils.alloca_once(builder, _COMMAND)
+    """Issue a command; a rejected one fails the call once it has returned."""
+    command = cgutils.alloca_once(builder, _COMMAND)
     for at, part in enumerate((I64(what), ticks, seconds)):
-        builder.store(part, builder.gep(made, [I32(0), I32(at)]))
+        builder.store(part, builder.gep(command, [I32(0), I32(at)]))
     kind = ir.FunctionType(I32, [_POINTER, I32, _POINTER, I64])
     service = cgutils.get_or_insert_function(builder.module, kind, "rel_emit")
-    arguments = [engine.current_context(builder), _TIMER_PORT, builder.bitcast(made, _POINTER), I64(1)]
+    arguments = [engine.current_context(builder), _TIMER_PORT, builder.bitcast(command, _POINTER), I64(1)]
     builder.call(service, arguments)

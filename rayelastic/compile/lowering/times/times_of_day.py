@@ -1,4 +1,4 @@
-"""datetime.time: its parts, constants, what makes one and what is made of one."""
+"""datetime.time: its parts, constants, and conversions from and to it."""
 
 # mypy: allow-untyped-calls, no-warn-return-any
 # ruff: noqa: ARG001, ARG005 -- what Numba calls has the parameters that Numba gives
@@ -27,7 +27,7 @@ def _time(typingctx: Any, number: Any) -> Any:
 
 
 def _of_day(value: Any) -> int:
-    """Microseconds since midnight."""
+    """Return the microseconds since midnight."""
     raise TypeError("only compiled")
 
 
@@ -62,7 +62,7 @@ def _of_moment(value: Any) -> Any:
 
 
 def combined(date: Any, time: Any) -> Any:
-    """Stands for datetime.combine."""
+    """Stand in for datetime.combine."""
     raise TypeError("only compiled")
 
 
@@ -74,7 +74,7 @@ def _combined(date: Any, time: Any) -> Any:
 
 
 def new_time(hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> Any:
-    """Stands for datetime.time."""
+    """Stand in for datetime.time."""
     raise TypeError("only compiled")
 
 
@@ -104,5 +104,5 @@ def _constant(context: Any, builder: Any, typ: TimeOfDay, value: Known) -> Any:
 
 @box(TimeOfDay)
 def _boxed(typ: TimeOfDay, value: Any, native: Any) -> Any:
-    """Only for exceptions that carry one, which Numba prepares and nobody asks for."""
+    """Exist for exceptions that carry a value: Numba prepares boxing, but never calls it."""
     return native.pyapi.long_from_longlong(value)

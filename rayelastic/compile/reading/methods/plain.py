@@ -1,4 +1,4 @@
-"""Methods that change a state and give nothing, as functions that can be compiled. Knows no Numba."""
+"""Methods that change a state and return nothing, as functions that can be compiled. Knows no Numba."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["as_filter", "give_false"]
 
 
 def as_filter(method: Any) -> Any:
-    """Return a method of a record and a state as one that keeps no record: it returns False wherever it ends.
+    """Return a method of a record and a state as a filter that passes no record: it returns False at every exit.
 
     Raises:
-        NotRewrittenError: it can't be compiled, with the reason.
+        NotRewrittenError: It can't be compiled, with the reason.
     """
     found = taken_apart(method, 2)
     if found is None or len(found.values) > 1:
@@ -38,17 +38,17 @@ def as_filter(method: Any) -> Any:
 
 
 def give_false(node: ast.FunctionDef, path: str) -> None:
-    """Have a definition that gives nothing return False.
+    """Make a definition without return values return False.
 
     Raises:
-        NotRewrittenError: it returns something.
+        NotRewrittenError: It returns a value.
     """
     node.body = [_Returns(path).visit(statement) for statement in node.body]
     node.body.append(ast.copy_location(ast.Return(ast.Constant(False)), node.body[-1]))
 
 
 class _Returns(ast.NodeTransformer):
-    """A method that gives nothing returns False wherever it returns."""
+    """Makes a method without return values return False at every exit."""
 
     def __init__(self, path: str) -> None:
         self._path = path

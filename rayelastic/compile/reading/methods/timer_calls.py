@@ -1,8 +1,7 @@
-"""Methods of a class with timers as functions that can be compiled: what they do with `out` becomes yields and calls.
+"""Methods of a class with timers as functions that can be compiled: uses of `out` become yields and calls.
 
-`out.give(x)` is `yield x`; timers are set by what lowering/times/timers.py declares, under the names that are here;
-`out.key`, `out.time` and the time that on_time gets are fields of the record that the function is called with. Knows
-no Numba.
+`out.give(x)` becomes `yield x`. Timers are set by the functions that lowering/times/timers.py declares under the names
+here. `out.key`, `out.time` and on_time's time are fields of the function's record. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from rayelastic.graph.records.time_values import TimeValues
 
 __all__ = ["MOMENT", "TIME", "Written", "as_function"]
 
-TIME = "rel_time"  # the field of a moment that has its time
-MOMENT = "rel_moment"  # the parameter of a method that is called with no tuple
+TIME = "rel_time"  # the field with a moment's time
+MOMENT = "rel_moment"  # the parameter of a method that is called without a tuple
 _INNER = ast.Lambda | ast.FunctionDef | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _TAKES = {"give": 1, "timer": 1, "after": 1, "cancel": 1, "forget": 0}
 
@@ -33,9 +32,9 @@ class Written:
     """A method as a function of a record and the state of its key.
 
     Args:
-        function: to be compiled.
-        gives: whether it sends tuples, and so yields; else it returns False.
-        sets: whether it sets timers.
+        function: The function to compile.
+        gives: Whether it emits tuples, and so yields; otherwise it returns False.
+        sets: Whether it sets timers.
     """
 
     function: Any
@@ -47,14 +46,14 @@ def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues
     """Return the function of a method.
 
     Args:
-        method: of an object.
+        method: A method of an object.
         called: 'on_tuple', 'on_time' or 'on_end'.
-        keys: names of the key fields.
-        times: how the times of the stream are written.
-        field: with the event time; empty by the clock.
+        keys: Names of the key fields.
+        times: How the times of the stream are represented.
+        field: The field of the event time; empty in processing time.
 
     Raises:
-        NotRewrittenError: it can't be compiled, with the reason.
+        NotRewrittenError: It can't be compiled, with the reason.
     """
     found = taken_apart(method, 2 if called == "on_end" else 3)
     if found is None or len(found.values) > 1:
@@ -85,7 +84,7 @@ def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues
 
 
 class _Write(ast.NodeTransformer):
-    """What a method does with `out`, done otherwise."""
+    """Rewrites the uses of `out` in a method."""
 
     def __init__(
         self, path: str, called: str, out: str, record: str, keys: Sequence[str], times: TimeValues, field: str
@@ -196,7 +195,7 @@ class _Write(ast.NodeTransformer):
         return [ast.copy_location(_field(self._record, key), node) for key in self._keys]
 
     def _spread(self, items: list[Any]) -> list[Any]:
-        """`*out.key` as its fields."""
+        """Replace `*out.key` by its fields."""
         found: list[Any] = []
         for item in items:
             is_key = isinstance(item, ast.Starred) and self._of_out(item.value) == "key"

@@ -1,1 +1,1 @@
-"""What a function returns or yields, as its source says: tuples with which fields."""
+"""The results of a function, read from its source: the tuples that it returns or yields, and their fields."""

@@ -1,4 +1,4 @@
-"""What is in a function, and whether a name in it always means the same."""
+"""The nodes of a function, and whether a name in it always has the same value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What is in a function, but not in functions inside it."""
+    """Yield the nodes of a function, without those of inner functions."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, SCOPES):
@@ -19,7 +19,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_changed(node: ast.FunctionDef, name: str) -> bool:
-    """Return whether a name, or one of its attributes, may be set in a function, or means something else somewhere."""
+    """Return whether a function may assign a name or one of its attributes, or binds the name elsewhere."""
     for each in ast.walk(node):
         match each:
             case ast.Name(id=found, ctx=ast.Store() | ast.Del()) if found == name:

@@ -1,7 +1,7 @@
-"""Dicts that a function returns as records become tuples: `return {"user": t.user, "ms": t.ms}`.
+"""Rewrites dicts that a function returns as records to tuples: `return {"user": t.user, "ms": t.ms}`.
 
-Their keys are the fields: of the declared schema, in whose order the tuples are then, or else of the inferred one. Only
-dicts that are written where they are returned, all with the same keys; `**t._asdict()` stands for all fields of the
+Their keys are the fields of the declared schema, whose order the tuples have, or else of the inferred one. Only dict
+displays in the return statement qualify, all with the same keys; `**t._asdict()` stands for all fields of the
 parameter. Knows no Numba.
 """
 
@@ -19,11 +19,11 @@ __all__ = ["DictRecords", "NoRecordError"]
 
 
 class NoRecordError(Exception):
-    """What a function returns isn't written as records; Python finds out what it is.
+    """The results of a function aren't written as records; Python finds out what they are.
 
     Args:
-        problem: one sentence without a full stop.
-        line: of the file.
+        problem: One sentence without a full stop.
+        line: The line of the file.
     """
 
     def __init__(self, problem: str, line: int) -> None:
@@ -32,12 +32,12 @@ class NoRecordError(Exception):
 
 
 class DictRecords(ast.NodeTransformer):
-    """Rewrites what one function gives.
+    """Rewrites one function's results.
 
     Args:
-        declared: the schema of that, where it is declared.
-        record: name of the parameter that is the tuple; None if there is none.
-        fields: of that tuple.
+        declared: Their declared schema, if any.
+        record: The name of the tuple parameter; None if there is none.
+        fields: The tuple's fields.
     """
 
     def __init__(self, declared: Schema | None, record: str | None, fields: tuple[str, ...]) -> None:
@@ -48,15 +48,15 @@ class DictRecords(ast.NodeTransformer):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields of the tuples; empty if no dict was returned."""
+        """The fields of the tuples; empty if no dict is returned."""
         return self._found[0] if self._found else ()
 
     def begin(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """Rewrite a function.
 
         Raises:
-            NoRecordError: not all of what it returns is written as dicts of the same keys.
-            SchemaError: a dict lacks a field of the declared schema, or has another.
+            NoRecordError: Not all results are written as dicts of the same keys.
+            SchemaError: A dict lacks a field of the declared schema, or has another.
         """
         if self._declared is not None and not self._declared.takes_names:
             return node
@@ -70,7 +70,7 @@ class DictRecords(ast.NodeTransformer):
         return node
 
     def visit(self, node: ast.AST) -> Any:
-        """Leave functions and classes inside the function as they are."""
+        """Leave inner functions and classes unchanged."""
         return node if isinstance(node, SCOPES) else super().visit(node)
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
@@ -142,5 +142,5 @@ class DictRecords(ast.NodeTransformer):
 
 
 def _is_free(value: ast.expr) -> bool:
-    """Return whether nothing happens if a value isn't read: an attribute of the tuple."""
+    """Return whether dropping a value has no effect: it is an attribute of the tuple."""
     return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)

@@ -1,1 +1,1 @@
-"""Names that not every way gives a value: where they are read, and flags that say so there. Knows no Numba."""
+"""Names that may be unassigned on some path: where they are read, and flags that detect it there. Knows no Numba."""

@@ -1,8 +1,7 @@
-"""Flags for names that may have no value yet: compiled code would read zeros there, CPython raises UnboundLocalError.
+"""Flags for names that may be unassigned: CPython raises UnboundLocalError, compiled code would read zeros.
 
-Each name that flow.py finds gets a flag beside it, and its readers look at the flag first: a tuple for which it
-isn't set is refused, and Python, which then has the answer, raises. Functions without such names, almost all, stay as
-they are. Knows no Numba.
+Each name that flow.py finds gets a flag, and its readers check the flag first. A tuple for which it isn't set is
+rejected, and Python raises the error. Functions without such names, almost all, stay unchanged. Knows no Numba.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ __all__ = ["with_flags"]
 
 
 def with_flags(node: ast.FunctionDef, path: str) -> ast.FunctionDef:
-    """Gives names of a function, and of those inside it, flags where they are read and may have no value.
+    """Add flags for the names of a function, and of inner ones, that are read while they may be unassigned.
 
     Args:
-        node: the function as the user wrote it; it is changed.
-        path: of the file, for errors.
+        node: The user's function; it is changed.
+        path: The file, for errors.
 
     Raises:
-        NotRewrittenError: a name may have no value where no flag can follow it.
+        NotRewrittenError: A name may be unassigned where a flag can't follow it.
     """
     for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef) and inner is not node:
@@ -47,13 +46,13 @@ def _flag(name: str) -> str:
 
 
 class _Marked:
-    """Sets flags behind what gives values, and looks at them before what reads."""
+    """Sets flags after assignments, and checks them before reads."""
 
     def __init__(self, flow: Flow, path: str) -> None:
         self._suspects, self._reads, self._path = flow.suspects, flow.reads, path
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements with flags."""
+        """Return statements with flags."""
         return [made for one in body for made in self._statement(one)]
 
     def _set(self, names: Iterable[str], node: ast.AST, value: bool = True) -> list[ast.stmt]:
@@ -90,7 +89,7 @@ class _Marked:
         for case in getattr(node, "cases", []):
             if case.guard is not None:
                 case.guard = changed.visit(case.guard)
-                for name in sorted(captured(case.pattern) & self._suspects):  # it has a value though the guard fails
+                for name in sorted(captured(case.pattern) & self._suspects):  # it is assigned even if the guard fails
                     problem = (
                         f"'{name}', which a case with a condition gives its value, may have no value where it is read"
                     )
@@ -102,7 +101,7 @@ class _Marked:
         return [*before, node, *self._set(given, node)]
 
     def _checks(self, node: ast.stmt, own: list[ast.AST]) -> list[ast.stmt]:
-        """Looks at flags before a statement, for what it reads in any case."""
+        """Check flags before a statement, for the names that it reads in any case."""
         found: list[ast.stmt] = []
         for one in [] if isinstance(node, ast.While) else own:
             for name in self._sure(one):
@@ -112,7 +111,7 @@ class _Marked:
         return found
 
     def _sure(self, node: ast.AST) -> list[ast.Name]:
-        """Name that evaluating an expression reads whatever their values are."""
+        """Return the names that evaluating an expression always reads."""
         if isinstance(node, ast.Name):
             return [node]
         if isinstance(node, ast.BoolOp):
@@ -129,10 +128,10 @@ class _Marked:
 
 
 class _Guarded(ast.NodeTransformer):
-    """`name` becomes `name if rel_holds(rel_has_name) else name` where it is read on some ways only.
+    """Rewrites `name` as `name if rel_holds(rel_has_name) else name` where it is read only on some paths.
 
     Attributes:
-        inside: names that expressions give values to.
+        inside: Names that expressions assign.
     """
 
     def __init__(self, reads: set[int], suspects: set[str], path: str) -> None:

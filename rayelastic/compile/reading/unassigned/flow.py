@@ -1,6 +1,6 @@
-"""Names that are read where not every way there gives them a value: a flow analysis of the user's source.
+"""Finds names that are read where some path leaves them unassigned: a flow analysis of the user's source.
 
-CPython raises UnboundLocalError there, compiled code would read zeros. What is done about it is in flags.py.
+CPython raises UnboundLocalError there, compiled code would read zeros. flags.py adds the checks.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ def _is_true(test: ast.expr) -> bool:
 
 
 def bound(target: ast.AST | None) -> Names:
-    """Name that a target gives values to."""
+    """Return the names that a target assigns."""
     if target is None:
         return frozenset()
     return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def captured(pattern: ast.pattern) -> Names:
-    """Name that a pattern gives values to."""
+    """Return the names that a pattern assigns."""
     found = (getattr(one, "name", None) or getattr(one, "rest", None) for one in ast.walk(pattern))
     return frozenset(name for name in found if name)
 
 
 def _locals(node: ast.FunctionDef) -> set[str]:
-    """Name of a function that aren't parameters."""
+    """Return the names of a function that aren't parameters."""
     parameters = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
     found: set[str] = set()
     rest: list[ast.AST] = list(node.body)
@@ -60,11 +60,11 @@ def _locals(node: ast.FunctionDef) -> set[str]:
 
 
 class Flow:
-    """Which names surely have values, statement by statement. A set that is None is that of a place never reached.
+    """The names that are surely assigned, statement by statement. A set of None means that a place is unreachable.
 
     Attributes:
-        suspects: names that are read where they may have no value.
-        reads: those reads, by `id` of the node.
+        suspects: Names that are read where they may be unassigned.
+        reads: Those reads, by `id` of the node.
     """
 
     def __init__(self, node: ast.FunctionDef, path: str) -> None:
@@ -72,16 +72,16 @@ class Flow:
         self.names = _locals(node)
         self.suspects: set[str] = set()
         self.reads: set[int] = set()
-        self._within: ast.AST | None = None  # the comprehension that is looked at
+        self._within: ast.AST | None = None  # the current comprehension
         self._leaves: list[list[Names | None]] = []  # states where `break` leaves each loop
 
     def run(self) -> None:
-        """Looks at the whole function."""
+        """Analyse the whole function."""
         self._block(self._node.body, frozenset())
 
     def _block(self, body: Iterable[ast.stmt], state: Names | None) -> Names | None:
         for one in body:
-            if state is None:  # never run
+            if state is None:  # unreachable
                 return None
             state = self._statement(one, state)
         return state
@@ -207,7 +207,7 @@ class Flow:
             self.reads.add(id(node))
 
     def _test(self, node: ast.expr, state: Names) -> tuple[Names, Names]:
-        """States where an expression is true, and where it is false."""
+        """Return the states where an expression is true, and where it is false."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             true, false = self._test(node.operand, state)
             return false, true
@@ -224,7 +224,7 @@ class Flow:
         return (state, end) if is_and else (end, state)
 
     def _reads(self, node: ast.AST | None, state: Names) -> Names:
-        """Return the state behind an expression, whose reads are looked at."""
+        """Analyse the reads of an expression; return the state after it."""
         if node is None:
             return state
         if isinstance(node, ast.Name):
@@ -266,7 +266,7 @@ class Flow:
         return state
 
     def _closure(self, node: ast.AST, free: Names, state: Names) -> None:
-        """A function inside the function: no flag goes in there."""
+        """Analyse an inner function, into which no flag is passed."""
         if missing := sorted((free & self.names) - state):
             self._refuse(missing[0], node)
 
@@ -281,7 +281,7 @@ def _met(*states: Names | None) -> Names | None:
 
 
 def _deleted(body: Iterable[ast.AST]) -> Names:
-    """Name that lose their values somewhere in these statements."""
+    """Return the names that are deleted somewhere in these statements."""
     found: set[str] = set()
     for one in (inner for statement in body for inner in ast.walk(statement)):
         if isinstance(one, ast.Delete):
@@ -298,7 +298,7 @@ def _catches_all(pattern: ast.pattern) -> bool:
 
 
 def _free(node: ast.AST) -> Names:
-    """Name that a function reads of the one around it, near enough: no name is forgotten."""
+    """Return the names that an inner function reads of the outer one; an approximation that includes all."""
     read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     given = {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
     if isinstance(node, ast.FunctionDef):
