@@ -1,4 +1,4 @@
-"""Whether the built site's own search finds ordinary tasks: `python -m tools.site_search`, a part of `./dev docs`.
+"""Whether the built site's own search finds ordinary tasks: `python -m tools.site_search SITE`, a part of `./dev docs`.
 
 Each task has the page that answers it and what people type, several wordings. The page has to come first. Where it
 doesn't, its title, its headings or its `{index}` entries (keywords) are to blame; the scores are Sphinx's.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,4 @@ def astray(site: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    from tools.site import SITE
-
-    print("\n".join(astray(SITE)))
+    print("\n".join(astray(Path(sys.argv[1]))))

@@ -82,9 +82,8 @@ def _class_with_defaults(first: Any) -> Any:
     cls: Any = type(first)
     if cls._field_defaults == first._asdict():
         return cls
-    class_with_defaults: Any = typing.NamedTuple(
-        cls.__name__, list(typing.get_type_hints(cls, include_extras=True).items())
-    )  # type: ignore[misc]
+    types = list(typing.get_type_hints(cls, include_extras=True).items())
+    class_with_defaults: Any = typing.NamedTuple(cls.__name__, types)  # type: ignore[misc]
     class_with_defaults.__new__.__defaults__ = tuple(first)
     class_with_defaults._field_defaults = first._asdict()
     return class_with_defaults

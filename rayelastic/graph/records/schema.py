@@ -268,9 +268,8 @@ def _check_field_name(schema: str, name: object) -> None:
 def generated_type(name: str, names: tuple[str, ...]) -> type:
     """Make a NamedTuple class for a schema that has none, the same one for the same fields within a process."""
     annotated = [(n, typing.Any) for n in names]
-    tuple_class: type = typing.NamedTuple(
-        name if name.isidentifier() and not keyword.iskeyword(name) else "Record", annotated
-    )  # type: ignore[misc]
+    valid_name = name if name.isidentifier() and not keyword.iskeyword(name) else "Record"
+    tuple_class: type = typing.NamedTuple(valid_name, annotated)  # type: ignore[misc]
 
     def reduced(self: Any) -> tuple[Any, ...]:
         return _rebuilt, (name, names, tuple(self))
