@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.reasons import Reason
 from rayelastic.runtime.values.operator_table import OperatorTable
 
 __all__ = ["as_json", "plain"]
@@ -24,6 +25,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, ExecPlan):
         return value.to_dict()
+    if isinstance(value, Reason):
+        return value.as_dict()
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):

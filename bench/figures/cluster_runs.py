@@ -6,7 +6,7 @@ from bench.plant.cluster.job import ClusterConstants, ClusterJob
 from bench.plant.cluster.paper import ENGINE, HOST
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.run import ClusterSimulation, LoadScript
-from rayelastic.policy.regions.actions import Verdict
+from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
@@ -46,4 +46,9 @@ def shape(simulation: ClusterSimulation) -> str:
 def judged(simulation: ClusterSimulation) -> list[tuple[str, str]]:
     """(verdict, gain) of each change that was judged, as in ('revert', 'r1 +4%')."""
     decisions = [step.decision for step in simulation.trace]
-    return [(d.verdict.value, d.reason.split(":")[0]) for d in decisions if d.verdict in (Verdict.KEEP, Verdict.REVERT)]
+    return [(d.verdict.value, _gained(d)) for d in decisions if d.verdict in (Verdict.KEEP, Verdict.REVERT)]
+
+
+def _gained(decision: AdaptationDecision) -> str:
+    gain = decision.reasons[0].values
+    return f"{gain['region']} {gain['gain']:+.0%}"

@@ -221,7 +221,7 @@ def applications(rows: Rows) -> list[Claim]:
     region = flow_job(1024, 32, 32, 1024, 1024)
     rows.add("C003-8", "order of changes", region)
     run = play(region)
-    first = [step.decision.actions[0].text() for step in run.changes()[:3]]
+    first = [str(step.decision.actions[0].reason) for step in run.changes()[:3]]
     words, finance, monitoring = word_count_job(), finance_job(), network_monitoring_job()
     found = {
         (name, variant): rows.add(claim, name, job, variant)

@@ -17,6 +17,7 @@ from bench.plant.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Code
 
 OPERATORS = 52
 PIPELINES, DEPTH = 10, 2  # of each of the two branches
@@ -55,7 +56,7 @@ class _HandOptimised:
         ports = [operator for operator in observation.operators if operator.switchable]
         chosen = {ports[(at + 1) * len(ports) // HAND_INSERTED - 1].name for at in range(HAND_INSERTED)}
         models = {o.name: ThreadingModel.DEDICATED for o in ports if o.name in chosen and o.model.value == "manual"}
-        return Decision(observation.minimum_threads, models, "pinned", "hand-optimised")
+        return Decision(observation.minimum_threads, models, (Code.PINNED(),), "hand-optimised")
 
     def reset(self) -> None:
         """Forget nothing."""

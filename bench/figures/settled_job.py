@@ -22,6 +22,7 @@ from bench.figures.plants import ours
 from bench.figures.real import RealGraph, RealRun, elastic_loop
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.policy.element.decision import Controller
+from rayelastic.reasons import Code
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
 from rayelastic.runtime.values.adaptation import Adaptation
 
@@ -32,7 +33,6 @@ SETTLING = 20.0  # s
 WINDOW = 2.0  # s with the loop, and without
 COST = 0.01  # of the throughput
 WITHIN = 3  # periods
-OTHERS = "others use"  # how the reason of such a decision begins
 BACK = 0.95  # of the throughput before
 LOAD_TIME = 15.0  # s that the other process works, and that it is then gone
 
@@ -115,7 +115,8 @@ def external_load(real: RealGraph, settling: float, seconds: float) -> tuple[lis
 def _reaction(passes: list[Adaptation], start: int, end: int) -> Reaction:
     before = _in_force(passes[start])
     changed = next((at - start for at in range(start, end) if _in_force(passes[at]) != before), None)
-    told = (at - start for at in range(start, end) if passes[at].decision.reason.startswith(OTHERS))
+    others = [any(one.code is Code.OTHER_PROCESSES for one in done.decision.reasons) for done in passes]
+    told = (at - start for at in range(start, end) if others[at])
     last = passes[(start + end) // 2 : end]
     rate = statistics.median(one.observation.throughput for one in last)
     return Reaction(next(told, changed), changed, before, _in_force(passes[end - 1]), rate)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from rayelastic.graph.records.shown import counted
+from rayelastic.graph.records.shown import counted, short
 from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["WIDTH", "counted", "kind_text", "plan_text", "short"]
 
 WIDTH = 80  # columns of the text form
-MOST_DIGITS = 100  # from here on a count has no decimals
 
 
 def plan_text(plan: ShownPlan) -> str:
@@ -44,18 +43,6 @@ def kind_text(region: Region) -> str:
     return (
         f"data-parallel by {', '.join(region.keys)}" if region.kind is RegionKind.DATA_PARALLEL else region.kind.value
     )
-
-
-def short(number: float) -> str:
-    """A count in at most five characters.
-
-    >>> short(950), short(12_300), short(4_560_000), short(0.256)
-    ('950', '12.3k', '4.56M', '0.26')
-    """
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= limit:
-            return f"{number / limit:.3g}{unit}"
-    return f"{number:.0f}" if number >= MOST_DIGITS else f"{round(number, 2):g}"
 
 
 def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:

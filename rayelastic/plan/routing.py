@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from rayelastic.graph.operators.channels import is_in_turn
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.order import memory_of
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
 from rayelastic.plan.regions import RegionKind
+from rayelastic.reasons import Code, Reason
 
 __all__ = [
     "Edge",
@@ -129,8 +129,8 @@ def routed_link(edge: Edge, from_pe: str, to_pe: str) -> PlanLink:
     return PlanLink(edge.source, edge.target, from_pe, to_pe, further=True, output=output, input=entry)
 
 
-def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str:
-    """Say why a region can't get another number of replicas; empty if it can.
+def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> Reason | None:
+    """Return why a region can't get another number of replicas; None if it can.
 
     Args:
         planned: the region.
@@ -139,32 +139,32 @@ def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> str
     return _why_fixed(planned, operators, _taken(operators))
 
 
-def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken: frozenset[str]) -> str:
+def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken: frozenset[str]) -> Reason | None:
     region = planned.region
     members = [operators[name] for name in region.operators]
     if not region.kind.is_replicable:
         if alone := next((m for m in members if m.remembers), None):
-            return f"'{alone.name}' {memory_of(alone)}"
+            return Code.REMEMBERS(operator=alone.name, names=list(alone.remembers))
         if timed := next((m.name for m in members if _is_in_order_of_times(m)), None):
-            return f"'{timed}' gives tuples in the order of their times: key_by a field of its left stream frees it"
-        return f"it is {region.kind.value}"
+            return Code.IN_ORDER_OF_TIMES(operator=timed)
+        return Code.KIND_HAS_ONE(kind=region.kind.value)
     if region.kind is RegionKind.STATELESS and taken.isdisjoint(members[-1].streams):
-        return "nobody takes what it gives"
+        return Code.NO_OUTPUT_USED()
     if region.kind is RegionKind.DATA_PARALLEL and not region.keys:
-        return "it has one group of all tuples"
+        return Code.ONE_GROUP()
     several = [m for m in members if len(m.inputs) != 1]
     if several not in ([], members[:1]) or any(m.kind is not OperatorKind.JOIN for m in several):
-        return "an operator in it that is no join has several ports"
-    if any(not taken.isdisjoint(m.streams[1:]) or m.loop_edges for m in members):
-        return "an operator in it has several output ports, or is the head of a loop"
+        return Code.SEVERAL_INPUTS(operators=[m.name for m in several])
+    if branching := [m.name for m in members if not taken.isdisjoint(m.streams[1:]) or m.loop_edges]:
+        return Code.SEVERAL_OUTPUTS(operators=branching)
     if is_in_turn(operators, members[0].name):
-        return "it stands in a channel whose order is restored"
+        return Code.IN_A_CHANNEL()
     others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
     if others:
-        return f"{', '.join(others)} has other keys than the region"
+        return Code.OTHER_KEYS(operators=others)
     if not planned.is_together:
-        return "its pipelines are in different processing elements"
-    return ""
+        return Code.PIPELINES_APART()
+    return None
 
 
 def _is_in_order_of_times(spec: OperatorSpec) -> bool:

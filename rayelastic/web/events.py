@@ -18,7 +18,9 @@ from rayelastic.runtime.values.status import CheckpointCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.policy.element.decision import Decision
     from rayelastic.policy.element.observation import OperatorObservation
+    from rayelastic.policy.regions.actions import AdaptationDecision
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.status import JobStatus, RegionCounters
@@ -65,6 +67,7 @@ class Event:
         seen: {name: value as text} of what was measured.
         operators: names of those concerned. Their panels list the event.
         detail: more text, such as a traceback.
+        reasons: the codes and values of `reason`, where it is a decision's.
     """
 
     seconds: float
@@ -76,6 +79,7 @@ class Event:
     seen: Mapping[str, str] = field(default_factory=dict)
     operators: tuple[str, ...] = ()
     detail: str = ""
+    reasons: tuple[dict[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON values."""
@@ -110,12 +114,14 @@ def _of_element(done: Adaptation) -> Event:
     }
     told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in costliest if one.samples}
     title = ", ".join(part for part in what if part) or UNCHANGED
-    return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (*on, *off))
+    return Event(
+        seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (*on, *off), reasons=_codes(decision)
+    )
 
 
 def _of_regions(done: RegionAdaptation) -> Event:
     seen, decision = done.observation, done.decision
-    title = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or UNCHANGED
+    title = decision.title or UNCHANGED
     told = {"tuples/s from sources": f"{done.throughput:,.0f}", "routing epoch": f"{done.in_force.epoch}"}
     if done.seconds:
         told["the change took"] = f"{done.seconds:.2f} s"
@@ -123,7 +129,11 @@ def _of_regions(done: RegionAdaptation) -> Event:
     detail = f"not done: {done.problem}" if done.problem else ""
     if done.problem == ADVICE:
         kind, title = EventKind.ADVICE, f"advises: {title}"
-    return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (), detail)
+    return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (), detail, _codes(decision))
+
+
+def _codes(decision: Decision | AdaptationDecision) -> tuple[dict[str, Any], ...]:
+    return tuple(reason.as_dict() for reason in decision.reasons)
 
 
 def _queue(seen: OperatorObservation) -> str:

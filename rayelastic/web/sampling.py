@@ -141,6 +141,8 @@ def _verdict(found: Bottleneck) -> dict[str, Any]:
         "cause": found.cause.name.lower(),
         "reason": found.reason,
         "rule": found.rule,
+        "reasons": [reason.as_dict() for reason in found.reasons],
+        "held": [reason.as_dict() for reason in found.held],
     }
     busiest = {"busiest": found.busiest, "share": round(found.share, 3), "blocked": round(found.blocked, 3)}
     if found.limits_sources:

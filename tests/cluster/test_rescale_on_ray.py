@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 import rayelastic as rel
+from rayelastic.reasons import Code
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.topologies.word_count import Line, Word, words
 from tests.component.test_cpu_budgets import numbers
@@ -109,7 +110,7 @@ def test_two_elements_share_their_host_as_their_coordinator_says(ray_cluster: st
         for done in job.adaptations(follow=True, every_pass=True):
             if isinstance(done, Adaptation) and done.observation.budget is not None:
                 break
-        assert done.decision.reason.startswith("its part of the host is ")
+        assert done.decision.reasons[0].code is Code.CPU_BUDGET
         while None in (budgets := [pe.budget for pe in job.status.pes]):  # it is asked for every two seconds
             job.pause(0.2)
         shares = [budget for budget in budgets if budget is not None]  # two or more: it may have grown by itself

@@ -16,7 +16,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import Job
+from rayelastic.reasons import Code
 from tests.cluster.conftest import CPUS
+from tests.reasons import codes
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(240)]
 
@@ -115,7 +117,8 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
             assert not job.status.state.is_final, job.status
             assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
             job.pause(LOOK)
-        while "one Python token isn't enough: a process for second" not in told(job):  # once it is all done
+        apart = Code.GIL_FULL(operators=["second"])
+        while not any(apart in one.decision.reasons for one in job.adaptations()):  # once it is all done
             assert not job.status.state.is_final, job.status
             assert time.monotonic() < until, told(job)
             job.pause(LOOK)
@@ -197,16 +200,16 @@ def test_a_job_that_starts_again_under_its_name_begins_with_what_paid(ray_cluste
         try:
             reaches(job, range(2, CPUS + 1))
             until = time.monotonic() + PATIENCE
-            while not any(": kept" in str(one) for one in job.adaptations(every_pass=True)):
+            while not any(Code.REPLICAS_KEPT() in one.decision.reasons for one in job.adaptations(every_pass=True)):
                 assert not job.status.state.is_final, job.status
                 assert time.monotonic() < until, told(job)
                 job.pause(LOOK)
             [first, *_] = [one for one in job.adaptations() if one.pe == "regions" and one.changed]
-            reasons.append(first.decision.reason)
+            reasons.append(codes(first.decision.reasons))
             (folder / "enough").touch()
             job.wait(timeout=60)
         finally:
             (folder / "enough").touch()
             job.close()
-    assert "paid in an earlier run" not in reasons[0]
-    assert "paid in an earlier run" in reasons[1], reasons
+    assert Code.REPLICAS_EARLIER not in reasons[0]
+    assert Code.REPLICAS_EARLIER in reasons[1], reasons

@@ -36,7 +36,7 @@ class Script:
 
     def step(self, observation: Observation) -> Decision:
         self.asked.append(self.periods)
-        return Decision.keep(observation, "as it is", "none")
+        return Decision.keep(observation, rule="none")
 
     def reset(self) -> None:
         self.forgot.append(self.periods)

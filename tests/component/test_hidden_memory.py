@@ -16,6 +16,7 @@ from rayelastic import testing
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.job import prepare
 from rayelastic.plan.replica_bounds import bounds_of_regions
+from rayelastic.reasons import Code
 from rayelastic.runtime.job.region_level import why_together
 
 pytestmark = pytest.mark.edges
@@ -157,7 +158,8 @@ def test_it_never_moves_to_another_process_by_itself() -> None:
     topology = rel.Topology("hidden")
     numbers = topology.source(rel.sequence(10), name="numbers")
     numbers.filter(fresh_number, name="op").sink(rel.list(), name="out")
-    assert "'op' remembers `SEEN` outside its state" in why_together(prepare(topology, rel.JobConfig()), saves=True)
+    why = why_together(prepare(topology, rel.JobConfig()), saves=True)
+    assert why == Code.REMEMBERS(operator="op", names=["SEEN"])
 
 
 def test_functions_that_remember_nothing_keep_their_replicas() -> None:

@@ -16,9 +16,11 @@ from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.reasons import Code
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottleneck
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
+from tests.reasons import codes, values
 
 PERIOD = 0.2  # seconds of an adaptation
 LOOK = 0.5  # seconds of a look for the bottleneck
@@ -113,7 +115,7 @@ def test_a_stalled_sink_is_named(busy: tuple[Job, threading.Event]) -> None:
     found = named(job, lambda found: found.cause is Cause.WAITING)
     assert found.operator == "out"
     assert found.pe == "pe1"
-    assert "back-pressure" in found.rule
+    assert codes(found.reasons) == [Code.WAITS_OUTSIDE, Code.UPSTREAM_BLOCKED]
 
 
 def test_a_dear_operator_is_named_with_its_rule() -> None:
@@ -129,12 +131,13 @@ def test_a_dear_operator_is_named_with_its_rule() -> None:
     numbers.map(dear, name="dear", schema={"value": float}, lane="compiled").sink(rel.count(), name="out")
     job = start(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=PERIOD)))
     try:
-        found = named(job, lambda found: found.cause is Cause.DEAR and "last decision" in found.rule)
+        decided = Code.LAST_THREAD_DECISION(pe="pe0")
+        found = named(job, lambda found: found.cause is Cause.EXPENSIVE and decided in found.held)
         assert found.operator == "dear"
         assert found.limits_sources
         assert found.busiest == "dear"
-        assert "runs as 1 replica" in found.rule
-        assert "JobConfig(regions='elastic')" in found.rule
+        assert values(found.held, Code.RUNS_AS)["replicas"] == 1
+        assert Code.NOT_ELASTIC in codes(found.held)
     finally:
         job.close()
 
@@ -149,7 +152,7 @@ def test_an_operator_that_holds_the_token_is_named() -> None:
     job = start(topology, rel.JobConfig(threads=rel.Threads(count=2, model="dynamic"), elasticity="off"))
     try:
         found = named(job, lambda found: found.operator == "second")
-        assert found.cause in (Cause.TOKEN, Cause.DEAR)
+        assert found.cause in (Cause.GIL, Cause.EXPENSIVE)
     finally:
         job.close()
 
@@ -166,10 +169,10 @@ def test_who_has_the_token_while_threads_wait_for_it_is_named() -> None:
         return JobMetrics("token", seconds, (PESample("pe0", seconds, 2, waited, (counts,)),))
 
     found = find_bottleneck(reading(1.0, 5.0), reading(3.0, 6.5), topology.plan())
-    assert (found.operator, found.pe, found.cause) == ("named", "pe0", Cause.TOKEN)
-    assert "wait for the GIL 0.8 s a second" in found.reason
+    assert (found.operator, found.pe, found.cause) == ("named", "pe0", Cause.GIL)
+    assert found.reasons == (Code.HOLDS_GIL(wait=0.75, busy=pytest.approx(0.95)),)
     found = find_bottleneck(reading(1.0, 5.0), reading(3.0, 5.0), topology.plan())
-    assert (found.operator, found.cause) == ("named", Cause.DEAR)
+    assert (found.operator, found.cause) == ("named", Cause.EXPENSIVE)
 
 
 @pytest.mark.parametrize(
@@ -210,8 +213,8 @@ def test_a_skewed_key_is_named() -> None:
 
     found = find_bottleneck(reading(1.0, (10, 10, 10)), reading(2.0, (20, 90, 20)), plan)
     assert (found.operator, found.pe, found.cause) == ("counts", "pe1", Cause.SKEWED_KEY)
-    assert "80% of its tuples go to pe1" in found.reason
-    assert "replicas" in found.rule
+    assert found.reasons == (Code.SKEWED(share=0.8, pe="pe1", replicas=3),)
+    assert found.held[0] == Code.KEY_HAS_ONE_REPLICA()
 
 
 def test_among_thousands_the_one_that_waits_is_named() -> None:
@@ -231,7 +234,7 @@ def test_among_thousands_the_one_that_waits_is_named() -> None:
         found = find_bottleneck(reading(1.0, waits), reading(2.0, waits), plan)
         assert (found.operator, found.cause, found.limits_sources) == (waits, Cause.WAITING, True)
         starved = find_bottleneck(reading(1.0, waits, asleep=0.0), reading(2.0, waits, asleep=0.0), plan)
-        assert (starved.operator, starved.cause) == (waits, Cause.DEAR)  # ready, but without a CPU
+        assert (starved.operator, starved.cause) == (waits, Cause.EXPENSIVE)  # ready, but without a CPU
     found = find_bottleneck(reading(1.0, "step7", 0.3), reading(2.0, "step7", 0.3), plan)
     assert (found.operator, found.cause) == ("numbers", Cause.INPUT)
     assert (found.busiest, round(found.share, 2), found.limits_sources) == ("step7", 0.3, False)
@@ -274,7 +277,9 @@ def test_a_hot_key_of_a_running_job_is_named() -> None:
         job.rescale(region, 2)
         found = named(job, lambda found: found.cause is Cause.SKEWED_KEY)
         assert found.operator == "add"
-        assert "replicas; key 7 has 9" in found.reason
+        key = values(found.reasons, Code.HOTTEST_KEY)
+        assert (key["key"], key["region"]) == ("7", region)
+        assert key["share"] >= 0.9
         scrape = scraped(job)
 
         def of_region(name: str) -> float:

@@ -18,10 +18,12 @@ import rayelastic as rel
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
+from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.element import host
 from rayelastic.runtime.job.region_level import why_together
 from rayelastic.runtime.operators.sources import READ_RATE, seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from tests.reasons import codes
 
 PATIENCE = 100.0
 ROWS = 60_000  # of each source
@@ -78,7 +80,7 @@ def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path, mo
     finally:
         enough.set()
         job.close()
-    assert "one Python token isn't enough: a process for second" in str(done[0])
+    assert Code.GIL_FULL(operators=["second"]) in done[0].decision.reasons
     assert done[0].in_force.pe_of("second") != done[0].in_force.pe_of("first")
     assert set(done[1].in_force.pes) == {"pe0"}
     assert done[0].seconds > 0
@@ -95,7 +97,7 @@ def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
     job = burning(enough, apart, tmp_path / "saved", *sources)
     try:
         until = time.monotonic() + PATIENCE
-        while not any("one Python token isn't enough for second" in str(done) for done in told(job)):
+        while not any(Code.GIL_FULL_STAYS in codes(done.decision.reasons) for done in told(job)):
             assert not job.status.state.is_final, job.status
             assert time.monotonic() < until, "\n".join(map(str, told(job)))
             job.pause(0.2)
@@ -104,29 +106,30 @@ def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
     finally:
         enough.set()
         job.close()
-    says = next(str(done) for done in told(job) if "token" in str(done))
-    assert "source0, source1 would have to give again what was given" in says
+    why = next(done.decision.reasons for done in told(job) if Code.GIL_FULL_STAYS in codes(done.decision.reasons))
+    assert Code.GIL_FULL_STAYS(operators=["second"]) in why
+    assert Code.CANT_SEEK(sources=["source0", "source1"]) in why
     assert sorted(t.value for t in rows) == list(range(2 * ROWS))
 
 
 @pytest.mark.parametrize(
     ("source", "lane", "pes", "saves", "why"),
     [
-        (rel.generate(lambda n: n, 10, schema=Number), "python", 1, True, ""),
-        (rel.sequence(10), "python", 1, True, ""),
-        (rel.callable(lambda: iter([Number(1)]), Number), "python", 1, True, "numbers would have to give again"),
-        (rel.sequence(10), "compiled", 1, True, "no Python code"),  # threads do
-        (rel.sequence(10), "python", 1, False, "takes no checkpoints"),
-        (rel.sequence(10), "python", 2, True, "says which operators go where"),  # somebody has said where to cut
+        (rel.generate(lambda n: n, 10, schema=Number), "python", 1, True, None),
+        (rel.sequence(10), "python", 1, True, None),
+        (rel.callable(lambda: iter([Number(1)]), Number), "python", 1, True, Code.CANT_SEEK(sources=["numbers"])),
+        (rel.sequence(10), "compiled", 1, True, Code.NO_PYTHON()),  # threads do
+        (rel.sequence(10), "python", 1, False, Code.NO_CHECKPOINTS()),
+        (rel.sequence(10), "python", 2, True, Code.PLACED_BY_CONFIG()),  # somebody has said where to cut
     ],
 )
-def test_which_jobs_go_apart_by_themselves(source: object, lane: LaneChoice, pes: int, saves: bool, why: str) -> None:
+def test_which_jobs_go_apart_by_themselves(
+    source: object, lane: LaneChoice, pes: int, saves: bool, why: Reason | None
+) -> None:
     topology = rel.Topology("parts")
     numbers = topology.source(source, name="numbers")
     numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane=lane).sink(rel.list(), name="out")
-    told = why_together(prepare(topology, rel.JobConfig(pes=pes)), saves=saves)
-    assert bool(told) is bool(why)
-    assert why in told
+    assert why_together(prepare(topology, rel.JobConfig(pes=pes)), saves=saves) == why
 
 
 def test_files_of_csv_and_json_that_are_here_are_read_again_if_that_pays(tmp_path: Path) -> None:
@@ -143,11 +146,11 @@ def test_files_of_csv_and_json_that_are_here_are_read_again_if_that_pays(tmp_pat
         numbers = topology.source(source, name="numbers")
         numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane="python").sink(rel.list(), name="out")
         job = prepare(topology, rel.JobConfig())
-        assert why_together(job, saves=True) == ""
+        assert why_together(job, saves=True) is None
         assert seconds_to_go_on(job.operators["numbers"]) == pytest.approx(seconds, rel=0.01)
     topology = rel.Topology("gone")
     numbers = topology.source(rel.csv(str(tmp_path / "large.csv"), schema=Number), name="numbers")
     numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane="python").sink(rel.list(), name="out")
     job = prepare(topology, rel.JobConfig())
     (tmp_path / "large.csv").unlink()  # as on another machine
-    assert "numbers would have to give again" in why_together(job, saves=True)
+    assert why_together(job, saves=True) == Code.CANT_SEEK(sources=["numbers"])

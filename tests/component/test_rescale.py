@@ -48,7 +48,7 @@ def test_what_cant_be_rescaled_is_said() -> None:
     feed = Feed(keys=5)
     job = start(topology_of(feed, "compiled"), ELASTIC)
     try:
-        with pytest.raises(ConfigError, match="region r0 keeps its replicas: it is source"):
+        with pytest.raises(ConfigError, match="region r0 keeps its replicas: a source region"):
             job.rescale("r0", 2)
         with pytest.raises(ConfigError, match="272 replicas"):
             job.rescale("r1", 272)

@@ -17,6 +17,7 @@ import rayelastic as rel
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.job import Job, start
 from rayelastic.policy.regions.actions import Verdict
+from rayelastic.reasons import Code
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 PERIOD = 0.4  # seconds between two decisions
@@ -107,7 +108,7 @@ def test_a_replica_of_a_native_region_that_does_not_help_is_taken_back() -> None
     tried, reverted = told[:2]
     assert tried.in_force.region_of("burn").replicas == 2, "what was asked for is what was judged"
     assert reverted.in_force.region_of("burn").pipelines[0].pes == ("pe0",)
-    assert "less than expected, reverted and rejected until the load changes" in reverted.decision.reason
+    assert Code.REPLICAS_REVERTED() in reverted.decision.reasons
     again = [one for one in told[2:] if one.decision.verdict is Verdict.TRY]
     assert len(again) <= 1, "it isn't asked for again and again; once, if the machine's other work looks like a change"
     assert sorted((t.key, t.times) for t in rows) == sorted((n % KEYS, n // KEYS + 1) for n in range(feed.made))

@@ -14,6 +14,7 @@ import rayelastic as rel
 from rayelastic.errors import ConfigError
 from rayelastic.job import Job, start
 from rayelastic.policy.regions.actions import Verdict
+from rayelastic.reasons import Code
 from rayelastic.runtime.job import region_level
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
@@ -96,7 +97,8 @@ def test_replicas_are_there_by_the_clock_and_no_key_notices(clock: Clock) -> Non
         awaits(job, lambda: replicas() == 3)
         told = [one for one in job.adaptations() if isinstance(one, RegionAdaptation)]
         assert [one.decision.verdict for one in told] == [Verdict.BOUND]
-        assert "from 1 replica to 3: the fewest or the most at this time [JobConfig(replicas=...)]" in str(told[0])
+        grown, why = told[0].decision.reasons[:2]
+        assert (grown.values["before"], grown.values["replicas"], why) == (1, 3, Code.BOUNDS())
         job.pause(16 * PERIOD)  # twice as long as less would have to be enough
         assert replicas() == 3
         clock.now += timedelta(hours=12)

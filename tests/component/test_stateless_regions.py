@@ -213,7 +213,7 @@ def test_what_has_no_replicas_says_why() -> None:
     stream.aggregate(name="sum", n=rel.count()).sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual"))
     try:
-        with pytest.raises(ConfigError, match="region r1 keeps its replicas: it is pipeline"):
+        with pytest.raises(ConfigError, match="region r1 keeps its replicas: a pipeline region"):
             job.rescale("r1", 2)
         job.wait()
     finally:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import reprlib
 
-__all__ = ["counted", "shown"]
+__all__ = ["counted", "short", "shown"]
+
+MOST_DIGITS = 100  # from here on a count has no decimals
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
@@ -17,6 +19,18 @@ def counted(count: int, noun: str) -> str:
     ('1 thread', '2,000 tuples')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def short(number: float) -> str:
+    """A count in at most five characters.
+
+    >>> short(950), short(12_300), short(4_560_000), short(0.256)
+    ('950', '12.3k', '4.56M', '0.26')
+    """
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.3g}{unit}"
+    return f"{number:.0f}" if number >= MOST_DIGITS else f"{round(number, 2):g}"
 
 
 def shown(value: object) -> str:

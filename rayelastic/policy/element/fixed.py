@@ -11,6 +11,7 @@ from typing import Self
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.reasons import Code
 
 __all__ = ["FixedConfiguration"]
 
@@ -64,7 +65,7 @@ class FixedConfiguration:
             model = self.model if operator.name in wanted else ThreadingModel.MANUAL
             if operator.switchable and operator.model is not model:
                 models[operator.name] = model
-        return Decision(threads, models, "pinned", "PLDI'17 section 5, baselines")
+        return Decision(threads, models, (Code.PINNED(),), "PLDI'17 section 5, baselines")
 
     def reset(self) -> None:
         """Forget nothing: there is nothing to forget."""

@@ -1,17 +1,17 @@
 """What organic adaptation can do to a plan, and what it decides: values that know how to apply and revert themselves.
 
-Joker section 3.3 (J15). A decision is the plan that shall be in force, with the actions that lead there and the reason.
+Joker section 3.3 (J15). A decision is the plan that shall be in force, with the actions that lead there, and why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar, Self
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.plan_text import counted
+from rayelastic.reasons import Code, Reason, sentence
 
 __all__ = [
     "AdaptationAction",
@@ -49,9 +49,10 @@ class SplitPipeline:
         """Return the plan without it."""
         return plan.with_merge(self.region, self.at)
 
-    def text(self) -> str:
-        """Say it in words."""
-        return f"split {self.region} before {self.at}"
+    @property
+    def reason(self) -> Reason:
+        """The action as a code and values."""
+        return Code.SPLIT(region=self.region, at=self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,10 @@ class MergePipelines:
         """Return the plan without it."""
         return plan.with_split(self.region, self.at, self.pes)
 
-    def text(self) -> str:
-        """Say it in words."""
-        return f"merge {self.region} at {self.at}"
+    @property
+    def reason(self) -> Reason:
+        """The action as a code and values."""
+        return Code.MERGE(region=self.region, at=self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,12 @@ class RebalanceRegion:
         plan = plan.with_replicas(self.region, self.previous, self.previous_pes)
         return plan.with_shares(self.region, self.previous_shares) if self.previous_shares else plan
 
-    def text(self) -> str:
-        """Say it in words."""
+    @property
+    def reason(self) -> Reason:
+        """The action as a code and values."""
         if self.replicas == self.previous:
-            return f"move replicas of {self.region} to {', '.join(self.pes or ())}"
-        return f"{self.region} from {counted(self.previous, 'replica')} to {self.replicas}"
+            return Code.MOVE(region=self.region, pes=list(self.pes or ()))
+        return Code.REPLICAS(region=self.region, before=self.previous, replicas=self.replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +152,12 @@ class ShareRegion:
         """Return the plan without it."""
         return plan.with_shares(self.region, self.previous)
 
-    def text(self) -> str:
-        """Say it in words."""
-        return f"partitions of {self.region} as {':'.join(map(str, self.shares)) or 'evenly as can be'}"
+    @property
+    def reason(self) -> Reason:
+        """The action as a code and values."""
+        if not self.shares:
+            return Code.SHARE_EVENLY(region=self.region)
+        return Code.SHARE(region=self.region, shares=list(self.shares))
 
 
 AdaptationAction = SplitPipeline | MergePipelines | RebalanceRegion | ShareRegion
@@ -166,9 +172,9 @@ def _action_dict(action: AdaptationAction) -> dict[str, Any]:
 
 
 def action_from_dict(values: Mapping[str, Any]) -> AdaptationAction:
-    """Return the action that a decision's `as_dict` told.
+    """Return the action that a decision's `as_dict` wrote.
 
-    >>> action_from_dict({"kind": "split", "region": "r1", "at": "parse", "pes": None}).text()
+    >>> str(action_from_dict({"kind": "split", "region": "r1", "at": "parse", "pes": None}).reason)
     'split r1 before parse'
     """
     told = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items() if n != "kind"}
@@ -177,17 +183,17 @@ def action_from_dict(values: Mapping[str, Any]) -> AdaptationAction:
 
 @dataclass(frozen=True, slots=True)
 class NodeRequest:
-    """A wish for more machines, for whoever can start some.
+    """A request for more nodes, for an autoscaler.
 
     Args:
+        reason: why.
         cpus: CPUs that are missing.
-        memory: bytes that are missing; 0: not known.
-        reason: why, in words.
+        memory: bytes that are missing; 0: unknown.
     """
 
+    reason: Reason
     cpus: float
     memory: float = 0.0
-    reason: str = ""
 
 
 class Verdict(Enum):
@@ -210,27 +216,37 @@ class AdaptationDecision:
         verdict: what it does with the plan.
         reverted: actions that are taken back first, in this order.
         actions: what is then done to the plan, in this order.
-        reason: what was seen and what follows from it, in plain words with numbers.
+        reasons: what was seen and what follows from it, in this order.
         rule: where the rule is written, such as "Joker Algorithm 6".
         reset: whether local levels are to forget what they learned (architecture, section 1).
         request: machines that are missing.
         grows_soon: whether replicas may be wanted next, so that processes for them can be made ready.
         soon_on: the node of the first of them; empty: any.
 
-    >>> AdaptationDecision(ExecPlan("t", ()), reason="no bottleneck").as_dict()["verdict"]
-    'hold'
+    >>> AdaptationDecision(ExecPlan("t", ()), reasons=(Code.STABLE(),)).as_dict()["reasons"]
+    [{'code': 'stable'}]
     """
 
     plan: ExecPlan
     verdict: Verdict = Verdict.HOLD
     reverted: tuple[AdaptationAction, ...] = ()
     actions: tuple[AdaptationAction, ...] = ()
-    reason: str = ""
+    reasons: tuple[Reason, ...] = ()
     rule: str = ""
     reset: bool = False
     request: NodeRequest | None = None
     grows_soon: bool = False
     soon_on: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The reasons as people read them."""
+        return sentence(self.reasons)
+
+    @property
+    def title(self) -> str:
+        """What is done to the plan, as people read it; empty if nothing is."""
+        return ", ".join(str(action.reason) for action in (*self.reverted, *self.actions))
 
     @property
     def changes(self) -> bool:
@@ -245,27 +261,27 @@ class AdaptationDecision:
             "verdict": self.verdict.value,
             "reverted": [_action_dict(action) for action in self.reverted],
             "actions": [_action_dict(action) for action in self.actions],
-            "reason": self.reason,
+            "reasons": [reason.as_dict() for reason in self.reasons],
             "rule": self.rule,
             "reset": self.reset,
             "grows_soon": self.grows_soon,
             "soon_on": self.soon_on,
-            "request": request and {f.name: getattr(request, f.name) for f in fields(request)},
+            "request": request and asdict(request) | {"reason": request.reason.as_dict()},
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the decision that `as_dict` told."""
+        """Return the decision that `as_dict` wrote."""
         request = values["request"]
         return cls(
             ExecPlan.from_dict(values["plan"]),
             Verdict(values["verdict"]),
             tuple(action_from_dict(action) for action in values["reverted"]),
             tuple(action_from_dict(action) for action in values["actions"]),
-            values["reason"],
+            tuple(map(Reason.from_dict, values["reasons"])),
             values["rule"],
             values["reset"],
-            request and NodeRequest(**request),
+            request and NodeRequest(**{**request, "reason": Reason.from_dict(request["reason"])}),
             values["grows_soon"],
             values.get("soon_on", ""),
         )

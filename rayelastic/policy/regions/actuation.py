@@ -12,6 +12,7 @@ from typing import Self
 
 from rayelastic.plan.exec_plan import RegionPlan
 from rayelastic.plan.node_placement import Node
+from rayelastic.reasons import Reason
 
 __all__ = ["Actuation"]
 
@@ -28,7 +29,7 @@ class Actuation:
             elements of their own.
         restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
         bounds: {region: the fewest and the most replicas}, of those that have some of their own.
-        together: why operators without replicas stay in their elements, if they do; in words.
+        together: why operators without replicas stay in their PEs; None: they may move.
         going_on: seconds that sources take after a restart until they give what is new, beside what restarts cost.
         in_steps: {region: its aggregate that could be declared in two steps, and no key would be too hot for it}.
 
@@ -43,7 +44,7 @@ class Actuation:
     processes: int | None = None
     restarts: bool = False
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    together: str = ""
+    together: Reason | None = None
     going_on: float = 0.0
     in_steps: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,7 +56,7 @@ class Actuation:
         *,
         restarts: bool = False,
         bounds: Mapping[str, tuple[int, int]] | None = None,
-        together: str = "",
+        together: Reason | None = None,
         going_on: float = 0.0,
         in_steps: Mapping[str, str] | None = None,
     ) -> Self:
@@ -66,7 +67,7 @@ class Actuation:
             processes: the most processing elements of the job; None: as many as there are CPUs.
             restarts: whether it may go on from a checkpoint by a plan with operators in other elements.
             bounds: {region: the fewest and the most replicas}; None: nobody has said so of any.
-            together: why it may not, in words.
+            together: why it may not; None: it may.
             going_on: seconds that sources take then until they give what is new.
             in_steps: {region: its aggregate that could be in two steps}; None: there is none.
         """

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["ExponentialAverage", "ObservationWindow", "PipelineObservation", "PlanObservation", "RegionObservation"]
 
@@ -149,9 +150,9 @@ class PlanObservation:
     bounds: Mapping[str, tuple[int, int]] | None = None
 
     @property
-    def starving(self) -> str:
-        """Say how much of their work threads had no CPU for."""
-        return f"its threads had no CPU for {self.waits_for_cpus:.0%} of their work"
+    def starving(self) -> Reason:
+        """How much of their work threads had no CPU for."""
+        return Code.NO_CPU(share=self.waits_for_cpus)
 
     def of(self, region: str) -> RegionObservation:
         """Return what was seen of a region; KeyError if nothing was."""

@@ -10,6 +10,7 @@ from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.rates import RateAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.policy.regions.tried.earlier import Earlier
+from rayelastic.reasons import Code
 
 __all__ = ["OrganicAdaptation"]
 
@@ -63,7 +64,7 @@ class OrganicAdaptation:
         """Take one period's averages and return the plan for the next one, with the reason."""
         whole = seen if self._window is None else self._window.add(seen)
         if whole is None:
-            return AdaptationDecision(seen.plan, reason="measuring", rule="Joker 4.1")
+            return AdaptationDecision(seen.plan, reasons=(Code.MEASURING_REGIONS(),), rule="Joker 4.1")
         return self._algorithm.step(whole)
 
     def reset(self) -> None:

@@ -18,6 +18,7 @@ from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.hosting import Hosting, load_of
 from rayelastic.policy.regions.model import RegionModel, Shape
 from rayelastic.policy.regions.sizing import Sizing
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["PARTINGS", "Parting", "joined", "parted", "token_loads", "why_together"]
 
@@ -103,19 +104,17 @@ def parted(sizing: Sizing, nodes: Sequence[Node]) -> Parting | None:
     return found
 
 
-def why_together(sizing: Sizing, nodes: Sequence[Node]) -> str:
-    """Say why operators stay in one process though another one would help; empty if none would.
+def why_together(sizing: Sizing, nodes: Sequence[Node]) -> tuple[Reason, ...]:
+    """Return why operators stay in one process though another one would help; nothing if none would.
 
     Args:
         sizing: what is known, and the plan in force.
         nodes: that may be used.
     """
-    if sizing.can.restarts or not sizing.can.together:
-        return ""
-    wished = parted(replace(sizing, can=replace(sizing.can, restarts=True)), nodes)
-    if wished is None:
-        return ""
-    return f"one Python token isn't enough for {', '.join(wished.operators)} and others, but {sizing.can.together}"
+    if sizing.can.restarts or sizing.can.together is None:
+        return ()
+    wanted = parted(replace(sizing, can=replace(sizing.can, restarts=True)), nodes)
+    return () if wanted is None else (Code.GIL_FULL_STAYS(operators=list(wanted.operators)), sizing.can.together)
 
 
 def joined(sizing: Sizing) -> Parting | None:

@@ -17,6 +17,7 @@ from rayelastic.policy.regions.actions import (
 from rayelastic.policy.regions.hosting import Hosting, load_of
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.sizing import Sizing
+from rayelastic.reasons import Code
 
 __all__ = ["Proposal", "next_node", "propose"]
 
@@ -91,7 +92,7 @@ def propose(
     if vain:  # there is room only for what was tried in vain
         return propose(sizing, {name: shape for name, shape in wanted.items() if name not in vain}, nodes, relieve)
     placed = {pe: node for pe, node in {**plan.nodes, **hosting.started}.items() if pe in plan.pes}
-    request = NodeRequest(missing, reason=f"{missing:.1f} CPUs for replicas have no room") if missing else None
+    request = NodeRequest(Code.NO_ROOM_FOR_CPUS(cpus=missing), missing) if missing else None
     return Proposal(plan.with_nodes(placed), tuple(actions), request or sizing.request)
 
 

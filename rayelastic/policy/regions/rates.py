@@ -14,12 +14,11 @@ How it differs from the paper's algorithm, and why:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.plan_text import short
-from rayelastic.policy.regions.actions import AdaptationDecision, NodeRequest, Verdict
+from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.hosting import load_of, rehosted
@@ -35,6 +34,7 @@ from rayelastic.policy.regions.tried.costs import SHARE, Costs
 from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.policy.regions.tried.rejections import Rejections, Reversals
 from rayelastic.policy.regions.tried.trial import Carried, Fewer, Trial
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["RateAdaptation"]
 
@@ -83,7 +83,7 @@ class RateAdaptation:
         if seen.bounds is not None:
             self._can = replace(self._can, bounds=seen.bounds)
         if not seen.adapted:
-            return self._hold(seen, "the plan that was asked for is not in force yet")
+            return self._hold(seen, Code.NOT_IN_FORCE())
         unasked = self._plan is not None and seen.plan.regions != self._plan.regions
         if unasked:
             self._undone(seen.plan)
@@ -92,18 +92,18 @@ class RateAdaptation:
         if (lost := self._replace_lost(seen)) is not None:
             return lost
         if unasked:
-            return self._hold(seen, "another plan is in force than was asked for: rolled back, or changed by others")
+            return self._hold(seen, Code.REGIONS_ROLLED_BACK())
         self._age += 1
         self._rejected.tick()
         self._reversals.tick()
         if seen.cost is not None and self._trial is not None:
             self._costs.charge(self._trial, seen.cost)
         if self._age <= self._t.warm_up:
-            return self._hold(seen, "warming up after the change")
+            return self._hold(seen, Code.WARMING_UP())
         if self._trial and seen.waits_for_cpus > self._t.others and self._starved < self._t.settle_periods:
             self._age -= 1
             self._starved += 1
-            return self._hold(seen, f"{seen.starving}: not judged, {self._starved} of {self._t.settle_periods} periods")
+            return self._hold(seen, seen.starving, Code.NOT_JUDGED(periods=self._starved, most=self._t.settle_periods))
         self._known.learn(seen)
         if self._latency is not None:
             self._latency.see(seen.latencies)
@@ -114,20 +114,20 @@ class RateAdaptation:
             self._waited += 1
             self._age = self._t.warm_up
             self._known.forget(seen.plan)
-            waited = f"not judged, {self._waited} of {self._t.settle_periods} periods"
-            return self._hold(seen, f"sources wait for room and have made nothing: {waited}")
+            return self._hold(
+                seen, Code.NOTHING_MADE(), Code.NOT_JUDGED(periods=self._waited, most=self._t.settle_periods)
+            )
         if self._age < self._t.warm_up + self._t.verify:
-            return self._prepared(seen, "measuring")
+            return self._prepared(seen, Code.MEASURING_REGIONS())
         unsettled = not seen.settled and self._waited < self._t.settle_periods
         if unsettled and (self._trial is not None or not self._sizing(seen).lacks_tokens_alone):
             self._waited += 1
-            waited = f"{self._waited} of {self._t.settle_periods} periods"
-            return self._prepared(seen, f"local levels have not settled, {waited}")
+            return self._prepared(seen, Code.LOCAL_UNSETTLED(periods=self._waited, most=self._t.settle_periods))
         if self._trial is not None:
             return self._judge(seen)
         self._doubts = self._doubts + 1 if self._known.doubtful else 0
         if 0 < self._doubts <= self._t.shift_periods:  # a change is known by then: what goes on to and fro is noise
-            return self._hold(seen, "the load seems to change")
+            return self._hold(seen, Code.LOAD_MAY_CHANGE())
         return self._decide(seen)
 
     # --- deciding ---------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class RateAdaptation:
         parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
         sharing = shared_out(sizing, wanted, stable=self._stable >= self._t.stable_periods)
         self._grow = self._grow + 1 if wanted or relieve or crowded or parting or sharing else 0
-        known = self._earlier.text(wanted, parting.operators if parting is not None else ())
+        known = self._earlier.reasons(wanted, parting.operators if parting is not None else ())
         if self._grow >= (1 if known else self._t.grow_periods):
             if sharing is not None:
                 return self._share(seen, sizing, sharing)
@@ -181,7 +181,7 @@ class RateAdaptation:
                 return self._part(seen, calm, joining, grows=False)
             return self._change(seen, calm, less, [], grows=False)
         self._stable += 1
-        held = self._hold(seen, self._why_not(seen, sizing, less), sizing.request)
+        held = self._hold(seen, *self._why_not(seen, sizing, less), request=sizing.request)
         return replace(held, soon_on=next_node(sizing, wanted, seen.nodes) or "") if self._grow else held
 
     def _change(
@@ -196,19 +196,19 @@ class RateAdaptation:
     ) -> AdaptationDecision:
         proposal = propose(sizing, wanted, seen.nodes, relieve)
         self._grow = self._shrink = 0
-        what = f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried"
-        if self._latency is not None:
-            what += f", {self._latency.text()}"
+        what = self._rates(sizing)
         if not proposal.actions:
-            return self._hold(seen, f"{what}; no node has room, but for what was tried in vain", proposal.request)
-        what = f"{self._earlier.text(proposal.shapes)}{what}{sizing.named}" if grows else what
-        what += "; more gave far less than expected, and no CPU was free: fewer may do" if fewer is not None else ""
+            return self._hold(seen, *what, Code.NO_ROOM(), request=proposal.request)
+        if grows:
+            what = [*self._earlier.reasons(proposal.shapes), *what, *sizing.named]
+        elif fewer is not None:
+            what.append(Code.FEWER_REPLICAS_MAY_DO())
         cost = self._costs.of([action.kind for action in proposal.actions])
         gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
-        words = ", ".join(action.text() for action in proposal.actions)
-        why = f"{what}; {words}: {'expected gain' if grows else 'threads saved'} {gain:.0%}, cost {cost:.1f} s"
+        worth = (Code.GAIN if grows else Code.SAVES_THREADS)(gain=gain, cost=cost)
+        why = *what, *_reasons(proposal.actions), worth
         if gain * self._t.payback < cost:
-            return self._hold(seen, f"{why}, not worth it", proposal.request)
+            return self._hold(seen, *why, Code.NOT_WORTH_IT(), request=proposal.request)
         self._notes(tuple(wanted) if fewer is None else (), grows=grows)
         now, relieved = self._carried(sizing), tuple(relieve)
         self._trial = Trial(seen.plan, proposal.actions, proposal.shapes, now, gain, grows, relieved, fewer=fewer)
@@ -217,7 +217,7 @@ class RateAdaptation:
             proposal.plan,
             Verdict.TRY,
             actions=proposal.actions,
-            reason=why,
+            reasons=why,
             rule="Joker 4.2, 4.5 (J32); DS2" if grows else "as many as pay" if fewer else "less is enough for long",
             reset=True,
             request=proposal.request,
@@ -227,51 +227,41 @@ class RateAdaptation:
         """Goes to the bounds of this time, whether that pays or not: users know of a load before it comes."""
         proposal = propose(sizing, bound, seen.nodes)
         if not proposal.actions:
-            return self._hold(
-                seen, f"no room for the replicas of {', '.join(bound)}: full nodes, or max_processes", proposal.request
-            )
+            return self._hold(seen, Code.BOUNDS_NO_ROOM(regions=list(bound)), request=proposal.request)
         self._grow = self._shrink = 0
         self._started(proposal.plan)
-        why = f"{', '.join(action.text() for action in proposal.actions)}: the fewest or the most at this time"
-        bounded = replace(self._hold(seen, why, proposal.request), plan=proposal.plan, actions=proposal.actions)
+        held = self._hold(seen, *_reasons(proposal.actions), Code.BOUNDS(), request=proposal.request)
+        bounded = replace(held, plan=proposal.plan, actions=proposal.actions)
         return replace(bounded, verdict=Verdict.BOUND, rule="JobConfig(replicas=...)", reset=True)
 
     def _share(self, seen: PlanObservation, sizing: Sizing, sharing: Sharing) -> AdaptationDecision:
         """Asks for partitions at other replicas: no replica more, and what moves is little."""
         self._grow = self._shrink = 0
         cost = self._costs.of([SHARE])
-        why = (
-            f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried; replicas aren't equally busy: "
-            + ", ".join(action.text() for action in sharing.actions)
-            + f", expected gain {sharing.gain:.0%}, cost {cost:.1f} s"
-        )
+        why = _offered(sizing), Code.UNEVEN(), *_reasons(sharing.actions), Code.GAIN(gain=sharing.gain, cost=cost)
         if sharing.gain * self._t.payback < cost:
-            return self._hold(seen, f"{why}, not worth it")
+            return self._hold(seen, *why, Code.NOT_WORTH_IT())
         names = tuple(action.region for action in sharing.actions)
         now = self._carried(sizing)
         self._trial = Trial(seen.plan, sharing.actions, {}, now, sharing.gain, grows=True, shared=names)
         self._started(sharing.plan)
-        rule = "as many keys as each replica can take"
-        return AdaptationDecision(sharing.plan, Verdict.TRY, actions=sharing.actions, reason=why, rule=rule, reset=True)
+        return _change_to(sharing, why, "as many keys as each replica can take")
 
     def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
         """Asks for operators in other processes, if that pays for the pause of all."""
         self._grow = self._shrink = 0
-        cost, names = self._costs.of([PARTINGS]), ", ".join(parting.operators)
+        cost, names = self._costs.of([PARTINGS]), list(parting.operators)
         gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
-        why = (
-            f"{self._earlier.text({}, parting.operators) if grows else ''}"
-            f"{short(sizing.offered)} tuples/s offered, {short(sizing.carried)} carried; "
-            + (f"one Python token isn't enough: a process for {names}, " if grows else f"{names} back, ")
-            + f"{'expected gain' if grows else 'processes saved'} {gain:.0%}, pause {cost:.1f} s"
-        )
+        known = self._earlier.reasons({}, parting.operators) if grows else []
+        moves = (Code.GIL_FULL if grows else Code.BACK_TOGETHER)(operators=names)
+        worth = (Code.GAIN if grows else Code.SAVES_PROCESSES)(gain=gain, cost=cost)
+        why = *known, _offered(sizing), moves, worth
         if gain * self._t.payback < cost:
-            return self._hold(seen, f"{why}, not worth it")
+            return self._hold(seen, *why, Code.NOT_WORTH_IT())
         self._notes((PARTINGS,), grows=grows)
         self._trial = Trial(seen.plan, parting.actions, {}, self._carried(sizing), gain, grows, parting=parting)
         self._started(parting.plan)
-        rule = "a process for each Python token that is needed"
-        return AdaptationDecision(parting.plan, Verdict.TRY, actions=parting.actions, reason=why, rule=rule, reset=True)
+        return _change_to(parting, why, "a process for each GIL that is needed")
 
     def _notes(self, regions: tuple[str, ...], *, grows: bool) -> None:
         if grows:
@@ -285,7 +275,7 @@ class RateAdaptation:
         trial, self._trial = self._trial, None
         assert trial is not None
         now = self._carried(sizing := self._sizing(seen))
-        measured = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s, {trial.gained(now):+.0%}"
+        measured = _offered(sizing), Code.GAINED(gain=trial.gained(now))
         apart, good = trial.parting.operators if trial.parting is not None else (), trial.is_good(now, self._t)
         if trial.fewer is not None or seen.waits_for_cpus > self._t.others:
             self._fewer = trial.halved(now, self._t, good=good)
@@ -302,7 +292,8 @@ class RateAdaptation:
                 self._sharings[name] = self._sharings.get(name, 0) + 1
                 if self._sharings[name] % MOST_SHARINGS == 0:
                     self._rejected.add(sharing_of(name), REJECTED)
-            return AdaptationDecision(seen.plan, Verdict.KEEP, reason=f"{measured}: kept", rule="Joker 4.3")
+            why = *measured, Code.REPLICAS_KEPT()
+            return AdaptationDecision(seen.plan, Verdict.KEEP, reasons=why, rule="Joker 4.3")
         plan = seen.plan
         undone = tuple(reversed(trial.actions))
         for action in undone:
@@ -322,7 +313,7 @@ class RateAdaptation:
             plan.with_nodes(nodes),
             Verdict.REVERT,
             undone,
-            reason=f"{measured}: less than expected, reverted and rejected until the load changes",
+            reasons=(*measured, Code.REPLICAS_REVERTED()),
             rule="Joker 4.3",
             reset=True,
         )
@@ -359,42 +350,56 @@ class RateAdaptation:
         nodes = rehosted(seen.plan, seen.nodes, load_of(seen.plan, sizing.cpu_each({})), lost)
         self._started(seen.plan)
         self._trial = None
-        gone = ", ".join(sorted({seen.plan.nodes[pe] for pe in lost}))
+        gone = [Code.NODE_LOST(node=node) for node in sorted({seen.plan.nodes[pe] for pe in lost})]
         return AdaptationDecision(
             seen.plan.with_nodes(nodes),
             Verdict.PLACE,
-            reason=f"{gone} is gone: {', '.join(f'{pe} to {nodes[pe]}' for pe in lost)}",
+            reasons=(*gone, *(Code.PE_MOVES(pe=pe, node=nodes[pe]) for pe in lost)),
             rule="placement",
             reset=True,
             request=sizing.request,
         )
 
-    # --- words ------------------------------------------------------------------------------------------------------
+    # --- reasons ----------------------------------------------------------------------------------------------------
 
-    def _hold(self, seen: PlanObservation, reason: str, request: NodeRequest | None = None) -> AdaptationDecision:
-        stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
-        return AdaptationDecision(seen.plan, reason=reason + stable, request=request, grows_soon=self._grow > 0)
+    def _hold(self, seen: PlanObservation, *reasons: Reason, request: NodeRequest | None = None) -> AdaptationDecision:
+        stable = (Code.STABLE(),) if self._stable >= self._t.stable_periods else ()  # J31
+        return AdaptationDecision(seen.plan, reasons=(*reasons, *stable), request=request, grows_soon=self._grow > 0)
 
-    def _prepared(self, seen: PlanObservation, reason: str) -> AdaptationDecision:
-        """Hold, and tell early where a process would be wanted by what is known so far: it takes seconds to start."""
+    def _prepared(self, seen: PlanObservation, reason: Reason) -> AdaptationDecision:
+        """Hold, and name early where a process would be wanted by what is known so far: it takes seconds to start."""
         sizing, held = self._sizing(seen), self._hold(seen, reason)
         node = next_node(sizing, sizing.larger(), seen.nodes) if self._trial is None else None
         return held if node is None else replace(held, grows_soon=True, soon_on=node)
 
-    def _why_not(self, seen: PlanObservation, sizing: Sizing, less: Mapping[str, Shape]) -> str:
+    def _rates(self, sizing: Sizing) -> list[Reason]:
+        return [_offered(sizing), *([self._latency.reason] if self._latency is not None else [])]
+
+    def _why_not(self, seen: PlanObservation, sizing: Sizing, less: Mapping[str, Shape]) -> list[Reason]:
         use = {planned.region.name: sizing.use(planned.region.name) for planned in sizing.sized}
         busiest = max(use, key=lambda name: use[name], default="")
-        what = f"{short(sizing.carried)} of {short(sizing.offered)} tuples/s"
-        if self._latency is not None:
-            what += f", {self._latency.text()}"
+        what = self._rates(sizing)
         if self._grow:
-            return f"{what}; {busiest} needs {use.get(busiest, 0.0):.0%}: more, if it lasts{sizing.named}"
+            return [*what, Code.NEEDS_MORE(region=busiest, use=use.get(busiest, 0.0)), *sizing.named]
         if less:
-            return f"{what}; less would do for {', '.join(less)}, if it lasts"
+            return [*what, Code.LESS_WOULD_DO(regions=list(less))]
         if together := why_together(sizing, seen.nodes):
-            return f"{what}; {together}"
-        stuck = ", ".join(p.region.name for p in sizing.short(stable=self._stable > self._t.stable_periods))
+            return [*what, *together]
+        stuck = [p.region.name for p in sizing.short(stable=self._stable > self._t.stable_periods)]
         if stuck:
-            return f"{what}; {stuck} can't be made faster{f': {sizing.hot}' if sizing.hot else ''}"
-        starving = f"; {seen.starving}" if sizing.held_back and seen.waits_for_cpus > self._t.others else ""
-        return f"{what}; {busiest} is the busiest at {use.get(busiest, 0.0):.0%}{starving}"
+            return [*what, Code.CANT_GROW(regions=stuck), *sizing.hot]
+        starving = [seen.starving] if sizing.held_back and seen.waits_for_cpus > self._t.others else []
+        most = [Code.BUSIEST(region=busiest, use=use[busiest])] if use else []
+        return [*what, *most, *starving]
+
+
+def _change_to(wanted: Sharing | Parting, why: tuple[Reason, ...], rule: str) -> AdaptationDecision:
+    return AdaptationDecision(wanted.plan, Verdict.TRY, actions=wanted.actions, reasons=why, rule=rule, reset=True)
+
+
+def _offered(sizing: Sizing) -> Reason:
+    return Code.RATES(offered=sizing.offered, carried=sizing.carried)
+
+
+def _reasons(actions: Sequence[AdaptationAction]) -> list[Reason]:
+    return [action.reason for action in actions]

@@ -7,24 +7,24 @@ run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.node_placement import Node
-from rayelastic.plan.plan_text import counted
 from rayelastic.policy.regions.actions import NodeRequest
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import RegionModel, Shape, affordable, demands, shape_of, shapes, widest
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["Sizing", "threads"]
 
 TRIES = 2  # rejected shapes after which a region counts as one that doesn't get better
 SURPLUS = 0.12  # of what can't be divided, that the busiest replica has besides: all that more replicas can take away
-MUCH = 0.3  # of a region's load: from which share on the key that has it is told
+MUCH = 0.3  # of a region's load: from this share on its key is a reason
 NEGLIGIBLE = 1e-3  # relative, and CPUs
 
 
@@ -131,38 +131,34 @@ class Sizing:
         return self.carried < self.thresholds.carried * self.offered
 
     @property
-    def hot(self) -> str:
-        """What keeps short regions from gaining by more replicas, in words; empty if nothing does."""
-        shares = {p.region.name: self.models[p.region.name].hot for p in self.short()}
-        told = [
-            f"{self._undivided(name)} has {share:.0%} of the load of {name}: more than "
-            f"{counted(_useful(share), 'replica')} would hardly help{self._way_out(name)}"
-            for name, share in shares.items()
-            if _useful(share) < self.thresholds.max_replicas
+    def hot(self) -> list[Reason]:
+        """What keeps short regions from gaining by more replicas."""
+        return [
+            reason
+            for name in (planned.region.name for planned in self.short())
+            if _useful(self.models[name].hot) < self.thresholds.max_replicas
+            for reason in self._limits(name)
         ]
-        return "; ".join(told)
 
     @property
-    def named(self) -> str:
-        """The keys that have much of the load of short regions, in words behind others; empty if there are none."""
-        models = [(p.region.name, self.models[p.region.name]) for p in self.short()]
-        told = [f"; key {model.key} has {model.hot:.0%} of the load of {name}" for name, model in models]
-        return "".join(words for words, (_, model) in zip(told, models, strict=True) if model.key and model.hot >= MUCH)
+    def named(self) -> list[Reason]:
+        """The keys that have much of the load of short regions."""
+        models = [(planned.region.name, self.models[planned.region.name]) for planned in self.short()]
+        return [_hot_key(name, model) for name, model in models if model.key and model.hot >= MUCH]
 
-    def _undivided(self, region: str) -> str:
-        key = self.models[region].key
-        return f"key {key}" if key else "what can't be divided, as one key,"
-
-    def _way_out(self, region: str) -> str:
-        aggregate = self.can.in_steps.get(region)
-        return f", while {aggregate} with two_steps=True would be made by any" if aggregate else ""
+    def _limits(self, region: str) -> Iterator[Reason]:
+        model, aggregate = self.models[region], self.can.in_steps.get(region)
+        yield _hot_key(region, model) if model.key else Code.INDIVISIBLE(region=region, share=model.hot)
+        yield Code.REPLICAS_LIMIT(replicas=_useful(model.hot))
+        if aggregate:
+            yield Code.TWO_STEPS(aggregate=aggregate)
 
     @property
     def request(self) -> NodeRequest | None:
         """The machines that are missing."""
         if self.missing <= NEGLIGIBLE:
             return None
-        return NodeRequest(self.missing, reason=f"the load needs {self.missing:.1f} CPUs more than may be used")
+        return NodeRequest(Code.CPUS_MISSING(cpus=self.missing), self.missing)
 
     def use(self, region: str) -> float:
         """Return the utilisation that a region would have in its present shape."""
@@ -267,6 +263,10 @@ class Sizing:
             if shape not in rejected and model.capacity(shape) > model.capacity(now):
                 return shape
         return None
+
+
+def _hot_key(region: str, model: RegionModel) -> Reason:
+    return Code.HOT_KEY(key=model.key, share=model.hot, region=region)
 
 
 def _full_nodes(

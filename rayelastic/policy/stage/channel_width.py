@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["ChannelWidthElasticity", "ChannelWidthThresholds"]
 
@@ -69,40 +69,41 @@ class ChannelWidthElasticity:
         width, throughput = observation.thread_count, observation.throughput
         congestion = _mean_fill(observation)
         congested = congestion > self._thresholds.congestion_tolerance
-        seen = f"{short(throughput)} tuples/s with {counted(width, 'channel')}, buffers {congestion:.0%} full"
+        seen = Code.MEASURED(rate=throughput, setting={"channels": width}), Code.BUFFERS(fill=congestion)
         if self._load_changed(width, throughput, congested):
             for other in self._widths.values():
                 other.trusted = False  # L05
         elif self._suspicious:
-            return Decision(width, {}, f"{seen}: taken for noise", "ElasticLoadBalance, How It Works (L06)")
+            return Decision(width, {}, (*seen, Code.NOISE()), "ElasticLoadBalance, How It Works (L06)")
         self._record(width, throughput, congested)
         narrower = max(observation.minimum_threads, self._step_down(width))
         wider = min(observation.maximum_threads, self._step_up(width))
         target, why, rule = self._decide(width, narrower, wider, throughput, congested=congested)
-        return Decision(target, {}, f"{seen}: {why}", f"ElasticLoadBalance, How It Works ({rule})")
+        return Decision(target, {}, (*seen, *why), f"ElasticLoadBalance, How It Works ({rule})")
 
     def _decide(
         self, width: int, narrower: int, wider: int, throughput: float, *, congested: bool
-    ) -> tuple[int, str, str]:
+    ) -> tuple[int, tuple[Reason, ...], str]:
+        fewer, more = {"channels": narrower}, {"channels": wider}
         below = self._trusted(narrower) if narrower < width else None
         above = self._trusted(wider) if wider > width else None
         if not congested:  # L03: what lets the level drop is the lack of congestion
             if narrower < width and (below is None or not below.congested):
-                return narrower, "no congestion", "L03"
-            return width, "no congestion, but fewer channels were congested", "L03"
+                return narrower, (Code.NO_CONGESTION(),), "L03"
+            return width, (Code.NO_CONGESTION(), Code.FEWER_CONGESTED()), "L03"
         if narrower >= width:
             if wider > width and (above is None or self._more(above.throughput, throughput)):
-                return wider, "congested, and nothing is known of more channels", "L05"
-            return width, "more channels give no more", "L05"
+                return wider, ((Code.UNKNOWN if above is None else Code.FASTER)(setting=more),), "L05"
+            return width, (Code.NO_FASTER(setting=more),), "L05"
         if below is None:  # after a change of load: explore again
-            return narrower, "nothing is known of fewer channels", "L05"
+            return narrower, (Code.UNKNOWN(setting=fewer),), "L05"
         if self._more(throughput, below.throughput):
             if wider > width and (above is None or self._more(above.throughput, throughput)):
-                return wider, f"more than with {narrower}", "L05"
-            return width, f"more than with {narrower}, and more channels give no more", "L05"
+                return wider, (Code.SLOWER(setting=fewer),), "L05"
+            return width, (Code.SLOWER(setting=fewer), Code.NO_FASTER(setting=more)), "L05"
         if above is not None and self._more(above.throughput, throughput):
-            return wider, f"{wider} channels gave more", "L05"
-        return narrower, f"no more than with {narrower}: settle below", "L05"
+            return wider, (Code.FASTER(setting=more),), "L05"
+        return narrower, (Code.NO_SLOWER(setting=fewer),), "L05"
 
     def _load_changed(self, width: int, throughput: float, congested: bool) -> bool:
         known = self._trusted(width)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rayelastic.plan.plan_text import counted, short
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["PeakRateElasticity", "PeakRateThresholds"]
 
@@ -64,29 +64,28 @@ class PeakRateElasticity:
         self._last[n] = rate
         level, lines, why = self._decide(n, rate, created=len(self._peak))
         threads = min(minimum + level, observation.maximum_threads)
-        return Decision(
-            threads, {}, f"{short(rate)} tuples/s at {counted(observation.thread_count, 'thread')}: {why}", lines
-        )
+        seen = Code.MEASURED(rate=rate, setting={"threads": observation.thread_count})
+        return Decision(threads, {}, (seen, why), lines)
 
-    def _decide(self, n: int, rate: float, *, created: int) -> tuple[int, str, str]:
+    def _decide(self, n: int, rate: float, *, created: int) -> tuple[int, str, Reason]:
         peak = self._peak
         if self._peaking:  # lines 5-10: strict, so that performance doesn't creep downwards
             self._peaking = False
             if n + 1 < created and rate < self._last[n + 1]:
-                return n + 1, "IPDPS'09 Fig. 2 lines 5-7 (S09)", "one thread more gave more"
-            return n, "IPDPS'09 Fig. 2 lines 5-10 (S09)", "no less than with one thread more"
+                return n + 1, "IPDPS'09 Fig. 2 lines 5-7 (S09)", Code.ONE_MORE_FASTER()
+            return n, "IPDPS'09 Fig. 2 lines 5-10 (S09)", Code.STABLE_ABOVE()
         if self._less(rate, peak[n]) or (n > 0 and self._less(peak[n], peak[n - 1])):  # lines 13-20: a busy system
             if n == 0:
-                return n, "IPDPS'09 Fig. 2 line 15 (S05)", "a busy system, but the last thread stays"
+                return n, "IPDPS'09 Fig. 2 line 15 (S05)", Code.BUSY_LAST_THREAD()
             self._peaking = True
-            return n - 1, "IPDPS'09 Fig. 2 lines 16-19 (S09)", "a busy system: one thread less on trial"
+            return n - 1, "IPDPS'09 Fig. 2 lines 16-19 (S09)", Code.BUSY_TRY_FEWER()
         if n == 0 or self._less(peak[n - 1], peak[n]):  # line 26
             if n + 1 == created:  # lines 28-30
-                return n + 1, "IPDPS'09 Fig. 2 lines 28-30 (S08)", "still improving: probe higher"
+                return n + 1, "IPDPS'09 Fig. 2 lines 28-30 (S08)", Code.STILL_IMPROVING()
             if peak[n] < peak[n + 1]:  # lines 33-34
-                return n + 1, "IPDPS'09 Fig. 2 lines 33-34 (S08)", "one thread more performed better"
-            return n, "IPDPS'09 Fig. 2 line 36 (S08)", "stable from above"
-        return n, "IPDPS'09 Fig. 2 line 39 (S08)", "stable from below"
+                return n + 1, "IPDPS'09 Fig. 2 lines 33-34 (S08)", Code.ONE_MORE_FASTER()
+            return n, "IPDPS'09 Fig. 2 line 36 (S08)", Code.STABLE_ABOVE()
+        return n, "IPDPS'09 Fig. 2 line 39 (S08)", Code.STABLE_BELOW()
 
     def _set_peak(self, n: int, rate: float) -> None:
         """Do `set` of Fig. 2; a peak that was invalidated takes the rate, where infinity would decay to no number."""

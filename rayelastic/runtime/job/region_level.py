@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
-from rayelastic.graph.spec.order import memory_of
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.replica_bounds import bounds_of_regions
@@ -21,6 +20,7 @@ from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.config import state_directory
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans, key_of_job
 from rayelastic.runtime.loops.region_loop import EARLY, RegionLoop
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["aggregates_for_two_steps", "region_level", "why_together"]
-
-NO_PYTHON = "no Python code would run in it"  # a second process
 
 PAPER_SAMPLES = 3  # periods that make an observation of the paper's algorithms; a burst may follow a change
 
@@ -76,9 +74,11 @@ def region_level(
     """
     config, elasticity = job.config, job.config.elasticity
     paper = config.regions is Regions.PAPER
-    together = NO_PYTHON if paper else why_together(job, saves=saves)
-    apart = not together
-    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (together == NO_PYTHON and not cluster.elastic):
+    together = Code.NO_PYTHON() if paper else why_together(job, saves=saves)
+    apart = together is None
+    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (
+        together == Code.NO_PYTHON() and not cluster.elastic
+    ):
         return None
 
     replicas = bounds_of_regions(job.plan, job.operators, config.replicas)
@@ -128,8 +128,8 @@ def bounds_now(replicas: Mapping[str, ReplicaBounds]) -> dict[str, Bounds]:
     return {name: bounds_at(bounds, now) for name, bounds in replicas.items()}
 
 
-def why_together(job: JobSpec, *, saves: bool) -> str:
-    """Says why no operators of a job may change their processes by themselves; empty if they may.
+def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
+    """Return why no operator of a job may move to another process by itself; None if they may.
 
     That has the sources begin again: it is done only where all of them go on where they were without giving everything
     before that again, where nobody has said which operators go where, and where there is Python code that a second
@@ -141,15 +141,15 @@ def why_together(job: JobSpec, *, saves: bool) -> str:
     """
     config, operators = job.config, job.operators.values()
     if not any(spec.lane.needs_python and spec.kind is not OperatorKind.SOURCE for spec in operators):
-        return NO_PYTHON
+        return Code.NO_PYTHON()
     if config.pes != 1:
-        return "JobConfig(pes=...) fixes which operators run where"
+        return Code.PLACED_BY_CONFIG()
     if alone := next((spec for spec in operators if spec.remembers), None):
-        return f"'{alone.name}' {memory_of(alone)}, which stays in its process"
+        return Code.REMEMBERS(operator=alone.name, names=list(alone.remembers))
     again = [source.name for source in sources_of(job) if math.isinf(seconds_to_go_on(source))]
     if again:
-        return f"{', '.join(again)} would have to give again what was given: a source that can't seek"
-    return "" if saves else "the job takes no checkpoints to go on from"
+        return Code.CANT_SEEK(sources=again)
+    return None if saves else Code.NO_CHECKPOINTS()
 
 
 def sources_of(job: JobSpec) -> list[OperatorSpec]:

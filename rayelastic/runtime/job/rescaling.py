@@ -14,6 +14,7 @@ from rayelastic.plan.config import Regions
 from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.routing import why_fixed
+from rayelastic.reasons import Code
 from rayelastic.runtime.rescale.performer import AdaptationPerformer
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Rescaling:
             plan = self._plan.now
             if region not in self._cluster.elastic:
                 planned = plan.region(region)
-                why = why_fixed(planned, self._job.operators) or "the job has JobConfig(regions='fixed')"
+                why = why_fixed(planned, self._job.operators) or Code.FIXED_BY_CONFIG()
                 raise ConfigError(
                     f"region {region} keeps its replicas: {why}",
                     operator=planned.region.operators[0],

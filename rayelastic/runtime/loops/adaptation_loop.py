@@ -344,6 +344,7 @@ class AdaptationLoop(PeriodicLoop):
                 threads=threads,
                 queues={name: model.value for name, model in models.items()},
                 reason=decision.reason,
+                reasons=[reason.as_dict() for reason in decision.reasons],
                 rule=decision.rule,
             )
         self._number += 1

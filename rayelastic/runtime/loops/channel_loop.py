@@ -157,6 +157,7 @@ class ChannelLoop(PeriodicLoop):
                     stage=stage.name,
                     channels=stage.width.active,
                     reason=decision.reason,
+                    reasons=[reason.as_dict() for reason in decision.reasons],
                     rule=decision.rule,
                 )
 

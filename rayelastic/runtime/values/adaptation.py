@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rayelastic.errors import ConfigError
-from rayelastic.plan.plan_text import counted
+from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.plan.settings.paper import PaperElasticity
 from rayelastic.plan.settings.threads import ThreadingModel
@@ -80,12 +80,13 @@ class Adaptation:
         models: {operator: model in force afterwards} of the operators that the decision named.
         fresh: whether the controller had been told to forget what it knew.
 
+    >>> from rayelastic.reasons import Code
     >>> seen = Observation(time=1.0, period=1.0, throughput=1e6, thread_count=1)
-    >>> done = Adaptation("pe0", 0, seen, Decision(2, reason="both CPUs are free", rule="growth"), 2)
+    >>> done = Adaptation("pe0", 0, seen, Decision(2, reasons=(Code.UNKNOWN_ABOVE(threads=1),), rule="growth"), 2)
     >>> done.changed, Adaptation.from_dict(done.as_dict()) == done
     (True, True)
     >>> print(done)
-    pe0     1.0 s    1.00 M tuples/s  threads 1 -> 2: both CPUs are free [growth]
+    pe0     1.0 s     1M/s  threads 1 -> 2: Nothing is known of more than 1 thread. [growth]
     """
 
     pe: str
@@ -114,8 +115,8 @@ class Adaptation:
             if names
         ]
         return (
-            f"{self.pe} {seen.time:7.1f} s {seen.throughput / 1e6:7.2f} M tuples/s  "
-            f"{', '.join(what) or 'as it is'}: {decision.reason} [{decision.rule}]"
+            f"{self.pe} {seen.time:7.1f} s {short(seen.throughput):>6}/s  "
+            f"{', '.join(what) or 'unchanged'}: {decision.reason} [{decision.rule}]"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -37,13 +37,14 @@ class RegionAdaptation:
         seconds: that the change took; 0 if there was none.
         problem: why the change couldn't be carried out; empty if it could.
 
+    >>> from rayelastic.reasons import Code
     >>> plan = ExecPlan("empty", ())
     >>> seen = PlanObservation(time=5.0, period=5.0, plan=plan, regions=())
-    >>> done = RegionAdaptation(0, seen, AdaptationDecision(plan, reason="nothing to do", rule="none"), plan)
+    >>> done = RegionAdaptation(0, seen, AdaptationDecision(plan, reasons=(Code.STABLE(),), rule="none"), plan)
     >>> RegionAdaptation.from_dict(done.as_dict()) == done
     True
     >>> print(done)
-    regions     5.0 s  as it is: nothing to do [none]
+    regions     5.0 s  unchanged: The region level is stable. [none]
     """
 
     number: int
@@ -72,9 +73,9 @@ class RegionAdaptation:
 
     def __str__(self) -> str:
         seen, decision = self.observation, self.decision
-        what = ", ".join(action.text() for action in (*decision.reverted, *decision.actions)) or "as it is"
+        what = decision.title or "unchanged"
         took = f" ({self.seconds:.2f} s)" if self.seconds else ""
-        problem = f"; not done: {self.problem}" if self.problem else ""
+        problem = f" Not done: {self.problem}." if self.problem else ""
         rule = f" [{decision.rule}]" if decision.rule else ""
         return f"{REGIONS} {seen.time:7.1f} s  {what}{took}: {decision.reason}{rule}{problem}"
 

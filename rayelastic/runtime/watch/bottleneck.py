@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rayelastic.graph.spec.ports import operator_of
-from rayelastic.plan.plan_text import counted
 from rayelastic.plan.regions import RegionKind
+from rayelastic.reasons import Code, Reason, sentence
 from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.region_adaptation import REGIONS
@@ -43,8 +43,8 @@ class Cause(enum.Enum):
 
     WAITING = "waiting"  # its function waits for something outside: a stalled sink
     SKEWED_KEY = "skewed key"  # one of its replicas gets far more than its share
-    DEAR = "dear"  # its function computes all the time
-    TOKEN = "token"  # threads wait for the GIL
+    EXPENSIVE = "expensive"  # its function computes all the time
+    GIL = "GIL"  # threads wait for the GIL
     INPUT = "input"  # nothing is full: the source gets no more
 
 
@@ -73,8 +73,8 @@ class Bottleneck:
         operator: its name.
         pe: the processing element.
         cause: why, as a code.
-        reason: why, as a sentence.
-        rule: why the runtime doesn't scale it, or what it is about to do.
+        reasons: why.
+        held: why the runtime doesn't scale it, or what it is about to do.
         share: of the time that the busiest operator is inside its function, 0..1.
         blocked: share of the time that an operator upstream, or a link, is blocked on output. It is the highest one.
         busiest: the busiest operator that is no source. It is empty if there is none.
@@ -84,17 +84,27 @@ class Bottleneck:
     operator: str
     pe: str
     cause: Cause
-    reason: str
-    rule: str
+    reasons: tuple[Reason, ...]
+    held: tuple[Reason, ...]
     share: float = 0.0
     blocked: float = 0.0
     busiest: str = ""
     idle: float = 0.0
 
     @property
+    def reason(self) -> str:
+        """Why, as people read it."""
+        return sentence(self.reasons)
+
+    @property
+    def rule(self) -> str:
+        """Why the runtime doesn't scale it, as people read it."""
+        return sentence(self.held)
+
+    @property
     def limits_sources(self) -> bool:
         """Whether the operator keeps the sources from emitting more: it is full, or something upstream is blocked."""
-        if self.cause in (Cause.WAITING, Cause.DEAR):
+        if self.cause in (Cause.WAITING, Cause.EXPENSIVE):
             return self.share >= ALWAYS or self.blocked >= FELT
         return self.cause is not Cause.INPUT
 
@@ -104,7 +114,7 @@ class Bottleneck:
         return not self.limits_sources and self.idle >= IDLE
 
     def __str__(self) -> str:
-        return f"{self.operator} on {self.pe} ({self.cause.value}): {self.reason}; {self.rule}"
+        return f"{self.operator} on {self.pe} ({self.cause.value}): {self.reason} {self.rule}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,7 @@ def _found(
     hot: Mapping[str, HotKey],
 ) -> Bottleneck:
     """The operator that limits the job: a skewed one, one that waits, one that needs the GIL, an expensive one."""
-    upstream = f"operators upstream are blocked on output {blocked:.0%} of the time"
+    upstream = Code.UPSTREAM_BLOCKED(blocked=blocked)
     if (skewed := _skewed(inner, limits, plan, hot)) is not None:
         return skewed
     stalled = max((use for use in inner if _stalls(use, limits)), key=lambda use: use.asleep, default=None)
@@ -169,24 +179,21 @@ def _found(
         return _stall(stalled, upstream, plan, adaptations, hot)
     python = max((use for use in inner if use.sample.lane == "python"), key=lambda use: use.inside, default=None)
     if python is not None and token >= limits.token and python.inside >= limits.full and not _stalls(python, limits):
-        reason = (
-            f"threads wait for the GIL {token:.1f} s a second, and it holds the GIL {python.inside:.0%} of the time"
-        )
-        rule = "one Python function runs at a time in a process; compile it, or put it into a PE of its own"
-        return Bottleneck(python.sample.name, python.pe, Cause.TOKEN, reason, rule)
+        reason = Code.HOLDS_GIL(wait=token, busy=python.inside)
+        return Bottleneck(python.sample.name, python.pe, Cause.GIL, (reason,), (Code.ONE_GIL(),))
     if stalled is not None:
         return _stall(stalled, upstream, plan, adaptations, hot)
     busiest = max(inner, key=lambda use: use.inside, default=None)
     if busiest is not None and (busiest.inside >= limits.full or blocked >= limits.full):
-        reason = f"it is busy {busiest.inside:.0%} of the time of one thread; {upstream}"
-        return Bottleneck(busiest.sample.name, busiest.pe, Cause.DEAR, reason, _rule(busiest, plan, adaptations, hot))
+        reasons = Code.COMPUTES(busy=busiest.inside), upstream
+        held = _held_threads(busiest, plan, adaptations, hot)
+        return Bottleneck(busiest.sample.name, busiest.pe, Cause.EXPENSIVE, reasons, held)
     sources = [use for use in uses if use not in inner]
     source = max(sources, key=lambda use: use.inside, default=uses[0] if uses else None)
     name, pe = (source.sample.name, source.pe) if source is not None else ("", "")
-    what = f"the busiest operator is {busiest.inside:.0%} busy" if busiest is not None else "no operator runs"
+    reason = Code.BUSIEST_OPERATOR(busy=busiest.inside) if busiest is not None else Code.NOTHING_RUNS()
     keeps_up = source is not None and source.asleep >= IDLE
-    rule = "the job keeps up with its sources" if keeps_up else "the sources emit as fast as they can"
-    return Bottleneck(name, pe, Cause.INPUT, what, rule)
+    return Bottleneck(name, pe, Cause.INPUT, (reason,), (Code.KEEPS_UP() if keeps_up else Code.SOURCES_FULL_SPEED(),))
 
 
 def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
@@ -251,12 +258,9 @@ def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mappi
         busy = most.inside >= limits.full or most.sample.queue_fill >= limits.full
         if len(replicas) > 1 and busy and most.taken > limits.skew * mean:
             share = most.taken / (mean * len(replicas))
-            reason = f"{share:.0%} of its tuples go to {most.pe}, one of {len(replicas)} replicas"
-            if (key := hot.get(plan.region_of(name).region.name)) is not None:
-                reason += f"; {key} of all of them"
-            rule = "a key belongs to one replica (J11, J16): more replicas don't divide a key that is hot by itself; "
-            rule += "an aggregate with two_steps=True does"
-            return Bottleneck(name, most.pe, Cause.SKEWED_KEY, reason, rule)
+            reasons = Code.SKEWED(share=share, pe=most.pe, replicas=len(replicas)), *_hottest(plan.region_of(name), hot)
+            held = Code.KEY_HAS_ONE_REPLICA(), Code.TWO_STEPS_DIVIDE()
+            return Bottleneck(name, most.pe, Cause.SKEWED_KEY, reasons, held)
     return None
 
 
@@ -266,15 +270,15 @@ def _stalls(use: _Use, limits: Thresholds) -> bool:
 
 def _stall(
     use: _Use,
-    upstream: str,
+    upstream: Reason,
     plan: ExecPlan,
     adaptations: Sequence[Adaptation | RegionAdaptation],
     hot: Mapping[str, HotKey],
 ) -> Bottleneck:
-    reason = f"its function waits {use.asleep:.0%} of the time and computes {use.cpu:.0%}"
+    reasons = Code.WAITS_OUTSIDE(asleep=use.asleep, cpu=use.cpu), upstream
     planned = plan.region_of(use.sample.name)
-    held = f"; {_held(planned, adaptations, hot)}" if planned.region.kind.is_replicable else ""
-    return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reason, f"back-pressure: {upstream}{held}")
+    held = _held(planned, adaptations, hot) if planned.region.kind.is_replicable else ()
+    return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reasons, held)
 
 
 def _token(before: JobMetrics, after: JobMetrics) -> float:
@@ -288,33 +292,40 @@ def _token(before: JobMetrics, after: JobMetrics) -> float:
     return max(waits, default=0.0)
 
 
-def _held(planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]) -> str:
+def _hottest(planned: RegionPlan, hot: Mapping[str, HotKey], least: float = 0.0) -> tuple[Reason, ...]:
+    """The key with the most tuples of a region."""
+    region = planned.region.name
+    key = hot.get(region)
+    if key is None or key.share < least:
+        return ()
+    return (Code.HOTTEST_KEY(key=key.key, share=key.share, region=region),)
+
+
+def _held(
+    planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]
+) -> tuple[Reason, ...]:
     """What keeps a region from getting more replicas."""
     region = planned.region
     if region.kind is RegionKind.PIPELINE:
-        return (
-            f"its region {region.name} has no keys: it can be split into pipelines, but one operator not into replicas"
-        )
-    runs = f"its region {region.name} runs as {counted(planned.replicas, 'replica')}"
-    if (key := hot.get(region.name)) is not None and key.share >= TOLD:
-        runs += f", and {key} of its tuples"
+        return (Code.NO_KEYS(region=region.name),)
+    runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, TOLD)
     if not region.kind.is_replicable:
         return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
     if last is None:
-        return f"{runs}, and nothing scales it: it scales with JobConfig(regions='elastic'), the default on Ray"
-    return f"{runs}, the last decision on them: {last.decision.reason}"
+        return (*runs, Code.NOT_ELASTIC())
+    return (*runs, Code.LAST_REGION_DECISION(), *last.decision.reasons)
 
 
-def _rule(
+def _held_threads(
     use: _Use,
     plan: ExecPlan,
     adaptations: Sequence[Adaptation | RegionAdaptation],
     hot: Mapping[str, HotKey],
-) -> str:
+) -> tuple[Reason, ...]:
     """Why the runtime doesn't scale an expensive operator."""
     held = _held(plan.region_of(use.sample.name), adaptations, hot)
     last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
     if last is None:
-        return f"{held}; JobConfig fixes threads and queues"
-    return f"{held}; the last decision on threads and queues of {use.pe}: {last.decision.reason} [{last.decision.rule}]"
+        return (*held, Code.THREADS_FIXED())
+    return (*held, Code.LAST_THREAD_DECISION(pe=use.pe), *last.decision.reasons)

@@ -64,7 +64,7 @@ export function failure(found) {
   $("failure").replaceChildren(new Pairs(told).list, ...(found.traceback ? [element("pre", { tabindex: 0 }, found.traceback)] : []));
 }
 
-const CAUSES = { waiting: "its function waits for something outside", skewed_key: "skewed key", dear: "expensive function", token: "the GIL" };
+const CAUSES = { waiting: "its function waits for something outside", skewed_key: "skewed key", expensive: "expensive function", gil: "the GIL" };
 
 // What limits the job, or that it keeps up with its sources; nothing of a job that is over.
 export function verdict(found) {
@@ -76,5 +76,5 @@ export function verdict(found) {
   if (!found) $("verdict").replaceChildren();
   else if (found.code === "keeps_up") $("verdict").replaceChildren(`Keeps up with its sources${busiest}.`);
   else if (found.code === "no_bottleneck") $("verdict").replaceChildren(`No operator is a bottleneck${busiest}. The sources emit as fast as they can.`);
-  else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason}; ${found.rule}.`);
+  else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason} ${found.rule}`);
 }

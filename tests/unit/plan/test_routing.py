@@ -9,6 +9,7 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.regions import RegionKind
 from rayelastic.plan.routing import PERouting, elastic_regions, routing_of, why_fixed
+from rayelastic.reasons import Code
 
 TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
 
@@ -135,7 +136,7 @@ def test_rules_in_the_order_of_times_say_what_would_give_them_replicas() -> None
     made = topology.source(rel.rows([], schema={"item": int, "at": int}), name="trades").event_time("at", name="time")
     made.cross_join(rules, name="each").sink(rel.count(), name="out")
     why = why_fixed(plan_topology(topology).region_of("each"), topology.operators)
-    assert why == "'each' gives tuples in the order of their times: key_by a field of its left stream frees it"
+    assert why == Code.IN_ORDER_OF_TIMES(operator="each")
 
 
 def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
@@ -147,6 +148,6 @@ def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
     plan = plan_topology(topology)
     region = plan.region_of("pairs")
     assert region.region.operators == ("pairs", "n")
-    assert why_fixed(region, topology.operators) == ""
+    assert why_fixed(region, topology.operators) is None
     pairs.late().sink(rel.count(), name="late")
-    assert "output ports" in why_fixed(region, topology.operators)
+    assert why_fixed(region, topology.operators) == Code.SEVERAL_OUTPUTS(operators=["pairs"])

@@ -17,6 +17,7 @@ from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation, best_split, split_utility
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code, Reason
 
 GOLDEN = Path(__file__).parent / "golden"
 Load = Callable[[float], Mapping[str, float]]
@@ -42,10 +43,19 @@ def told(simulation: ClusterSimulation) -> list[str]:
     """One line for each decision that isn't to hold: load, throughput, what was decided and why."""
     return [
         f"{s.time:5.0f} s  {s.offered / 1e3 if s.offered < 1e9 else 0:4.0f} {s.throughput / 1e3:6.1f} ktps  "
-        f"{s.decision.verdict.value:6}  {s.decision.reason}"
+        f"{s.decision.verdict.value:6}  {', '.join(map(_coded, s.decision.reasons))}"
         for s in simulation.trace
         if s.decision.verdict is not Verdict.HOLD
     ]
+
+
+def _coded(reason: Reason) -> str:
+    """The code and values, shares with two digits."""
+    told = (
+        f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in reason.values.items()
+    )
+    return f"{reason.code.name.lower()}({', '.join(told)})"
 
 
 RUNS = {
@@ -70,16 +80,18 @@ def test_figure_10() -> None:
     simulation = RUNS["selectivity"]()
     decisions = [s.decision for s in simulation.trace]
     judged = [
-        (d.verdict.value, d.reason.split(":")[0]) for d in decisions if d.verdict in (Verdict.KEEP, Verdict.REVERT)
+        (d.verdict.value, round(d.reasons[0].values["gain"], 2))
+        for d in decisions
+        if d.verdict in (Verdict.KEEP, Verdict.REVERT)
     ]
     assert judged == [
-        ("revert", "r1 +4%"), ("keep", "r1 +67%"), ("revert", "r1 +9%"), ("keep", "r1 +46%"), ("keep", "r1 +14%"),
+        ("revert", 0.04), ("keep", 0.67), ("revert", 0.09), ("keep", 0.46), ("keep", 0.14),
     ]  # fmt: skip
     assert simulation.trace[-1].throughput == pytest.approx(230e3, rel=0.01)
     planned = simulation.plan.region("r1")
     assert [p.operators for p in planned.pipelines] == [("m1", "s1", "m2"), ("s2", "m3", "s3", "m4")]
     assert planned.replicas == 3
-    assert decisions[-1].reason.endswith("stable")
+    assert decisions[-1].reasons[-1] == Code.STABLE()
 
 
 def test_figure_11() -> None:

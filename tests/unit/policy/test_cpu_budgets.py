@@ -13,6 +13,7 @@ from bench.plant.neighbours import FAIR, neighbours
 from rayelastic.policy.element.cpu_budgets import CpuBudget, CpuBudgets, fair_levels, within_budget
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Code
 from tests.unit.policy.plants import GraphPlant, chain, play
 
 LONG = 40  # passes
@@ -121,7 +122,7 @@ def test_another_part_begins_a_search_within_it() -> None:
     assert plant.threads > 8
     decision = controller.step(within_budget(plant.observe(), CpuBudget(4, 16, siblings=0.0)))
     assert decision.thread_count <= 4
-    assert decision.reason.startswith("its part of the host is 4 CPUs now")
+    assert decision.reasons[0] == Code.CPU_BUDGET(cpus=4)
     plant.apply(decision)
     for _ in range(60):
         decision = controller.step(within_budget(plant.observe(), CpuBudget(4, 16, siblings=0.0)))
@@ -129,7 +130,7 @@ def test_another_part_begins_a_search_within_it() -> None:
         assert plant.threads <= 4
     assert decision.rule == "settled"
     decision = controller.step(replace(plant.observe(), budget=None))
-    assert decision.reason.startswith("it has the host alone now")
+    assert decision.reasons[0] == Code.NO_CPU_BUDGET()
     plant.apply(decision)
     play(plant, controller, 60)
     assert plant.threads > 8

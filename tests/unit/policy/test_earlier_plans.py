@@ -15,6 +15,7 @@ from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.policy.regions.tried.earlier import Earlier
+from rayelastic.reasons import Code
 
 MICRO = 1e-6
 PERIOD = 2.0  # s
@@ -58,7 +59,7 @@ def test_what_one_run_learns_has_the_next_one_get_there_sooner() -> None:
     tries = [step.decision for step in second.trace if step.decision.verdict is Verdict.TRY]
     assert len(tries) == 1
     paid = learning.learned.replicas["r1"]
-    assert tries[0].reason.startswith(f"{paid} replicas of r1 paid in an earlier run; ")
+    assert tries[0].reasons[0] == Code.REPLICAS_EARLIER(replicas=paid, region="r1")
     assert second.trace[-1].plan.region("r1").replicas == first.trace[-1].plan.region("r1").replicas
 
 
@@ -95,4 +96,4 @@ def test_a_process_that_paid_comes_back_at_once() -> None:
     apart = [next(i for i, step in enumerate(run.trace) if len(step.plan.pes) == 2) for run in (first, second)]
     assert apart[1] < apart[0]
     tried = next(step.decision for step in second.trace if step.decision.changes)
-    assert tried.reason.startswith("a process for f1 paid in an earlier run; ")
+    assert tried.reasons[0] == Code.PROCESS_EARLIER(operators=["f1"])

@@ -2,6 +2,8 @@
 
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
+from rayelastic.reasons import Code
+from tests.reasons import codes
 from tests.unit.policy.plants import GraphPlant, chain, play, with_costs
 
 NOISE = 0.03
@@ -21,7 +23,7 @@ def test_what_was_best_is_in_force_after_one_period_and_kept() -> None:
     plant = plant_of()
     first, *_ = play(plant, begun(plant, Configuration(7, SOME)), 4)
     assert (first.thread_count, set(first.models)) == (7, SOME)
-    assert "in an earlier run" in first.reason
+    assert Code.BEST_EARLIER(setting={"threads": 7, "queues": len(SOME)}) in first.reasons
     assert (plant.threads, plant.queued) == (7, SOME)
 
 
@@ -58,7 +60,7 @@ def test_what_is_in_force_already_is_no_trial() -> None:
     plant = plant_of()
     first, *_ = play(plant, begun(plant, Configuration(plant.threads, plant.queued)), 1)
     assert not first.models
-    assert "earlier" not in first.reason
+    assert Code.BEST_EARLIER not in codes(first.reasons)
 
 
 def test_nothing_is_known_before_something_was_compared_and_after_a_change_of_regions() -> None:

@@ -20,7 +20,9 @@ from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code
 from rayelastic.runtime.rescale.performer import check_performable
+from tests.reasons import codes
 
 GRAPHS = 60
 NOISE = 0.05
@@ -132,7 +134,7 @@ def test_a_hot_key_stops_the_growth_and_is_told(law: float) -> None:
     simulation.run(100)
     assert max(step.plan.region("r1").replicas for step in simulation.trace) <= 8
     assert not any(step.decision.changes for step in simulation.trace[50:])
-    assert "of the load of r1: more than" in simulation.trace[-1].decision.reason
+    assert Code.REPLICAS_LIMIT in codes(simulation.trace[-1].decision.reasons)
 
 
 def test_a_hot_key_that_is_seen_bounds_the_replicas_before_any_is_tried_and_is_named() -> None:
@@ -144,9 +146,12 @@ def test_a_hot_key_that_is_seen_bounds_the_replicas_before_any_is_tried_and_is_n
         simulation = simulated(job, 300e3, nodes=16, key_share=share)
         simulation.run(100)
         tried = [step for step in simulation.trace if step.decision.verdict is Verdict.TRY]
-        assert ("; key 'home' has 83% of the load of r1; " in tried[0].decision.reason) is (share > 0)
+        named = [reason.values for reason in tried[0].decision.reasons if reason.code is Code.HOT_KEY]
+        assert [(one["key"], one["region"], round(one["share"], 2)) for one in named] == [("'home'", "r1", 0.83)][
+            : share > 0
+        ]
         replicas.append(tried[0].decision.plan.region("r1").replicas)
-        assert ("key 'home' has" in simulation.trace[-1].decision.reason) is (share > 0)
+        assert (Code.HOT_KEY in codes(simulation.trace[-1].decision.reasons)) is (share > 0)
         assert not any(step.decision.changes for step in simulation.trace[50:])
     assert replicas[0] == 2
     assert replicas[1] > 2, "nobody knows before it is tried"
@@ -178,7 +183,7 @@ def test_an_aggregate_that_could_be_in_two_steps_is_named_where_a_key_is_hot() -
     plant = ClusterPlant(job, nodes, ClusterConstants())
     simulation = ClusterSimulation(plant, policy, lambda _: {"r0": 300e3}, period=5.0, seed=1, offered_known=False)
     simulation.run(100)
-    assert "hardly help, while o with two_steps=True would be made by any" in simulation.trace[-1].decision.reason
+    assert Code.TWO_STEPS(aggregate="o") in simulation.trace[-1].decision.reasons
 
 
 def test_what_could_not_be_carried_out_is_asked_for_twice_at_most_until_the_load_changes() -> None:

@@ -16,6 +16,7 @@ from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.memory import Memory, Remembered
 from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.reasons import Code
 from tests.unit.policy.plants import GraphPlant, chain, play, skewed, with_costs
 
 NOISE = 0.05
@@ -224,11 +225,11 @@ def test_way_is_given_to_others_only_once_threads_wait_for_a_cpu() -> None:
     for _ in range(5):
         assert others.changed(beside(waiting=0.01), thresholds) is None
     assert others.changed(beside(waiting=1.0), thresholds) is None
-    assert others.changed(beside(waiting=1.0), thresholds) == "others use 2 of 4 CPUs, before 0"
+    assert others.changed(beside(waiting=1.0), thresholds) == Code.OTHER_PROCESSES(cpus=2, of=4, before=0)
     for _ in range(5):  # what was given stays given, or they would wait again
         assert others.changed(beside(waiting=0.0), thresholds) is None
     assert others.changed(beside(waiting=0.0, host=0.5), thresholds) is None
-    assert others.changed(beside(waiting=0.0, host=0.5), thresholds) == "others use 0 of 4 CPUs, before 2"
+    assert others.changed(beside(waiting=0.0, host=0.5), thresholds) == Code.OTHER_PROCESSES(cpus=0, of=4, before=2)
 
 
 def test_what_others_want_is_told_by_how_long_the_own_threads_wait() -> None:

@@ -10,6 +10,7 @@ from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cpus_of_others, saturation_of
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.policy.element.pieces import OperatorGraph
+from rayelastic.reasons import Code, Reason
 
 T = LoadThresholds()
 LESS = 0.01  # below a border
@@ -30,39 +31,44 @@ def seen(queue_fill: float = 0.0, samples: tuple[int, int, int] = (10, 20, 20), 
 @pytest.mark.parametrize(
     ("observation", "state", "why"),
     [
-        (seen(throughput=0.0, idle=1.0), Saturation.SLACK, "no tuples"),
-        (seen(idle=T.asleep, own_cpu=1 - T.asleep), Saturation.SLACK, "threads idle 90% of the time, sources too"),
-        (seen(idle=T.asleep, own_cpu=1.0), Saturation.UNSURE, ""),
-        (seen(idle=T.asleep - LESS, own_cpu=0.0), Saturation.FULL, "no profile"),
-        (seen(source_wait=T.source_wait), Saturation.SLACK, "every source waits for input"),
-        (seen(source_wait=T.source_wait - LESS), Saturation.UNSURE, ""),
-        (seen(source_wait=T.source_busy), Saturation.FULL, "a source waits for input only 10%"),
-        (seen(source_wait=T.source_busy + LESS), Saturation.UNSURE, ""),
-        (seen(samples=(0, 0, 0), system_samples=9), Saturation.FULL, "no profile"),
-        (seen(queue_fill=T.full_queue), Saturation.FULL, "a queue is 70% full"),
-        (seen(queue_fill=T.full_queue - LESS), Saturation.UNSURE, ""),
-        (seen(blocked=T.blocked), Saturation.FULL, "threads wait for room in queues 5%"),
-        (seen(blocked=T.blocked - LESS), Saturation.UNSURE, ""),
-        (seen(token_wait=T.token_wait), Saturation.FULL, "threads wait for the Python token 20%"),
-        (seen(token_wait=T.token_wait - LESS), Saturation.UNSURE, ""),
+        (seen(throughput=0.0, idle=1.0), Saturation.SLACK, Code.NO_TUPLES()),
+        (seen(idle=T.asleep, own_cpu=1 - T.asleep), Saturation.SLACK, Code.THREADS_IDLE(idle=T.asleep)),
+        (seen(idle=T.asleep, own_cpu=1.0), Saturation.UNSURE, None),
+        (seen(idle=T.asleep - LESS, own_cpu=0.0), Saturation.FULL, Code.NO_PROFILE()),
+        (seen(source_wait=T.source_wait), Saturation.SLACK, Code.SOURCES_WAIT(wait=T.source_wait)),
+        (seen(source_wait=T.source_wait - LESS), Saturation.UNSURE, None),
+        (seen(source_wait=T.source_busy), Saturation.FULL, Code.SOURCE_BUSY(wait=T.source_busy)),
+        (seen(source_wait=T.source_busy + LESS), Saturation.UNSURE, None),
+        (seen(samples=(0, 0, 0), system_samples=9), Saturation.FULL, Code.NO_PROFILE()),
+        (seen(queue_fill=T.full_queue), Saturation.FULL, Code.QUEUE_FULL(fill=T.full_queue)),
+        (seen(queue_fill=T.full_queue - LESS), Saturation.UNSURE, None),
+        (seen(blocked=T.blocked), Saturation.FULL, Code.THREADS_BLOCKED(blocked=T.blocked)),
+        (seen(blocked=T.blocked - LESS), Saturation.UNSURE, None),
+        (seen(token_wait=T.token_wait), Saturation.FULL, Code.THREADS_WAIT_FOR_GIL(wait=T.token_wait)),
+        (seen(token_wait=T.token_wait - LESS), Saturation.UNSURE, None),
         # the piece of a and b has 40 of 50 samples
-        (seen(own_cpu=T.busy_piece * 50 / 40 + LESS), Saturation.FULL, "a piece keeps a thread 86% busy"),
-        (seen(own_cpu=T.busy_piece * 50 / 40 - LESS), Saturation.UNSURE, ""),
+        (seen(own_cpu=T.busy_piece * 50 / 40 + LESS), Saturation.FULL, Code.THREAD_FULL(busy=pytest.approx(0.858))),
+        (seen(own_cpu=T.busy_piece * 50 / 40 - LESS), Saturation.UNSURE, None),
         # samples outside operators are those of both pieces, half each: (40 + 25) of 100
-        (seen(own_cpu=T.busy_piece * 100 / 65 + LESS, system_samples=50), Saturation.FULL, "a piece keeps"),
-        (seen(own_cpu=T.busy_piece * 100 / 65 - LESS, system_samples=50), Saturation.UNSURE, ""),
-        (seen(samples=(25, 13, 12), own_cpu=1.69), Saturation.UNSURE, ""),
-        (seen(samples=(25, 13, 12), own_cpu=0.85, cpu_count=1), Saturation.FULL, "0.8 of 1 CPU busy"),
-        (seen(samples=(25, 13, 12), own_cpu=0.84, cpu_count=1), Saturation.UNSURE, ""),
-        (seen(own_cpu=0.8, idle=T.idle), Saturation.SLACK, "the sources hold back"),
-        (seen(own_cpu=0.8, idle=T.idle - LESS), Saturation.UNSURE, ""),
-        (seen(own_cpu=T.slack * 50 / 40 - LESS, idle=T.idle), Saturation.SLACK, "the sources hold back"),
-        (seen(own_cpu=T.slack * 50 / 40 + LESS, idle=T.idle), Saturation.UNSURE, ""),
+        (
+            seen(own_cpu=T.busy_piece * 100 / 65 + LESS, system_samples=50),
+            Saturation.FULL,
+            Code.THREAD_FULL(busy=pytest.approx(0.8565)),
+        ),
+        (seen(own_cpu=T.busy_piece * 100 / 65 - LESS, system_samples=50), Saturation.UNSURE, None),
+        (seen(samples=(25, 13, 12), own_cpu=1.69), Saturation.UNSURE, None),
+        (seen(samples=(25, 13, 12), own_cpu=0.85, cpu_count=1), Saturation.FULL, Code.CPUS_BUSY(busy=0.85, cpus=1)),
+        (seen(samples=(25, 13, 12), own_cpu=0.84, cpu_count=1), Saturation.UNSURE, None),
+        (seen(own_cpu=0.8, idle=T.idle), Saturation.SLACK, Code.SOURCES_LIMIT()),
+        (seen(own_cpu=0.8, idle=T.idle - LESS), Saturation.UNSURE, None),
+        (seen(own_cpu=T.slack * 50 / 40 - LESS, idle=T.idle), Saturation.SLACK, Code.SOURCES_LIMIT()),
+        (seen(own_cpu=T.slack * 50 / 40 + LESS, idle=T.idle), Saturation.UNSURE, None),
     ],
 )
-def test_saturation(observation: Observation, state: Saturation, why: str) -> None:
+def test_saturation(observation: Observation, state: Saturation, why: Reason | None) -> None:
     found, said = saturation_of(observation, GRAPH, T)
-    assert (found, said.startswith(why)) == (state, True), said
+    assert found is state
+    assert said[0] == why if why is not None else said[0].code is Code.PARTLY_BUSY
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code
+from tests.reasons import codes, values
 from tests.unit.policy.clusters import BIG, MICRO, ONE, simulation, verdicts
 
 
@@ -23,8 +25,9 @@ def test_it_jumps_to_what_the_load_needs() -> None:
     assert sim.plan.region("r1").replicas == 9
     decision = sim.changes()[0].decision
     assert decision.reset
-    assert decision.reason.startswith("700k tuples/s offered, ")
-    assert "r1 from 1 replica to 9: expected gain" in decision.reason
+    assert values(decision.reasons, Code.RATES)["offered"] == pytest.approx(700e3)
+    assert Code.REPLICAS(region="r1", before=1, replicas=9) in decision.reasons
+    assert codes(decision.reasons)[-1] is Code.GAIN
 
 
 def test_where_local_levels_cut_pipelines_it_never_does() -> None:
@@ -151,7 +154,7 @@ def test_a_change_that_gives_nothing_is_reverted_and_rejected() -> None:
     assert verdicts(sim.trace) == ["try", "revert"] * (len(sim.changes()) // 2)
     assert 1 <= len(sim.changes()) // 2 <= 2
     assert sim.plan.region("r1").replicas == 1
-    assert "reverted and rejected until the load changes" in sim.changes()[1].decision.reason
+    assert Code.REPLICAS_REVERTED in codes(sim.changes()[1].decision.reasons)
 
 
 def test_a_region_that_two_shapes_didnt_help_is_left_alone() -> None:
@@ -177,7 +180,7 @@ def test_a_change_has_to_earn_its_cost() -> None:
     sim = simulation(job, lambda time: 150e3 if time < 200 else 300e3)
     sim.run(80)
     assert len(sim.changes()) == 1
-    assert "not worth it" in "".join(step.decision.reason for step in sim.trace)
+    assert any(Code.NOT_WORTH_IT in codes(step.decision.reasons) for step in sim.trace)
 
 
 def test_it_waits_for_local_levels_but_not_for_ever() -> None:
@@ -185,7 +188,7 @@ def test_it_waits_for_local_levels_but_not_for_ever() -> None:
     sim._unsettled = 1000
     sim.run(40)
     assert [step.decision.plan.region("r1").replicas for step in sim.changes()] == [2, 9]
-    waits = [s for s in sim.trace if "local levels have not settled" in s.decision.reason]
+    waits = [s for s in sim.trace if Code.LOCAL_UNSETTLED in codes(s.decision.reasons)]
     assert len(waits) == 3 * OrganicThresholds().settle_periods
 
 
@@ -196,7 +199,7 @@ def test_nothing_is_decided_before_the_plan_is_in_force() -> None:
     for _ in range(20):
         decision = policy.step(replace(seen, adapted=False))
         assert not decision.changes
-        assert decision.reason == "the plan that was asked for is not in force yet"
+        assert decision.reasons == (Code.NOT_IN_FORCE(),)
 
 
 def test_a_change_that_was_rolled_back_is_neither_judged_nor_rejected() -> None:
@@ -211,7 +214,7 @@ def test_a_change_that_was_rolled_back_is_neither_judged_nor_rejected() -> None:
                 asked = step.decision
                 sim.plan = step.plan
         assert asked is not None
-        assert any("rolled back" in step.decision.reason for step in sim.trace)
+        assert any(Code.REGIONS_ROLLED_BACK in codes(step.decision.reasons) for step in sim.trace)
         later = [s.decision for s in sim.changes()[1:]]
         assert later[0].verdict is Verdict.TRY
         assert later[0].actions == asked.actions
@@ -223,7 +226,7 @@ def test_a_plan_that_others_changed_is_learned_afresh() -> None:
     sim.run(12)
     sim.plan = replace(sim.plan.with_replicas("r1", 2), epoch=9)
     sim.load = lambda time: {"r0": 0.0}
-    assert "changed by others" in sim.step().decision.reason
+    assert Code.REGIONS_ROLLED_BACK in codes(sim.step().decision.reasons)
     sim.run(6)  # with nothing to learn from
     sim.load = lambda time: {"r0": 300e3}
     sim.run(12)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
@@ -12,6 +14,8 @@ from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
+from rayelastic.reasons import Code
+from tests.reasons import codes
 
 KEYED, PIPELINE = RegionKind.DATA_PARALLEL, RegionKind.PIPELINE
 
@@ -57,7 +61,7 @@ class Hand:
 
 
 def texts(decision: AdaptationDecision) -> list[str]:
-    return [action.text() for action in decision.actions]
+    return [str(action.reason) for action in decision.actions]
 
 
 def with_thresholds(**values: Any) -> PaperAdaptation:
@@ -74,8 +78,9 @@ def test_algorithm_1_all_bottlenecks_at_once_in_topological_order() -> None:
 
 def test_no_bottleneck_no_change_and_stable_after_three_periods() -> None:
     hand = Hand(job((KEYED, 2, (0,))))
-    reasons = [hand.see({"r1": 0.8}).reason for _ in range(3)]  # more than 0.8 is a bottleneck (J22)
-    assert reasons == ["no pipeline is more than 80% busy"] * 2 + ["no pipeline is more than 80% busy; stable"]
+    reasons = [hand.see({"r1": 0.8}).reasons for _ in range(3)]  # more than 0.8 is a bottleneck (J22)
+    calm = Code.PIPELINES_CALM(busy=0.8)
+    assert reasons == [(calm,), (calm,), (calm, Code.STABLE())]
 
 
 def test_sources_are_left_alone() -> None:
@@ -134,7 +139,7 @@ def test_algorithm_4_expands_keyed_regions_only_by_one_and_up_to_the_most() -> N
         ]
         rate *= 1.5
         assert hand.see({"r1": 1.0}, rate).verdict is Verdict.KEEP
-    assert "nothing left to try" in hand.see({"r1": 1.0}, rate).reason
+    assert Code.NOTHING_LEFT(regions=["r1"]) in hand.see({"r1": 1.0}, rate).reasons
 
 
 def test_evaluation_looks_at_the_regions_closest_to_the_source() -> None:
@@ -142,7 +147,8 @@ def test_evaluation_looks_at_the_regions_closest_to_the_source() -> None:
     hand = Hand(job((KEYED, 1, (0,)), (KEYED, 1, (1,))))
     hand.see({"r1": 0.9, "r2": 0.9})
     decision = hand.see({"r1": 0.9, "r2": 0.9}, {"r1": 1200.0, "r2": 1000.0})
-    assert (decision.verdict, decision.reason) == (Verdict.KEEP, "r1 +20%")
+    assert decision.verdict is Verdict.KEEP
+    assert decision.reasons == (Code.REGION_GAIN(region="r1", gain=pytest.approx(0.2)),)
 
 
 def test_regions_in_parallel_are_all_looked_at() -> None:
@@ -150,8 +156,9 @@ def test_regions_in_parallel_are_all_looked_at() -> None:
     hand.see({"r1": 0.9, "r2": 0.9})
     decision = hand.see({"r1": 0.9, "r2": 0.9}, {"r1": 1200.0, "r2": 1050.0})
     assert decision.verdict is Verdict.REVERT
-    assert decision.reason == "r2 +5%: not worth it, and nothing else to try"
-    assert [action.text() for action in decision.reverted] == ["r2 from 1 replica to 2", "r1 from 1 replica to 2"]
+    assert codes(decision.reasons) == [Code.REGION_GAIN, Code.NOT_WORTH_IT, Code.NOTHING_ELSE]
+    assert decision.reasons[0].values == {"region": "r2", "gain": pytest.approx(0.05)}
+    assert [str(action.reason) for action in decision.reverted] == ["r2 from 1 replica to 2", "r1 from 1 replica to 2"]
     assert [p.replicas for p in hand.plan.regions] == [1, 1, 1]
 
 
@@ -167,11 +174,12 @@ def test_algorithm_6_reverts_and_tries_the_next_candidate_while_the_others_stay(
     hand.see({"r1": 1.0, "r2": 1.0})
     decision = hand.see({"r1": 1.0, "r2": 1.0}, {"r1": 1010.0, "r2": 1500.0})
     assert decision.verdict is Verdict.REVERT
-    assert [action.text() for action in decision.reverted] == ["split r1 before o1_1"]
+    assert [str(action.reason) for action in decision.reverted] == ["split r1 before o1_1"]
     assert texts(decision) == ["r1 from 1 replica to 2"]
     assert [(p.cuts, p.replicas) for p in hand.plan.regions[1:]] == [((), 2), ((), 2)]
     kept = hand.see({"r1": 0.5, "r2": 0.5}, {"r1": 1500.0, "r2": 1500.0})
-    assert (kept.verdict, kept.reason) == (Verdict.KEEP, "r1 +50%, r2 +50%")
+    assert kept.verdict is Verdict.KEEP
+    assert kept.reasons == tuple(Code.REGION_GAIN(region=name, gain=pytest.approx(0.5)) for name in ("r1", "r2"))
 
 
 def test_what_was_reverted_is_blacklisted_until_the_load_changes() -> None:
@@ -222,4 +230,4 @@ def test_reset_forgets() -> None:
 def test_it_waits_until_the_plan_is_in_force() -> None:
     hand = Hand(job((KEYED, 1, (0,))))
     seen = PlanObservation(30.0, 30.0, hand.plan, (), adapted=False)
-    assert hand.policy.step(seen).reason == "the plan that was asked for is not in force yet"
+    assert hand.policy.step(seen).reasons == (Code.NOT_IN_FORCE(),)

@@ -26,6 +26,7 @@ from rayelastic.policy.regions.observation import (
     RegionObservation,
 )
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
+from rayelastic.reasons import Code
 from tests.unit.policy.clusters import ONE, simulation
 
 
@@ -55,7 +56,7 @@ def test_an_idle_job_stays_as_it_is() -> None:
     sim = simulation(ONE, 0.0)
     sim.run(20)
     assert sim.changes() == []
-    assert sim.trace[-1].decision.reason.endswith("; stable")
+    assert sim.trace[-1].decision.reasons[-1] == Code.STABLE()
 
 
 @st.composite

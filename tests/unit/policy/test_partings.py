@@ -13,6 +13,8 @@ from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code
+from tests.reasons import codes
 
 MICRO = 1e-6
 PERIOD = 5.0  # s
@@ -51,7 +53,7 @@ def test_two_python_functions_in_a_row_get_a_process_each() -> None:
     assert last.throughput >= 1.6 * first.throughput
     assert not any(step.decision.changes for step in simulation.trace[20:])
     told = next(step.decision for step in simulation.trace if step.decision.changes)
-    assert "one Python token isn't enough: a process for f1" in told.reason
+    assert Code.GIL_FULL(operators=["f1"]) in told.reasons
 
 
 def test_sources_that_would_read_for_longer_than_it_pays_keep_functions_together() -> None:
@@ -60,7 +62,7 @@ def test_sources_that_would_read_for_longer_than_it_pays_keep_functions_together
         simulation = simulated(job, lambda _: 20e3, going_on=seconds)
         simulation.run(60)
         assert len(simulation.trace[-1].plan.pes) == processes
-    assert any("not worth it" in step.decision.reason for step in simulation.trace)
+    assert any(Code.NOT_WORTH_IT in codes(step.decision.reasons) for step in simulation.trace)
 
 
 def test_without_leave_to_restart_nothing_goes_apart() -> None:

@@ -14,6 +14,7 @@ from rayelastic.policy.element.pieces import Meeting, OperatorGraph
 from rayelastic.policy.regions.learning import SteadyAverage
 from rayelastic.policy.regions.observation import ObservationWindow, PipelineObservation, PlanObservation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code, Reason
 
 
 def test_fewer_threads_go_by_what_a_thread_gave_where_the_line_promises_more() -> None:
@@ -66,7 +67,7 @@ def test_a_thread_is_useful_for_no_more_than_all_of_its_time() -> None:
 
 
 def test_one_sample_is_a_profile_and_none_is_not() -> None:
-    def reason(samples: int) -> str:
+    def reason(samples: int) -> Reason:
         operators = (OperatorObservation("s", switchable=False), OperatorObservation("a", rate=1e4, samples=samples))
         seen = Observation(
             time=5,
@@ -78,10 +79,10 @@ def test_one_sample_is_a_profile_and_none_is_not() -> None:
             cpu_count=2,
             own_cpu=0.5,
         )
-        return saturation_of(seen, OperatorGraph(["s", "a"], None), LoadThresholds())[1]
+        return saturation_of(seen, OperatorGraph(["s", "a"], None), LoadThresholds())[1][0]
 
-    assert reason(0) == "no profile"
-    assert reason(1) != "no profile"
+    assert reason(0).code is Code.NO_PROFILE
+    assert reason(1).code is not Code.NO_PROFILE
 
 
 def test_an_average_that_restarts_counts_the_next_value_in_full() -> None:

@@ -12,6 +12,7 @@ from rayelastic.policy.regions.model import RegionModel
 from rayelastic.policy.regions.proposal import propose
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code
 from tests.unit.policy.clusters import MICRO, ONE, simulation
 
 
@@ -83,7 +84,7 @@ def test_two_token_bound_regions_in_one_process_part() -> None:
     sim = simulation(ClusterJob.chain("tokens", 0.05 * MICRO, *python), 75e3)
     sim.run(12)
     assert [p.pipelines[0].pes for p in sim.plan.regions] == [("pe0",), ("pe0",), ("pe1",)]
-    assert sim.changes()[0].decision.actions[0].text() == "move replicas of r2 to pe1"
+    assert sim.changes()[0].decision.actions[0].reason == Code.MOVE(region="r2", pes=["pe1"])
     assert sim.trace[-1].throughput == pytest.approx(75e3)
 
 
@@ -93,7 +94,7 @@ def test_no_room_asks_for_a_node() -> None:
     request = sim.trace[-1].decision.request
     assert request is not None
     assert 2.0 < request.cpus < 5.0
-    assert "CPUs" in request.reason
+    assert request.reason.values == {"cpus": request.cpus}
     assert sim.trace[-1].throughput > 300e3
     enough = simulation(ONE, 150e3, [SimulatedNode("a", 4)])
     enough.run(12)
@@ -108,7 +109,7 @@ def test_what_was_on_a_lost_node_goes_elsewhere_at_once() -> None:
     step = sim.step()
     assert step.throughput == 0.0
     assert step.decision.verdict is Verdict.PLACE
-    assert step.decision.reason == "b is gone: pe1 to c"
+    assert step.decision.reasons == (Code.NODE_LOST(node="b"), Code.PE_MOVES(pe="pe1", node="c"))
     assert sim.step().throughput == pytest.approx(500e3)
 
 
@@ -118,7 +119,7 @@ def test_nodes_that_are_left_are_shared_until_there_are_more() -> None:
     sim.run(12)
     sim.plant.fail("b")
     step = sim.step()
-    assert step.decision.reason == "b is gone: pe1 to a"
+    assert step.decision.reasons == (Code.NODE_LOST(node="b"), Code.PE_MOVES(pe="pe1", node="a"))
     assert step.decision.request is not None
     assert step.decision.request.cpus == pytest.approx(5.0 - 3.8, abs=0.1)
     assert sim.step().throughput > 350e3
@@ -130,7 +131,9 @@ def test_what_fits_nowhere_is_over_booked_rather_than_left_out() -> None:
     sim.run(12)
     assert sim.plan.region("r1").pipelines[0].pes == ("pe0",) * 3 + ("pe1",) * 2 + ("pe2",) * 2 + ("pe0",)
     sim.plant.fail("a")
-    assert sim.step().decision.reason in ("a is gone: pe0 to b", "a is gone: pe0 to c")
+    lost, moves = sim.step().decision.reasons
+    assert lost == Code.NODE_LOST(node="a")
+    assert (moves.values["pe"], moves.values["node"]) in (("pe0", "b"), ("pe0", "c"))
     assert sim.step().throughput > 200e3
 
 

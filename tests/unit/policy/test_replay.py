@@ -16,6 +16,7 @@ from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
 from rayelastic.policy.element.paper.threading_model import ThreadingModelElasticity
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
+from rayelastic.reasons import Code, Reason
 from tests.unit.policy.plants import GraphPlant, chain, fan, skewed, with_costs
 
 COSTS = skewed(60, seed=4)
@@ -83,6 +84,8 @@ def test_decisions_do_not_depend_on_the_order_of_sets() -> None:
 shares = st.floats(0, 1)
 amounts = st.floats(0, 1e12)
 counts = st.integers(0, 10_000)
+values = st.dictionaries(st.text().filter(lambda name: name != "code"), st.text() | st.integers(), max_size=3)
+reasons = st.lists(st.builds(Reason, st.sampled_from(Code), values), max_size=3).map(tuple)
 operators = st.builds(
     OperatorObservation,
     name=st.text(min_size=1),
@@ -118,9 +121,9 @@ def test_observations_survive_json(observation: Any) -> None:
     assert Observation.from_dict(json.loads(line(observation))) == observation
 
 
-@given(counts, st.dictionaries(st.text(), st.sampled_from(ThreadingModel), max_size=4), st.text(), st.text())
-def test_decisions_survive_json(threads: int, models: Any, reason: Any, rule: Any) -> None:
-    decision = Decision(threads, models, reason, rule)
+@given(counts, st.dictionaries(st.text(), st.sampled_from(ThreadingModel), max_size=4), reasons, st.text())
+def test_decisions_survive_json(threads: int, models: Any, why: Any, rule: Any) -> None:
+    decision = Decision(threads, models, why, rule)
     again = Decision.from_dict(json.loads(line(decision)))
     assert again == decision
     assert list(again.models) == list(models)

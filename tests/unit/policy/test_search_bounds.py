@@ -14,6 +14,7 @@ from rayelastic.policy.element.guided.proposals import _Proposal
 from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
 from rayelastic.policy.element.pieces import OperatorGraph
+from rayelastic.reasons import Code
 
 QUEUED = frozenset({"a"})
 
@@ -72,7 +73,7 @@ def test_an_estimate_is_trusted_once_nine_tenths_of_what_it_promised_came_true(g
     before, tried = Configuration(1, QUEUED), Configuration(2, QUEUED)
     search = ConfigurationSearch(before, SearchThresholds(), MeasurementThresholds())
     search.measured = {before: Series([0.0] * 6), tried: Series([math.log(gained)] * 6)}
-    search.trial = Trial(tried, Purpose.GROWTH, "twice as much is possible", promised=2.0)
+    search.trial = Trial(tried, Purpose.GROWTH, Code.COSTS_ALLOW(factor=2.0, threads=2), promised=2.0)
     bounds = Bounds(1, 8, 8.0, QUEUED, frozenset(), busy=1.0, estimate=None)
     assert search.judge(bounds)[0] is Verdict.ACCEPT
     assert search.trusted is trusted

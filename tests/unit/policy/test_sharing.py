@@ -19,6 +19,8 @@ from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.sharing.shares import even_use
 from rayelastic.policy.regions.thresholds import OrganicThresholds
+from rayelastic.reasons import Code
+from tests.reasons import codes, values
 
 MICRO = 1e-6
 SEEDS = 200
@@ -116,4 +118,5 @@ def test_partitions_stay_where_their_move_costs_more_than_it_earns() -> None:
     told = [step.decision for step in simulation.trace]
     assert simulation.trace[-1].plan.region("r1").replicas == 3
     assert not any(isinstance(action, ShareRegion) for decision in told for action in decision.actions)
-    assert any("aren't equally busy" in d.reason and "cost 1.0 s, not worth it" in d.reason for d in told)
+    refused = next(d.reasons for d in told if Code.UNEVEN in codes(d.reasons) and Code.NOT_WORTH_IT in codes(d.reasons))
+    assert values(refused, Code.GAIN)["cost"] == pytest.approx(1.0)

@@ -6,6 +6,7 @@ import pytest
 
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.thread_count import LevelSteps, ThreadCountElasticity
+from rayelastic.reasons import Code
 from tests.unit.policy.plants import CurvePlant, play, threads_of
 
 
@@ -67,7 +68,7 @@ def test_no_thread_is_added_on_a_busy_host() -> None:
     """P32; the level is kept at the bottom."""
     decision = ThreadCountElasticity().step(observation(10, 2, host_cpu=0.81))
     assert decision.thread_count == 2
-    assert "81%" in decision.reason
+    assert Code.HOST_BUSY(busy=0.81) in decision.reasons
 
 
 def test_a_period_without_what_was_asked_for_changes_nothing() -> None:

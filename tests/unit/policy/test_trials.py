@@ -19,6 +19,8 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.parting import Parting
 from rayelastic.policy.regions.thresholds import SETTLE_PERIODS, OrganicThresholds
 from rayelastic.policy.regions.tried.trial import Carried, Fewer, Trial
+from rayelastic.reasons import Code, Reason
+from tests.reasons import codes
 
 MICRO = 1e-6
 
@@ -51,7 +53,7 @@ class StartingProcesses:
         self._tells, self._share = tells, left
         self._plan: ExecPlan | None = None
         self._left = periods if from_start else 0
-        self.reasons: list[str] = []
+        self.reasons: list[tuple[Reason, ...]] = []
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         if self._plan is not None and seen.plan.regions != self._plan.regions:
@@ -62,7 +64,7 @@ class StartingProcesses:
             regions = tuple(slowed(region, self._share) for region in seen.regions)
             seen = replace(seen, regions=regions, waits_for_cpus=0.6 if self._tells else 0.0)
         decision = self._policy.step(seen)
-        self.reasons.append(decision.reason)
+        self.reasons.append(decision.reasons)
         return decision
 
 
@@ -83,7 +85,7 @@ def test_a_change_is_judged_once_the_processes_that_it_starts_leave_the_cpus() -
     simulation = played(policy)
     assert [step.decision.verdict for step in simulation.changes()] == [Verdict.TRY]
     assert len(simulation.trace[-1].plan.pes) == 2
-    assert sum("no CPU for 60% of their work: not judged" in reason for reason in policy.reasons) == 2
+    assert sum(codes(reasons)[:2] == [Code.NO_CPU, Code.NOT_JUDGED] for reasons in policy.reasons) == 2
 
 
 def test_it_would_be_taken_back_otherwise() -> None:
@@ -95,15 +97,15 @@ def test_who_never_gets_cpus_is_judged_all_the_same() -> None:
     policy = StartingProcesses(periods=1000)
     simulation = played(policy)
     assert Verdict.REVERT in [step.decision.verdict for step in simulation.changes()]
-    assert f"not judged, {SETTLE_PERIODS} of {SETTLE_PERIODS} periods" in " ".join(policy.reasons)
+    assert any(Code.NOT_JUDGED(periods=SETTLE_PERIODS, most=SETTLE_PERIODS) in reasons for reasons in policy.reasons)
 
 
 def test_why_nothing_grows_where_others_have_the_cpus_is_told() -> None:
     policy = StartingProcesses(periods=1000, left=0.1, from_start=True)
     simulation = played(policy)
     assert simulation.changes() == []
-    assert "is the busiest at" in policy.reasons[-1]
-    assert "its threads had no CPU for 60% of their work" in policy.reasons[-1]
+    assert Code.BUSIEST in codes(policy.reasons[-1])
+    assert Code.NO_CPU(share=0.6) in policy.reasons[-1]
 
 
 def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
@@ -153,7 +155,7 @@ class StandingSources(StartingProcesses):
             regions = tuple(replace(slowed(region, 0.0), blocked=1.0) for region in seen.regions)
             seen = replace(seen, regions=regions)
         decision = self._policy.step(seen)
-        self.reasons.append(decision.reason)
+        self.reasons.append(decision.reasons)
         return decision
 
 
@@ -162,8 +164,8 @@ def test_a_change_behind_which_sources_stand_is_not_kept_for_that() -> None:
     policy = StandingSources(periods=4)
     simulation = played(policy)
     assert [step.decision.verdict for step in simulation.changes()] == [Verdict.TRY]
-    assert not any("0 of 0 tuples/s" in reason for reason in policy.reasons)
-    assert any("have made nothing: not judged" in reason for reason in policy.reasons)
+    assert Code.RATES(offered=0.0, carried=0.0) not in [reason for reasons in policy.reasons for reason in reasons]
+    assert any(codes(reasons)[:2] == [Code.NOTHING_MADE, Code.NOT_JUDGED] for reasons in policy.reasons)
     policy = StandingSources(periods=30)
     verdicts = [step.decision.verdict for step in played(policy).changes()]
     assert verdicts[:2] == [Verdict.TRY, Verdict.REVERT]
@@ -183,7 +185,7 @@ class FewCores(StartingProcesses):
             regions = (replace(regions[0], throughput=regions[1].throughput), *regions[1:])
             seen = replace(seen, regions=regions, waits_for_cpus=1.0 - share if self._tells else 0.0)
         decision = self._policy.step(seen)
-        self.reasons.append(decision.reason)
+        self.reasons.append(decision.reasons)
         return decision
 
 
@@ -209,7 +211,7 @@ def test_where_no_cpu_is_free_as_many_processes_stay_as_pay(cores: int, monkeypa
     policy = FewCores(1)
     simulation = crowded(policy)
     assert len(simulation.trace[-1].plan.pes) == cores
-    assert any("more gave far less than expected, and no CPU was free: fewer may do" in one for one in policy.reasons)
+    assert any(Code.FEWER_REPLICAS_MAY_DO in codes(one) for one in policy.reasons)
     assert simulation.changes()[-1].time < 80.0, "and then nothing changes any more"
 
 
@@ -258,4 +260,4 @@ def test_replicas_are_halved_where_sources_are_held_back_alone() -> None:
 def test_nothing_is_given_back_where_nobody_waits_for_cpus() -> None:
     policy = FewCores(1, tells=False)
     assert len(crowded(policy).trace[-1].plan.pes) == 4
-    assert not any("fewer may do" in one for one in policy.reasons)
+    assert not any(Code.FEWER_REPLICAS_MAY_DO in codes(one) for one in policy.reasons)

@@ -6,6 +6,7 @@ from rayelastic import _native
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
+from rayelastic.reasons import Code
 from rayelastic.runtime.loops.channel_loop import ChannelLoop, Stage
 
 
@@ -48,7 +49,7 @@ class Script:
 
     def step(self, observation: Observation) -> Decision:
         self.seen.append(observation)
-        return Decision(self._widths.pop(0), reason="as the script says")
+        return Decision(self._widths.pop(0), reasons=(Code.PINNED(),))
 
     def reset(self) -> None:
         pass

@@ -12,6 +12,7 @@ from rayelastic.plan.node_placement import Node
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.policy.regions.actions import AdaptationDecision, NodeRequest, RebalanceRegion, Verdict
 from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.reasons import Code
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.loops.region_profile import observe_regions
 from rayelastic.runtime.values.status import OperatorSample, PESample
@@ -120,7 +121,7 @@ class Grows:
         pes = tuple(f"pe{number}" for number in range(self.replicas))
         action = RebalanceRegion.of(seen.plan, "r1", self.replicas, pes)
         plan = action.apply(seen.plan).with_nodes(dict.fromkeys(pes, "n0"))
-        return AdaptationDecision(plan, Verdict.TRY, actions=(action,), reason="it must", rule="test")
+        return AdaptationDecision(plan, Verdict.TRY, actions=(action,), reasons=(Code.BOUNDS(),), rule="test")
 
 
 def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
@@ -150,7 +151,7 @@ def test_a_pass_is_kept_with_what_it_cost_and_why_it_failed() -> None:
     next(counts)
     done = loop.step(lines(1000), lines(2400), at=5.0)
     assert done.in_force.region("r1").replicas == 2
-    assert str(done) == "regions     5.0 s  r1 from 1 replica to 2 (2.00 s): it must [test]"
+    assert str(done) == f"regions     5.0 s  r1 from 1 replica to 2 (2.00 s): {done.decision.reason} [test]"
     plans[:] = [PLAN, PLAN]
     counts = iter([2500])
     failed = loop.step(lines(1000), lines(2500), at=10.0)
@@ -201,7 +202,9 @@ class Lacks:
     cpus = 0.0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
-        return AdaptationDecision(seen.plan, request=NodeRequest(self.cpus, reason="") if self.cpus else None)
+        return AdaptationDecision(
+            seen.plan, request=NodeRequest(Code.CPUS_MISSING(cpus=self.cpus), self.cpus) if self.cpus else None
+        )
 
 
 def test_cpus_that_are_lacking_are_asked_for_once_and_again_where_that_failed_or_some_came() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
+from rayelastic.reasons import Code
 from rayelastic.runtime.loops.region_loop import ADVICE
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, RegionJournal
@@ -80,7 +81,7 @@ def test_a_pause_of_elasticity_is_told() -> None:
 def test_advice_is_no_change() -> None:
     plan = ExecPlan("empty", ())
     seen = PlanObservation(time=5.0, period=5.0, plan=plan, regions=())
-    wanted = AdaptationDecision(replace(plan, epoch=1), reason="it is full", rule="L1")
+    wanted = AdaptationDecision(replace(plan, epoch=1), reasons=(Code.UNEVEN(),), rule="L1")
     assert event_of(RegionAdaptation(0, seen, wanted, plan, problem=ADVICE)).kind is EventKind.ADVICE
 
 
@@ -90,7 +91,7 @@ def test_followers_hear_all_of_a_loop_that_has_begun_anew() -> None:
     journal = RegionJournal()
     assert journal.since(7) == ()
     for number in range(3):
-        journal.add(RegionAdaptation(number, seen, AdaptationDecision(plan, reason="", rule=""), plan))
+        journal.add(RegionAdaptation(number, seen, AdaptationDecision(plan), plan))
     assert [done.number for done in journal.since(2)] == [2]
     assert journal.since(3) == ()  # the next one isn't there yet
     assert [done.number for done in journal.since(57)] == [0, 1, 2]  # 57 were those of a loop that died

@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
@@ -23,9 +22,10 @@ from rayelastic.policy.element.guided.measurement import MeasurementThresholds, 
 from rayelastic.policy.element.guided.memory import Memory, Remembered
 from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.guided.search import ConfigurationSearch
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown, thread_limits
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, thread_limits
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.pieces import OperatorGraph
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds"]
 
@@ -116,7 +116,7 @@ class GuidedMultiLevelElasticity:
         """Return what shall be in force in the next period."""
         if not observation.adapted and self._late < self._thresholds.patience:
             self._late += 1
-            return Decision.keep(observation, "what was asked for is not in force yet", "PLDI'17 4.2.3 (P25)")
+            return Decision.keep(observation, Code.NOT_IN_FORCE(), rule="PLDI'17 4.2.3 (P25)")
         self._late = 0
         graph = self._graph_of(observation)
         self._profile.add(observation, graph.sources)
@@ -140,8 +140,8 @@ class GuidedMultiLevelElasticity:
         self._budget, self._others = budget, OtherProcesses()
         now = _in_force(observation)
         start = Configuration(min(now.threads, self._limits(observation)[1]), now.queued)
-        part = f"its part of the host is {counted(budget, 'CPU')}" if budget is not None else "it has the host alone"
-        return self._begin(observation, start, f"{part} now", "fair shares")
+        why = Code.CPU_BUDGET(cpus=budget) if budget is not None else Code.NO_CPU_BUDGET()
+        return self._begin(observation, start, (why,), "fair shares")
 
     def _make_room(self, observation: Observation) -> Decision | None:
         """Give way to other processes, and come back (P32, C004-3; instead of a stop at 80 % of the host)."""
@@ -150,7 +150,7 @@ class GuidedMultiLevelElasticity:
             return None
         now = _in_force(observation)
         start = Configuration(min(now.threads, self._bounds(observation).maximum), now.queued)
-        return self._begin(observation, start, why, "PLDI'17 4.2.3 (P32)")
+        return self._begin(observation, start, (why,), "PLDI'17 4.2.3 (P32)")
 
     def _follow(self, observation: Observation, graph: OperatorGraph) -> Decision | None:
         """Follow a demand that leaves threads idle: throughput says nothing then, idle time does (C001-2)."""
@@ -159,12 +159,12 @@ class GuidedMultiLevelElasticity:
         best = max((s.throughput for s in self._search.measured.values()), default=0.0) if self._search else 0.0
         trying = self._search is not None and self._search.trial is not None
         if trying and state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
-            state, why = Saturation.UNSURE, f"{why}, but they gave more before"
+            state, why = Saturation.UNSURE, (*why, Code.FASTER_BEFORE())
         sign = demand.take(state, load)
         if sign is DemandSign.UNMET:
-            return self._begin(observation, _in_force(observation), f"the demand is no longer met: {why}", "C001-2")
+            return self._begin(observation, _in_force(observation), (Code.DEMAND_UNMET(), *why), "C001-2")
         if not demand.met:  # a period without tuples can't be measured
-            return Decision.keep(observation, why, "no tuples") if observation.throughput <= 0 else None
+            return Decision.keep(observation, *why, rule="no tuples") if observation.throughput <= 0 else None
         if sign is DemandSign.MET:
             self._search, self._settled = None, None
         minimum, maximum = self._limits(observation)
@@ -172,15 +172,19 @@ class GuidedMultiLevelElasticity:
         need = min(max(minimum, math.ceil(busy / load.headroom)), maximum)
         if need < observation.thread_count and demand.slack >= load.confirm:
             demand.slack = 0
-            return Decision(
-                need, {}, f"{busy:.1f} of {counted(observation.thread_count, 'thread')} busy; {why}", "C001-2"
-            )
-        return Decision.keep(observation, f"the demand is met; {why}", "C001-2")
+            few = Code.THREADS_BUSY(busy=busy, threads=observation.thread_count)
+            return Decision(need, {}, (few, *why), "C001-2")
+        return Decision.keep(observation, Code.DEMAND_MET(), *why, rule="C001-2")
 
     # --- search ---
 
     def _begin(
-        self, observation: Observation, start: Configuration, why: str, rule: str, since: Series | None = None
+        self,
+        observation: Observation,
+        start: Configuration,
+        why: tuple[Reason, ...],
+        rule: str,
+        since: Series | None = None,
     ) -> Decision:
         """Begin a search under a new load, at what was best under such a load before, if any."""
         thresholds = self._thresholds
@@ -198,9 +202,9 @@ class GuidedMultiLevelElasticity:
             if known is not None:
                 more = known.series.throughput / now.series.throughput  # if the load is the same
                 promised = max(1.0, more) if more > 1 - thresholds.recalled else None
-                trial = Trial(known.best, Purpose.RECALL, f"{shown(known.best)} were best under such a load", promised)
+                trial = Trial(known.best, Purpose.RECALL, Code.BEST_BEFORE(setting=known.best.counts), promised)
                 self._search.start(trial)
-                return _ask(observation, trial.configuration, f"{why}; {trial.why}", rule)
+                return _ask(observation, trial.configuration, (*why, trial.why), rule)
         return _ask(observation, start, why, rule)
 
     def _search_step(self, observation: Observation) -> Decision:
@@ -209,10 +213,10 @@ class GuidedMultiLevelElasticity:
             self._search = ConfigurationSearch(now, self._thresholds.search, self._thresholds.tests)
         tuples = observation.throughput * observation.period
         if self._cost.changed(now, observation.samples, tuples, self._thresholds.load):
-            return self._begin(observation, now, "a tuple costs much more or less than before", "C001-2")
-        seen = f"{short(observation.throughput)} tuples/s with {shown(now)}"
+            return self._begin(observation, now, (Code.COST_CHANGED(),), "C001-2")
+        seen = Code.MEASURED(rate=observation.throughput, setting=now.counts)
         if self._cost.leaning:  # one sample of another load is no gain and no loss
-            return Decision.keep(observation, f"{seen}: a tuple may cost much more or less than before", "C001-2")
+            return Decision.keep(observation, seen, Code.COST_MAY_HAVE_CHANGED(), rule="C001-2")
         search, bounds = self._search, self._bounds(observation)
         if search.trial is not None and now != search.trial.configuration:
             search.cannot(now)  # a port or a thread that didn't follow: what is in force counts
@@ -221,27 +225,27 @@ class GuidedMultiLevelElasticity:
         search.add(now, observation.throughput)
         if search.trial is not None:
             purpose = search.trial.purpose
-            verdict, why = search.judge(bounds)
+            verdict, seen = search.judge(bounds)
             if verdict is Verdict.OPEN:
-                return Decision.keep(observation, f"{seen}: {why}", f"ratio test of {purpose.value}")
-            seen, bounds = f"{seen}: {why}", bounds.explained(search.explanations)  # with what was learned of hops
+                return Decision.keep(observation, seen, rule=f"ratio test of {purpose.value}")
+            bounds = bounds.explained(search.explanations)  # with what was learned of hops
             if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
-                return self._settle(observation, search, f"{seen}, as remembered")
+                return self._settle(observation, search, seen, Code.AS_REMEMBERED())
         if search.trial is None and len(search.measured) == 1 and self._met_again(search):
-            return self._settle(observation, search, f"{seen}, as remembered")
+            return self._settle(observation, search, seen, Code.AS_REMEMBERED())
         recall = self._as_in_an_earlier_run(now, bounds)
         if recall is not None:
             search.start(recall)
-            return _ask(observation, recall.configuration, f"{seen}; {recall.why}", "trial of recall")
+            return _ask(observation, recall.configuration, (seen, recall.why), "trial of recall")
         if self._too_early(search):
-            return _ask(observation, search.best, f"{seen}: measuring", "baseline")
+            return _ask(observation, search.best, (seen, Code.MEASURING(setting=search.best.counts)), "baseline")
         trial = search.propose(bounds)
         if trial is None:
-            return self._settle(observation, search, f"{seen}: nothing promises more")
+            return self._settle(observation, search, seen, Code.NO_BETTER())
         if search.needs_baseline(trial):
-            return _ask(observation, search.best, f"{seen}: measuring before a small difference is judged", "baseline")
+            return _ask(observation, search.best, (seen, Code.BASELINE(setting=search.best.counts)), "baseline")
         search.start(trial)
-        why = f"{seen}; try {shown(trial.configuration)}: {trial.why}"
+        why = seen, Code.TRYING(setting=trial.configuration.counts), trial.why
         return _ask(observation, trial.configuration, why, f"trial of {trial.purpose.value}")
 
     def _as_in_an_earlier_run(self, now: Configuration, bounds: Bounds) -> Trial | None:
@@ -253,8 +257,7 @@ class GuidedMultiLevelElasticity:
         configuration = Configuration(threads, earlier.queued & bounds.movable | bounds.fixed)
         if configuration == now:
             return None
-        why = f"{shown(configuration)} were best in an earlier run"
-        return Trial(configuration, Purpose.RECALL, why)
+        return Trial(configuration, Purpose.RECALL, Code.BEST_EARLIER(setting=configuration.counts))
 
     def _too_early(self, search: ConfigurationSearch) -> bool:
         if len(search.measured) > 1:
@@ -268,11 +271,11 @@ class GuidedMultiLevelElasticity:
         now = self._remembered(search.best, search.measured[search.best])
         return self._memory.met(now, self._thresholds.recalled)
 
-    def _settle(self, observation: Observation, search: ConfigurationSearch, why: str) -> Decision:
+    def _settle(self, observation: Observation, search: ConfigurationSearch, *why: Reason) -> Decision:
         self._settled = Series(list(search.measured[search.best].values))
         self._shift, self._calm, self._since = Shift(), Work(), []
         self._memory.keep(self._remembered(search.best, self._settled))
-        return _ask(observation, search.best, f"{why}: settled at {shown(search.best)}", "settled")
+        return _ask(observation, search.best, (*why, Code.SETTLED(setting=search.best.counts)), "settled")
 
     # --- settled ---
 
@@ -282,13 +285,15 @@ class GuidedMultiLevelElasticity:
         assert search is not None
         assert settled is not None
         now = _in_force(observation)
-        seen = f"{short(observation.throughput)} tuples/s with {shown(now)}"
+        rate, setting = observation.throughput, now.counts
         tests = self._thresholds.tests
         if now != search.best:  # what was asked for can't be had, or somebody else changed it
             search.best, self._settled = now, Series()
             self._settled.add(observation.throughput, search.noise, tests)
             self._shift, self._calm, self._since = Shift(), Work(), []
-            return Decision.keep(observation, f"{seen}: taken as it is", "in force")
+            seen = Code.MEASURED(rate=rate, setting=setting)
+            return Decision.keep(observation, seen, Code.CHANGED_BY_OTHERS(), rule="in force")
+        seen = Code.EXPECTED(rate=rate, setting=setting, expected=settled.throughput)
         noise = noise_of([*search.measured.values(), settled], tests, cautious=True)
         changed = self._shift.add(observation.throughput, settled, noise, tests)
         if self._shift.suspicious:
@@ -299,21 +304,20 @@ class GuidedMultiLevelElasticity:
         if not changed:
             if not self._shift.suspicious and len(settled.values) < self._thresholds.memory:
                 settled.add(observation.throughput, search.noise, tests)
-            return Decision.keep(observation, f"{seen}, {short(settled.throughput)} expected: settled", "settled")
+            return Decision.keep(observation, seen, Code.SETTLED(setting=setting), rule="settled")
         since = Series(self._shift.since)
-        why = f"{seen}, {short(settled.throughput)} expected: the load changed"
         doubt = noise * math.hypot(len(settled.values) ** -0.5, len(since.values) ** -0.5)  # what is best may be lucky
         if abs(since.mean - settled.mean) < self._thresholds.minor + doubt:
             self._shift, self._since = Shift(), []
             self._settled = Series([*settled.values, *since.values][-self._thresholds.memory :])
-            return Decision.keep(observation, f"{why}, but by little", "cumulative sums")
+            return Decision.keep(observation, seen, Code.LOAD_CHANGED_LITTLE(), rule="cumulative sums")
         new = Series()
         for value in since.values[-self._thresholds.load.confirm :]:  # what leaned before may have been noise,
             new.add(math.exp(value), noise, tests)  # and the first of these too
         if self._same_work():
             self._shift, self._settled, self._since = Shift(), new, []
-            return Decision.keep(observation, f"{why}: the same work, at another pace", "cumulative sums (M14)")
-        return self._begin(observation, now, why, "cumulative sums (M14)", new)
+            return Decision.keep(observation, seen, Code.SAME_WORK(), rule="cumulative sums (M14)")
+        return self._begin(observation, now, (seen, Code.LOAD_CHANGED()), "cumulative sums (M14)", new)
 
     def _same_work(self) -> bool:
         """Return whether what leans is the same work at another pace; the last period, too: the first may not be."""
@@ -352,10 +356,10 @@ def _in_force(observation: Observation) -> Configuration:
     return Configuration(observation.thread_count, observation.queued)
 
 
-def _ask(observation: Observation, wanted: Configuration, reason: str, rule: str) -> Decision:
+def _ask(observation: Observation, wanted: Configuration, reasons: tuple[Reason, ...], rule: str) -> Decision:
     models = {}
     for operator in observation.operators:  # in their order: a set has none that is the same in every run
         queued = operator.name in wanted.queued
         if operator.switchable and queued != (operator.model is ThreadingModel.DYNAMIC):
             models[operator.name] = ThreadingModel.DYNAMIC if queued else ThreadingModel.MANUAL
-    return Decision(wanted.threads, models, reason, rule)
+    return Decision(wanted.threads, models, reasons, rule)

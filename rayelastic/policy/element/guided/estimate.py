@@ -56,6 +56,11 @@ class Configuration:
     threads: int
     queued: frozenset[str]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many threads and queues there are, as reasons have them."""
+        return {"threads": self.threads, "queues": len(self.queued)}
+
 
 @dataclass(slots=True)
 class Profile:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.plan.plan_text import counted, short
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["LevelTry", "Purpose", "fewer_threads", "hidden_peak", "more_threads"]
 
@@ -37,7 +37,7 @@ class LevelTry:
 
     threads: int
     purpose: Purpose
-    why: str
+    why: Reason
 
 
 def more_threads(known: Mapping[int, float], level: int, maximum: int, factor: int) -> LevelTry | None:
@@ -48,7 +48,7 @@ def more_threads(known: Mapping[int, float], level: int, maximum: int, factor: i
     """
     if level < max(known) or level >= maximum:
         return None
-    return LevelTry(min(maximum, level * factor), Purpose.GROWTH, f"nothing is known above {counted(level, 'thread')}")
+    return LevelTry(min(maximum, level * factor), Purpose.GROWTH, Code.UNKNOWN_ABOVE(threads=level))
 
 
 def hidden_peak(known: Mapping[int, float], level: int, gain: float) -> LevelTry | None:
@@ -90,12 +90,12 @@ def _peak_between(known: Mapping[int, float], level: int, low: int, high: int, g
     # of a steep fall nothing is known but where it has happened, whatever a line beyond it says
     wide = beyond is None or rise * (high - low) >= WIDE * known[low]
     if level == low and fall < 0 and still_rising and wide and promise < known[low] * (1 + STEEP):
-        why = f"it rose up to {counted(low, 'thread')}, and fell before {high}"
+        why = Code.PEAK_PASSED(low=low, high=high)
         return LevelTry(round(math.sqrt(low * high)), Purpose.GROWTH, why)
     if promise < known[level] * (1 + gain):
         return None
     target = min(max(round(meet), low + 1), high - 1)
-    return LevelTry(target, Purpose.GROWTH, f"up to {short(promise)} may be had between {low} and {high} threads")
+    return LevelTry(target, Purpose.GROWTH, Code.PEAK_BETWEEN(rate=promise, low=low, high=high))
 
 
 def fewer_threads(
@@ -120,7 +120,7 @@ def fewer_threads(
     floor = minimum
     if lower is None:
         target = max(minimum, level // 2)
-        why = f"nothing is known below {counted(level, 'thread')}"
+        why = Code.UNKNOWN_BELOW(threads=level)
     else:
         floor = lower + 1
         before = max((n for n in known if n < lower), default=0)
@@ -132,9 +132,9 @@ def fewer_threads(
         target = lower + max(1, math.ceil(missing / slope)) if missing > 0 else floor
         if 0 < missing < loss * best:  # it nearly did: the line says one more, noise says anything
             target = max(target, (lower + level) // 2)
-        why = f"{counted(target, 'thread')} may do by what {lower} gave"
+        why = Code.FEWER_MAY_DO(threads=target, known=lower)
     if busy is not None and target < math.ceil(busy) < level:
-        target, why = math.ceil(busy), f"only {busy:.1f} of {level} threads were busy"
+        target, why = math.ceil(busy), Code.THREADS_BUSY(busy=busy, threads=level)
     target = max(target, floor, minimum)
     if target > LEAST_SAVING * level or target in known:
         return None

@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.pieces import OperatorGraph
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["LoadThresholds", "Saturation", "cpus_of_others", "saturation_of"]
 
@@ -75,28 +75,31 @@ class Saturation(Enum):
     SLACK = "slack"
 
 
-def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: LoadThresholds) -> tuple[Saturation, str]:
+def saturation_of(
+    observation: Observation, graph: OperatorGraph, thresholds: LoadThresholds
+) -> tuple[Saturation, tuple[Reason, ...]]:
     """Return whether something in the processing element holds the sources back, and what.
 
     Without a profile it is taken to be full, as the papers do.
 
     >>> seen = Observation(time=1, period=1, throughput=0.0, thread_count=4)
-    >>> saturation_of(seen, OperatorGraph([]), LoadThresholds())
-    (<Saturation.SLACK: 'slack'>, 'no tuples')
+    >>> state, (reason,) = saturation_of(seen, OperatorGraph([]), LoadThresholds())
+    >>> state.value, reason.code.name
+    ('slack', 'NO_TUPLES')
     """
     if observation.throughput <= 0:
-        return Saturation.SLACK, "no tuples"
+        return Saturation.SLACK, (Code.NO_TUPLES(),)
     if observation.idle >= thresholds.asleep and observation.own_cpu <= 1 - thresholds.asleep:
-        return Saturation.SLACK, f"threads idle {observation.idle:.0%} of the time, sources too"
+        return Saturation.SLACK, (Code.THREADS_IDLE(idle=observation.idle),)
     if observation.source_wait is not None and observation.source_wait >= thresholds.source_wait:
-        return Saturation.SLACK, f"every source waits for input, {observation.source_wait:.0%} of the time at least"
+        return Saturation.SLACK, (Code.SOURCES_WAIT(wait=observation.source_wait),)
     if observation.source_wait is not None and observation.source_wait <= thresholds.source_busy:
-        return Saturation.FULL, f"a source waits for input only {observation.source_wait:.0%} of the time"
+        return Saturation.FULL, (Code.SOURCE_BUSY(wait=observation.source_wait),)
     samples = {operator.name: float(operator.samples) for operator in observation.operators}
     inside = math.fsum(samples.values())
     total = inside + observation.system_samples
     if inside <= 0 or observation.own_cpu <= 0:
-        return Saturation.FULL, "no profile"
+        return Saturation.FULL, (Code.NO_PROFILE(),)
     fill = max(operator.queue_fill for operator in observation.operators)
     pieces = graph.piece_costs(samples, observation.queued)
     threads = len(graph.sources) + min(observation.thread_count, len(observation.queued))
@@ -104,22 +107,20 @@ def saturation_of(observation: Observation, graph: OperatorGraph, thresholds: Lo
     heaviest = observation.own_cpu * (max(pieces.values()) + system) / total
     running = min(threads, observation.cpu_count)
     if fill >= thresholds.full_queue:
-        return Saturation.FULL, f"a queue is {fill:.0%} full"
+        return Saturation.FULL, (Code.QUEUE_FULL(fill=fill),)
     if observation.blocked >= thresholds.blocked:
-        return Saturation.FULL, f"threads wait for room in queues {observation.blocked:.0%} of the time"
+        return Saturation.FULL, (Code.THREADS_BLOCKED(blocked=observation.blocked),)
     if observation.token_wait >= thresholds.token_wait:
-        return Saturation.FULL, f"threads wait for the Python token {observation.token_wait:.0%} of the time"
+        return Saturation.FULL, (Code.THREADS_WAIT_FOR_GIL(wait=observation.token_wait),)
     if heaviest >= thresholds.busy_piece:
-        return Saturation.FULL, f"a piece keeps a thread {min(1.0, heaviest):.0%} busy"
+        return Saturation.FULL, (Code.THREAD_FULL(busy=min(1.0, heaviest)),)
     if observation.own_cpu >= thresholds.busy_all * running:
-        return Saturation.FULL, f"{observation.own_cpu:.1f} of {counted(running, 'CPU')} busy"
-    why = (
-        f"{observation.own_cpu:.1f} of {counted(running, 'CPU')} busy, threads idle {observation.idle:.0%} of the time"
-    )
+        return Saturation.FULL, (Code.CPUS_BUSY(busy=observation.own_cpu, cpus=running),)
+    why = Code.PARTLY_BUSY(busy=observation.own_cpu, cpus=running, idle=observation.idle)
     at_rest = observation.idle >= thresholds.idle or not observation.queued
     if at_rest and max(heaviest, observation.own_cpu / running) < thresholds.slack:
-        return Saturation.SLACK, f"the sources hold back: {why}"
-    return Saturation.UNSURE, why
+        return Saturation.SLACK, (Code.SOURCES_LIMIT(), why)
+    return Saturation.UNSURE, (why,)
 
 
 def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:

@@ -9,10 +9,10 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, cpus_of_others
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["Demand", "DemandSign", "OtherProcesses", "TupleCost"]
 
@@ -23,8 +23,8 @@ class OtherProcesses:
 
     >>> others = OtherProcesses()
     >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.0, host_cpu=0.9)
-    >>> others.changed(seen, LoadThresholds()), others.changed(seen, LoadThresholds()), others.cpus
-    (None, 'others use 2 of 4 CPUs, before 0', 2)
+    >>> others.changed(seen, LoadThresholds()), str(others.changed(seen, LoadThresholds())), others.cpus
+    (None, 'other processes use 2 of 4 CPUs, 0 before', 2)
 
     Way is given only once threads of this process wait for a CPU, where that is told: until then what others use isn't
     missing. Afterwards it stays given for as long as others use it, or they would wait again.
@@ -34,8 +34,8 @@ class OtherProcesses:
     _seen: int = 0
     _periods: int = 0
 
-    def changed(self, observation: Observation, thresholds: LoadThresholds) -> str | None:
-        """Take a period and return in words what changed, if it did."""
+    def changed(self, observation: Observation, thresholds: LoadThresholds) -> Reason | None:
+        """Take a period and return what changed, if it did."""
         seen = cpus_of_others(observation, thresholds)
         waiting = observation.waiting_cpu
         if self.cpus == 0 and waiting is not None and waiting < thresholds.contended * observation.own_cpu:
@@ -46,7 +46,7 @@ class OtherProcesses:
         if abs(seen - self.cpus) < least or self._periods < thresholds.confirm:
             return None
         before, self.cpus = self.cpus, seen
-        return f"others use {seen} of {counted(observation.cpu_count, 'CPU')}, before {before}"
+        return Code.OTHER_PROCESSES(cpus=seen, of=observation.cpu_count, before=before)
 
 
 class DemandSign(Enum):

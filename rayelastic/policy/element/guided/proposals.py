@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from rayelastic.plan.plan_text import counted
 from rayelastic.policy.element.guided.estimate import NEARLY_BEST, Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.tries import exploration
@@ -17,6 +16,7 @@ from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, hidden_peak, more_threads
 from rayelastic.policy.element.guided.measurement import Series
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.reasons import Code
 
 __all__ = ["propose"]
 
@@ -125,8 +125,7 @@ class _Proposal:
             throughput, configuration = next((one for one in fewer if one[0] >= enough), (throughput, configuration))
         if not self._new(configuration, by):
             return None
-        aim = options[at][1].threads
-        why = f"{most / now:.2f} times as much is possible with {counted(aim, 'thread')} by the costs of operators"
+        why = Code.COSTS_ALLOW(factor=most / now, threads=options[at][1].threads)
         return Trial(configuration, Purpose.GROWTH, why, throughput / now)
 
     def _options(self, estimate: Estimate, by: Explanation, levels: Iterable[int]) -> list[tuple[float, Configuration]]:
@@ -150,7 +149,7 @@ class _Proposal:
         configuration, cpus = Configuration(threads, queued), self.bounds.cpus
         if estimate.lanes(configuration, cpus) <= estimate.lanes(best, cpus) or configuration in known.refused:
             return None
-        why = f"from {below} to {best.threads} threads it still gained {gain:.0%}"
+        why = Code.STILL_RISING(below=below, threads=best.threads, gain=gain)
         return Trial(configuration, Purpose.GROWTH, why)
 
     def _first(self, estimate: Estimate) -> Trial | None:
@@ -162,8 +161,7 @@ class _Proposal:
         then = self._ratio(estimate, configuration, self.known.best, by)
         if then < 1 + self.thresholds.promise or not self._new(configuration, by):
             return None
-        why = f"no operator has a queue, and {then:.2f} times as much is possible by the costs of operators"
-        return Trial(configuration, Purpose.GROWTH, why, then)
+        return Trial(configuration, Purpose.GROWTH, Code.COSTS_ALLOW_QUEUES(factor=then), then)
 
     def _levels_above(self, level: int) -> Iterator[int]:
         """Yield doublings of the thread count, no further than one that was tried."""
@@ -187,9 +185,8 @@ class _Proposal:
             if then >= 1 - self.thresholds.estimated_loss:
                 if configuration in self.known.measured or configuration in self.known.refused:
                     return None
-                return Trial(
-                    configuration, Purpose.SAVING, f"{counted(threads, 'thread')} should give {then:.0%} of it", then
-                )
+                why = Code.COSTS_ALLOW_FEWER(threads=threads, share=then)
+                return Trial(configuration, Purpose.SAVING, why, then)
         return None
 
     def _placed(self, estimate: Estimate, threads: int, by: Explanation | None = None) -> frozenset[str]:

@@ -23,7 +23,8 @@ from rayelastic.policy.element.guided.measurement import (
     noise_of,
 )
 from rayelastic.policy.element.guided.proposals import propose
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, shown
+from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["ConfigurationSearch"]
 
@@ -64,7 +65,7 @@ class ConfigurationSearch:
         series.add(throughput, self.noise, self.tests)
         return series
 
-    def judge(self, bounds: Bounds) -> tuple[Verdict, str]:
+    def judge(self, bounds: Bounds) -> tuple[Verdict, Reason]:
         """Judge the trial by what was measured of it so far."""
         trial = self.trial
         assert trial is not None
@@ -83,29 +84,37 @@ class ConfigurationSearch:
             self.measured[trial.configuration], self.measured[base], margin, self.noise, self.tests, expected
         )
         if verdict is Verdict.OPEN:
-            return verdict, f"{gain:+.1%}, not sure yet"
-        self.trial = None
+            return verdict, Code.UNDECIDED(tried=trial.configuration.counts, base=base.counts, change=gain)
+        self.trial, reason = None, self._reason(verdict, trial, base, gain)
         self._calibrate(trial, bounds, gain)
         if verdict is Verdict.REJECT:
             self.refused.add(trial.configuration)
             self.savings += saving
-            return verdict, f"{gain:+.1%}: back to {shown(self.best)}"
+            return verdict, reason
         self.best = trial.configuration
         self.saved = self.saved or saving
         if not saving or gain > 0:
             self.peak = trial.configuration
-        return verdict, f"{gain:+.1%}: kept"
+        return verdict, reason
 
-    def _explored(self, trial: Trial, bounds: Bounds) -> tuple[Verdict, str]:
+    def _reason(self, verdict: Verdict, trial: Trial, base: Configuration, gain: float) -> Reason:
+        tried, rate = trial.configuration.counts, self.measured[trial.configuration].throughput
+        if trial.configuration == base:  # it was measured once more
+            return Code.MEASURED(rate=rate, setting=tried)
+        code, base_rate = Code.NOT_ENOUGH if gain > 0 else Code.REVERTED, self.measured[base].throughput
+        if verdict is Verdict.ACCEPT:
+            code = Code.KEPT
+        return code(tried=tried, base=base.counts, change=gain, rate=rate, base_rate=base_rate)
+
+    def _explored(self, trial: Trial, bounds: Bounds) -> tuple[Verdict, Reason]:
         """Keep what is best by all that was measured: the trial, what was best before it, or something before that."""
-        gain = self.measured[trial.configuration].mean - self.measured[self.best].mean
-        self.trial = None
-        if bounds.estimate is None:
-            return Verdict.REJECT, f"{math.expm1(gain):+.1%}: nothing is known of costs any more"
-        self._calibrate(trial, bounds, math.expm1(gain))
-        self.best = self.peak = kept(self._known(), bounds, self.thresholds)
-        accepted = self.best == trial.configuration
-        return (Verdict.ACCEPT if accepted else Verdict.REJECT), f"{math.expm1(gain):+.1%}, best: {shown(self.best)}"
+        gain = math.expm1(self.measured[trial.configuration].mean - self.measured[self.best].mean)
+        base, verdict, self.trial = self.best, Verdict.REJECT, None
+        if bounds.estimate is not None:
+            self._calibrate(trial, bounds, gain)
+            self.best = self.peak = kept(self._known(), bounds, self.thresholds)
+            verdict = Verdict.ACCEPT if self.best == trial.configuration else Verdict.REJECT
+        return verdict, self._reason(verdict, trial, base, gain)
 
     def _calibrate(self, trial: Trial, bounds: Bounds, gain: float) -> None:
         """Learn what holds threads back, and whether estimates can be trusted."""

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import Margin
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Reason
 
-__all__ = ["Bounds", "SearchThresholds", "Trial", "shown", "thread_limits"]
+__all__ = ["Bounds", "SearchThresholds", "Trial", "thread_limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Trial:
 
     configuration: Configuration
     purpose: Purpose
-    why: str
+    why: Reason
     promised: float | None = None
 
 
@@ -170,8 +170,3 @@ def thread_limits(observation: Observation, others: int) -> tuple[int, int]:
     most = observation.maximum_threads
     minimum = min(observation.minimum_threads + observation.thread_stuck, most)
     return minimum, max(minimum, min(most, observation.cpu_count - others) if others else most)
-
-
-def shown(configuration: Configuration) -> str:
-    """Return a configuration in words."""
-    return f"{counted(configuration.threads, 'thread')} and {counted(len(configuration.queued), 'queue')}"

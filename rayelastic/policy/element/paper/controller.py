@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
@@ -20,6 +19,7 @@ from rayelastic.policy.element.paper.threading_model import (
     ThreadingModelElasticity,
     ThreadingModelThresholds,
 )
+from rayelastic.reasons import Code
 
 __all__ = ["PaperMultiLevelElasticity", "PaperMultiLevelThresholds", "Satisfaction"]
 
@@ -166,7 +166,5 @@ class PaperMultiLevelElasticity:
         self.reset()
         operators = observation.operators
         models = {o.name: ThreadingModel.MANUAL for o in operators if o.switchable and o.name in observation.queued}
-        reason = (
-            f"{short(observation.throughput)} tuples/s at {counted(observation.thread_count, 'thread')} is another load"
-        )
-        return Decision(observation.thread_count, models, reason, "Middleware'19 3.2 (M14)")
+        seen = Code.MEASURED(rate=observation.throughput, setting={"threads": observation.thread_count})
+        return Decision(observation.thread_count, models, (seen, Code.OTHER_LOAD()), "Middleware'19 3.2 (M14)")

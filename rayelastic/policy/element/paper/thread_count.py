@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
-from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
+from rayelastic.reasons import Code
 
 __all__ = ["LevelSteps", "ThreadCountElasticity", "ThreadCountThresholds", "ThreadRecord"]
 
@@ -115,7 +115,7 @@ class ThreadCountElasticity:
         """Return the next thread level; with `queues`, a queue for every operator that has none."""
         models = _all_queued(observation) if self._queues else {}
         if models:
-            return Decision(observation.thread_count, models, "every operator gets a queue", "PLDI'17 2.2 (P05)")
+            return Decision(observation.thread_count, models, (Code.EVERY_QUEUE(),), "PLDI'17 2.2 (P05)")
         return self.adjust(observation)
 
     def adjust(self, observation: Observation) -> Decision:
@@ -123,7 +123,7 @@ class ThreadCountElasticity:
         level, throughput = observation.thread_count, observation.throughput
         self.load_changed = False
         if not observation.adapted:  # P25: wait for a period in which all that was asked for happened
-            return Decision(level, {}, "what was asked for is not in force yet", "PLDI'17 4.2.3 (P25)")
+            return Decision(level, {}, (Code.NOT_IN_FORCE(),), "PLDI'17 4.2.3 (P25)")
         self.load_changed = self._change_in_load(level, throughput)
         if self.load_changed:
             for record in self._records.values():
@@ -167,24 +167,28 @@ class _Rules:
 
     def decide(self) -> Decision:
         level = self.seen.thread_count
-        below, above = self.below, self.above
-        reason = f"{short(self.seen.throughput)} tuples/s at {counted(level, 'thread')}"
+        now, below, above = ({"threads": threads} for threads in (level, self.below, self.above))
+        reasons = [Code.MEASURED(rate=self.seen.throughput, setting=now)]
         rule = 0
         if self.trend_below and not self.trust_above:
-            rule, reason = 1, f"{reason}, {below} gave less and {above} is unknown"
+            rule = 1
+            reasons += [Code.SLOWER(setting=below), Code.UNKNOWN(setting=above)]
         elif self.trend_above:
-            rule, reason = 2, f"{reason}, {above} gave more"
+            rule = 2
+            reasons.append(Code.FASTER(setting=above))
         elif level <= self.minimum and not self.trust_above:  # E2: Fig. 8 prints 1
-            rule, reason = 3, f"{reason}, the fewest there may be, and {above} is unknown"
+            rule = 3
+            reasons += [Code.FEWEST(setting=now), Code.UNKNOWN(setting=above)]
         if rule and self.seen.host_cpu <= self.thresholds.host_cpu:
-            return Decision(self.up, {}, reason, f"PLDI'17 Fig. 8 rule {rule}")
+            return Decision(self.up, {}, tuple(reasons), f"PLDI'17 Fig. 8 rule {rule}")
         if rule:
-            reason = f"{reason}, but the host is {self.seen.host_cpu:.0%} busy"
+            reasons.append(Code.HOST_BUSY(busy=self.seen.host_cpu))
         if not self.trust_below:
-            return Decision(self.down, {}, f"{reason}, {below} is unknown", "PLDI'17 Fig. 8 rule 4")
+            return Decision(self.down, {}, (*reasons, Code.UNKNOWN(setting=below)), "PLDI'17 Fig. 8 rule 4")
         if not self.trend_below:
-            return Decision(self.down, {}, f"{reason}, no more than {below} gave", "PLDI'17 Fig. 8 rule 5")
-        return Decision(level, {}, f"{reason}, more than {below}, and {above} gives no more", "PLDI'17 Fig. 8 rule 6")
+            return Decision(self.down, {}, (*reasons, Code.NO_SLOWER(setting=below)), "PLDI'17 Fig. 8 rule 5")
+        reasons += [Code.SLOWER(setting=below), Code.NO_FASTER(setting=above)]
+        return Decision(level, {}, tuple(reasons), "PLDI'17 Fig. 8 rule 6")
 
     @property
     def maximum(self) -> int:

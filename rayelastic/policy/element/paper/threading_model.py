@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.paper.profiling_groups import profiling_groups
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["AdjustDecision", "Direction", "ThreadingModelElasticity", "ThreadingModelThresholds"]
 
@@ -76,7 +76,12 @@ class ThreadingModelElasticity:
     def step(self, observation: Observation) -> Decision:
         """Search upwards from what is in force; once settled, stay."""
         if self._settled:
-            return Decision(observation.thread_count, {}, "settled", "Middleware'19 Fig. 4 line 13")
+            return Decision(
+                observation.thread_count,
+                {},
+                (Code.SETTLED(setting=_queues(observation)),),
+                "Middleware'19 Fig. 4 line 13",
+            )
         outcome, decision = self.adjust(observation)
         self._settled = outcome is not AdjustDecision.CONTINUE
         return decision
@@ -87,17 +92,17 @@ class ThreadingModelElasticity:
             self._search = _Search(observation, direction, self._thresholds)
             outcome, why, rule = self._search.begin(observation.throughput)
         elif not observation.adapted:  # M15: no adaptation while ports drain
-            return AdjustDecision.CONTINUE, Decision(observation.thread_count, {}, "ports are being switched", "M15")
+            return AdjustDecision.CONTINUE, Decision(observation.thread_count, {}, (Code.SWITCHING(),), "M15")
         else:
             outcome, why, rule = self._search.go_on(observation.throughput)
         models = _differences(observation, self._search.queued)
         if outcome is not AdjustDecision.CONTINUE:
             self._search = None
-        seen = f"{short(observation.throughput)} tuples/s with {counted(len(observation.queued), 'queue')}: {why}"
-        return outcome, Decision(observation.thread_count, models, seen, f"Middleware'19 {rule}")
+        seen = Code.MEASURED(rate=observation.throughput, setting=_queues(observation))
+        return outcome, Decision(observation.thread_count, models, (seen, *why), f"Middleware'19 {rule}")
 
 
-Step = tuple[AdjustDecision, str, str]
+Step = tuple[AdjustDecision, tuple[Reason, ...], str]
 
 
 class _Search:
@@ -122,47 +127,47 @@ class _Search:
         self.queued = self._start
 
     def begin(self, throughput: float) -> Step:
-        return self._next_group(throughput, "nothing tried yet")
+        return self._next_group(throughput, Code.GROUP_FIRST())
 
     def go_on(self, throughput: float) -> Step:
         size = len(self._groups[self._group])
         self._tried[self._count] = throughput
         if self._count == size and self._more(throughput, self._tried[0]):  # line 4; E8: every operator of the group
-            return self._next_group(throughput, f"better by {self._gain():+.1%}")
+            return self._next_group(throughput, Code.GROUP_BETTER(gain=self._gain()))
         below = max(count for count in self._tried if count < self._count) if self._count else 0
         above = min((count for count in self._tried if count > self._count), default=size + 1)
         small = size < self._thresholds.smallest_share * self._ports  # M09
         if self._count == size and not small and self._more(self._tried[0], throughput):  # M04: worse, look inside
-            return self._move((below + size) // 2, "R3", "the whole group is worse")
+            return self._move((below + size) // 2, "R3", Code.GROUP_WORSE())
         if self._count == size:
             return self._stop()
         if self._more(self._tried[above], throughput):
-            return self._move((self._count + above) // 2, "R2", f"worse than with {above} of the group")
+            return self._move((self._count + above) // 2, "R2", Code.PART_WORSE(operators=above))
         if self._more(throughput, self._tried[below]):  # the peak is here or between here and above
-            return self._move((self._count + above) // 2, "R1", f"better than with {below} of the group")
+            return self._move((self._count + above) // 2, "R1", Code.PART_BETTER(operators=below))
         if self._more(self._tried[below], throughput):
-            return self._move((below + self._count) // 2, "R3", f"worse than with {below} of the group")
+            return self._move((below + self._count) // 2, "R3", Code.PART_WORSE(operators=below))
         if self._more(throughput, self._tried[above]):
-            return self._move(
-                (below + self._count) // 2, "R4", f"no better than with {below}, better than with {above}"
-            )
+            why = Code.PART_NO_BETTER(operators=below), Code.PART_BETTER(operators=above)
+            return self._move((below + self._count) // 2, "R4", *why)
         return self._stop()
 
-    def _next_group(self, throughput: float, why: str) -> Step:
+    def _next_group(self, throughput: float, why: Reason) -> Step:
         self._group += 1
         if self._group == len(self._groups):
-            return self._outcome(f"{why}; no group is left", "Fig. 4 line 6")
+            return self._outcome((why, Code.LAST_GROUP()), "Fig. 4 line 6")
         self._tried = {0: throughput}
         size = len(self._groups[self._group])
         self._place(size)
-        group = f"group {self._group + 1} of {len(self._groups)}, {counted(size, 'operator')}"
-        return AdjustDecision.CONTINUE, f"{why}; next {group}", f"Fig. 4 line 6 (M04), {self._direction.value}"
+        group = Code.NEXT_GROUP(group=self._group + 1, groups=len(self._groups), operators=size)
+        return AdjustDecision.CONTINUE, (why, group), f"Fig. 4 line 6 (M04), {self._direction.value}"
 
-    def _move(self, count: int, rule: str, why: str) -> Step:
+    def _move(self, count: int, rule: str, *why: Reason) -> Step:
         if count in self._tried or abs(count - self._count) < self._thresholds.smallest_step:
             return self._stop()
         self._place(count)
-        return AdjustDecision.CONTINUE, f"{why}; next {count} of the group", f"Fig. 3 {rule}, {self._direction.value}"
+        reasons = *why, Code.NEXT_PART(operators=count)
+        return AdjustDecision.CONTINUE, reasons, f"Fig. 3 {rule}, {self._direction.value}"
 
     def _stop(self) -> Step:
         """Keep the fewest operators that gave the most (R5), taking back what was no improvement (M09, Fig. 5f)."""
@@ -171,9 +176,9 @@ class _Search:
             if self._more(self._tried[count], self._tried[best]):
                 best = count
         self._place(best)
-        return self._outcome(f"best with {best} of the group", "Fig. 3 R5")
+        return self._outcome((Code.PART_BEST(operators=best),), "Fig. 3 R5")
 
-    def _outcome(self, why: str, rule: str) -> Step:
+    def _outcome(self, why: tuple[Reason, ...], rule: str) -> Step:
         changed = (
             self.queued != self._start
         )  # line 12 asks whether the count is 0, which is the same in the first group
@@ -192,6 +197,10 @@ class _Search:
 
     def _more(self, high: float, low: float) -> bool:
         return high - low > self._thresholds.sensitivity * low
+
+
+def _queues(observation: Observation) -> dict[str, int]:
+    return {"queues": len(observation.queued)}
 
 
 def _differences(observation: Observation, queued: frozenset[str]) -> dict[str, ThreadingModel]:

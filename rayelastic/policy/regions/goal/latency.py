@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rayelastic.reasons import Code, Reason
+
 __all__ = ["AimThresholds", "LatencyAim", "quantile"]
 
 
@@ -103,11 +105,12 @@ class LatencyAim:
     def _marks(self) -> int:
         return sum(map(sum, self._seen))
 
-    def text(self) -> str:
-        """Say it in words; nothing before it was measured."""
+    @property
+    def reason(self) -> Reason:
+        """What was reached, and the utilisation to size for."""
         if self.reached is None:
-            return f"no mark of {self._p99:.3g} s wanted has been seen yet"
-        return f"p99 {self.reached:.3g} s of {self._p99:.3g} s wanted, replicas are sized for {self.aim:.0%}"
+            return Code.LATENCY_UNKNOWN(goal=self._p99)
+        return Code.LATENCY(p99=self.reached, goal=self._p99, aim=self.aim)
 
 
 def quantile(counts: Iterable[int], share: float) -> float:

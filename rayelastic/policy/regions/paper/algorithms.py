@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
-from rayelastic.plan.plan_text import counted
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import (
     AdaptationAction,
@@ -27,6 +26,7 @@ from rayelastic.policy.regions.actions import (
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["PaperAdaptation", "best_split", "split_utility"]
 
@@ -88,7 +88,7 @@ class PaperAdaptation:
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
         if not seen.adapted:
-            return AdaptationDecision(seen.plan, reason="the plan that was asked for is not in force yet")
+            return AdaptationDecision(seen.plan, reasons=(Code.NOT_IN_FORCE(),))
         self._most = self._can.most_processes(seen.nodes)
         if self._adapting and self._asked is not None and seen.plan.regions != self._asked.regions:
             for name in self._adapting:  # bad luck once; what couldn't be had twice isn't asked for under this load
@@ -98,7 +98,7 @@ class PaperAdaptation:
                     self._missed ^= {(pipeline, shape)}
                 self._regions[name].adapting, self._regions[name].actions = {}, ()
             self._adapting = []
-            return AdaptationDecision(seen.plan, reason="another plan is in force than was asked for: rolled back")
+            return AdaptationDecision(seen.plan, reasons=(Code.REGIONS_ROLLED_BACK(),))
         decision = self._evaluate(seen) if self._adapting else self._adapt(seen)
         self._asked = decision.plan
         return decision
@@ -106,23 +106,23 @@ class PaperAdaptation:
     def _adapt(self, seen: PlanObservation) -> AdaptationDecision:
         for observed in seen.regions:
             self._update_metrics(observed)
-        plan, reasons = seen.plan, []
+        plan, reasons = seen.plan, list[Reason]()
         for planned in seen.plan.regions:  # in topological order, all bottlenecks at once (J21)
             resolved = self._resolve_if_bottleneck(planned, plan)
             if resolved is not None:
                 plan, why = resolved
-                reasons.append(why)
+                reasons += why
                 self._adapting.append(planned.region.name)
         if not self._adapting:
             self._stable += 1
-            stable = "; stable" if self._stable >= self._t.stable_periods else ""  # J31
-            return AdaptationDecision(seen.plan, reason=self._no_change(seen) + stable, rule="Joker Algorithm 1")
+            stable = (Code.STABLE(),) if self._stable >= self._t.stable_periods else ()  # J31
+            return AdaptationDecision(seen.plan, reasons=(self._no_change(seen), *stable), rule="Joker Algorithm 1")
         self._stable = 0
         return AdaptationDecision(
             plan,
             Verdict.TRY,
             actions=self._actions(self._adapting),
-            reason="; ".join(reasons),
+            reasons=tuple(reasons),
             rule="Joker Algorithms 1-4",
             reset=True,
         )
@@ -130,30 +130,30 @@ class PaperAdaptation:
     def _evaluate(self, seen: PlanObservation) -> AdaptationDecision:
         failed = self._non_resolved(seen)
         if failed is None:
-            gains = [f"{name} {self._gain(name, seen):+.0%}" for name in self._closest(seen.plan)]
+            gains = tuple(self._gained(name, seen) for name in self._closest(seen.plan))
             for name in self._adapting:
                 self._finalize(name, seen)
             self._adapting = []
-            return AdaptationDecision(seen.plan, Verdict.KEEP, reason=", ".join(gains), rule="Joker Algorithm 5")
-        gain = f"{failed} {self._gain(failed, seen):+.0%}"
+            return AdaptationDecision(seen.plan, Verdict.KEEP, reasons=gains, rule="Joker Algorithm 5")
+        gain = self._gained(failed, seen)
         plan, reverted = self._revert(failed, seen.plan)
         resolved = self._resolve_if_bottleneck(plan.region(failed), plan)
         if resolved is not None:  # A keeps the others; they are judged together next time
             plan, why = resolved
-            reason = f"{gain}: not worth it; {why}"
+            reasons = gain, Code.NOT_WORTH_IT(), *why
             actions = self._actions([failed])
-            return AdaptationDecision(plan, Verdict.REVERT, reverted, actions, reason, "Joker Algorithm 6", reset=True)
+            return AdaptationDecision(plan, Verdict.REVERT, reverted, actions, reasons, "Joker Algorithm 6", reset=True)
         for name in reversed(self._adapting):
             if name != failed:
                 plan, more = self._revert(name, plan)
                 reverted += more
         self._adapting = []
-        reason = f"{gain}: not worth it, and nothing else to try"
-        return AdaptationDecision(plan, Verdict.REVERT, reverted, (), reason, "Joker Algorithm 6", reset=True)
+        reasons = gain, Code.NOT_WORTH_IT(), Code.NOTHING_ELSE()
+        return AdaptationDecision(plan, Verdict.REVERT, reverted, (), reasons, "Joker Algorithm 6", reset=True)
 
     # --- Algorithm 2 ------------------------------------------------------------------------------------------------
 
-    def _resolve_if_bottleneck(self, planned: RegionPlan, plan: ExecPlan) -> tuple[ExecPlan, str] | None:
+    def _resolve_if_bottleneck(self, planned: RegionPlan, plan: ExecPlan) -> tuple[ExecPlan, list[Reason]] | None:
         name = planned.region.name
         if planned.region.kind.is_fixed or name not in self._regions:
             return None  # source regions are excluded (J09)
@@ -173,7 +173,7 @@ class PaperAdaptation:
         for action in actions:
             plan = action.apply(plan)
         busiest = max(p.utilisation for p in bottlenecks)
-        return plan, f"{name} is {busiest:.0%} busy: {', '.join(action.text() for action in actions)}"
+        return plan, [Code.PIPELINE_BUSY(region=name, busy=busiest), *(action.reason for action in actions)]
 
     def _candidates(self) -> Sequence[Callable[[RegionPlan, ExecPlan, list[PipelineObservation]], Found | None]]:
         order = self._t.order if self._can.shares else ActionOrder.EXPAND_ONLY
@@ -280,7 +280,7 @@ class PaperAdaptation:
     def _actions(self, names: Sequence[str]) -> tuple[AdaptationAction, ...]:
         return tuple(action for name in names for action in self._regions[name].actions)
 
-    def _no_change(self, seen: PlanObservation) -> str:
+    def _no_change(self, seen: PlanObservation) -> Reason:
         busy = {
             r.region: max((p.utilisation for p in r.pipelines), default=0.0)
             for r in seen.regions
@@ -288,8 +288,11 @@ class PaperAdaptation:
         }
         over = [name for name, share in busy.items() if share > self._t.cpu_bottleneck]
         if over:
-            return f"{counted(len(over), 'bottleneck')} ({', '.join(over)}), but nothing left to try"
-        return f"no pipeline is more than {max(busy.values(), default=0.0):.0%} busy"
+            return Code.NOTHING_LEFT(regions=over)
+        return Code.PIPELINES_CALM(busy=max(busy.values(), default=0.0))
+
+    def _gained(self, region: str, seen: PlanObservation) -> Reason:
+        return Code.REGION_GAIN(region=region, gain=self._gain(region, seen))
 
 
 def _shape(planned: RegionPlan) -> Shape:

@@ -12,6 +12,7 @@ from typing import Self
 
 from rayelastic.policy.regions.model import Shape
 from rayelastic.policy.regions.sizing import Sizing
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["Earlier"]
 
@@ -57,8 +58,8 @@ class Earlier:
                 found[region] = shape
         return found
 
-    def text(self, shapes: Mapping[str, Shape], apart: tuple[str, ...] = ()) -> str:
-        """Say which part of a change paid earlier, in front of its reason; empty if none did."""
-        same = [f"{n} replicas of {region}" for region, (_, n) in shapes.items() if self.replicas.get(region) == n]
-        same += [f"a process for {', '.join(apart)}"] if apart and apart == self.apart else []
-        return f"{', '.join(same)} paid in an earlier run; " if same else ""
+    def reasons(self, shapes: Mapping[str, Shape], apart: tuple[str, ...] = ()) -> list[Reason]:
+        """Return which parts of a change paid off in an earlier run."""
+        same = [(region, n) for region, (_, n) in shapes.items() if self.replicas.get(region) == n]
+        found = [Code.REPLICAS_EARLIER(replicas=n, region=region) for region, n in same]
+        return [*found, Code.PROCESS_EARLIER(operators=list(apart))] if apart and apart == self.apart else found

@@ -16,6 +16,7 @@ from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surro
 from rayelastic.policy.element.guided.known import Known
 from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.reasons import Code
 
 __all__ = ["exploration", "kept"]
 
@@ -47,7 +48,7 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
         return _once_more(known, thresholds)
     if reached < thresholds.far and not late:
         for one in _other_ways(known, bounds, estimate):
-            return Trial(one, Purpose.EXPLORATION, f"{reached:.0%} of what costs allow: something else")
+            return Trial(one, Purpose.EXPLORATION, Code.FAR_FROM_COSTS(share=reached))
     candidates = _candidates(known, bounds, thresholds)
     beliefs = _worth(known, bounds, estimate, thresholds, list(dict.fromkeys([*known.measured, *candidates])))
     first, second = _two_best(beliefs[one].mean for one in known.measured)
@@ -62,15 +63,14 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     worth = thresholds.worth * (HOPE if reached < thresholds.far else 1.0) * (thresholds.later if late else 1.0)
     if configuration is None or gains[configuration] < worth:
         return _once_more(known, thresholds)
-    why = f"{gains[configuration]:.1%} more is to be expected of a try"
-    return Trial(configuration, Purpose.EXPLORATION, why)
+    return Trial(configuration, Purpose.EXPLORATION, Code.WORTH_A_TRY(gain=gains[configuration]))
 
 
 def _once_more(known: Known, thresholds: SearchThresholds) -> Trial | None:
     """Return the best one until it was measured often enough: of many that were tried the luckiest looks best."""
     if not known.explorations or len(known.measured[known.best].values) >= thresholds.confirmed:
         return None
-    return Trial(known.best, Purpose.EXPLORATION, "once more, before it is kept")
+    return Trial(known.best, Purpose.EXPLORATION, Code.ONCE_MORE())
 
 
 def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configuration:

@@ -1,0 +1,307 @@
+"""Why something was decided, or can't be: a code with values, and the sentence that people read.
+
+This is the only place where such sentences are written. Layers below and above return a `Reason`; logs, event logs and
+`--json` carry its code and values, so that programs and tests need no prose.
+
+>>> because = Code.HOT_KEY(key="'home'", share=0.61, region="r1")
+>>> because.as_dict()
+{'code': 'hot_key', 'key': "'home'", 'share': 0.61, 'region': 'r1'}
+>>> sentence([because, Code.STABLE()])
+"Key 'home' has 61 % of the load of r1. The region level is stable."
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Any, Self
+
+from rayelastic.graph.records.shown import counted, short
+
+__all__ = ["Code", "Reason", "sentence"]
+
+FEW = 0.0995  # as a share: below it, one digit behind the point is shown
+
+
+@unique
+class Code(Enum):
+    """What a reason says; the value is its sentence, with a name and a form of each value.
+
+    Forms are those of `_Sentences`; a noun counts the value: `{threads:thread}` reads '2 threads'.
+    """
+
+    # --- threads and queues of a processing element ---
+
+    NOT_IN_FORCE = "waiting until the last change is in force"
+    PINNED = "the configuration is fixed"
+    CPU_BUDGET = "this PE now has {cpus:CPU} of its node"
+    NO_CPU_BUDGET = "this PE now shares its node with no other PE of the job"
+    OTHER_PROCESSES = "other processes use {cpus} of {of:CPU}, {before} before"
+    NO_TUPLES = "no tuples arrive"
+    THREADS_IDLE = "threads are idle {idle:%} of the time, and so are the sources"
+    SOURCES_WAIT = "every source waits for input at least {wait:%} of the time"
+    SOURCE_BUSY = "a source waits for input only {wait:%} of the time"
+    NO_PROFILE = "operator costs aren't measured yet"
+    QUEUE_FULL = "a queue is {fill:%} full"
+    THREADS_BLOCKED = "threads are blocked on output {blocked:%} of the time"
+    THREADS_WAIT_FOR_GIL = "threads wait for the GIL {wait:%} of the time"
+    THREAD_FULL = "the operators between two queues keep a thread {busy:%} busy"
+    CPUS_BUSY = "{busy:.1f} of {cpus:CPU} are busy"
+    PARTLY_BUSY = "{busy:.1f} of {cpus:CPU} are busy, and threads are idle {idle:%} of the time"
+    SOURCES_LIMIT = "the sources emit no more"
+    FASTER_BEFORE = "throughput was higher before"
+    DEMAND_MET = "the PE keeps up with its sources"
+    DEMAND_UNMET = "the PE no longer keeps up with its sources"
+    THREADS_BUSY = "only {busy:.1f} of {threads:thread} were busy"
+    COST_CHANGED = "the cost of a tuple changed"
+    COST_MAY_HAVE_CHANGED = "the cost of a tuple may have changed"
+    MEASURED = "{rate:rate} with {setting:setting}"
+    EXPECTED = "{rate:rate} with {setting:setting}, {expected:rate} expected"
+    MEASURING = "measuring {setting:setting}"
+    BASELINE = "measuring {setting:setting} longer, to judge a small difference"
+    UNDECIDED = "{tried:were} {change:faster} than {base:setting} so far; measuring on"
+    KEPT = "kept: {tried:were} {change:faster} than {base:setting} ({rate:rate} against {base_rate:rate})"
+    REVERTED = "reverted: {tried:were} {change:faster} than {base:setting} ({rate:rate} against {base_rate:rate})"
+    NOT_ENOUGH = (
+        "reverted: {tried:were} only {change:faster} than {base:setting} ({rate:rate} against {base_rate:rate})"
+    )
+    AS_REMEMBERED = "throughput is as it was under such a load before"
+    NO_BETTER = "no better setting found"
+    SETTLED = "staying with {setting:setting}"
+    CHANGED_BY_OTHERS = "this isn't the setting that was asked for; it is kept"
+    LOAD_CHANGED = "the load changed"
+    LOAD_CHANGED_LITTLE = "the load changed by little"
+    SAME_WORK = "the work is the same, at another pace"
+    TRYING = "trying {setting:setting}"
+    BEST_BEFORE = "{setting:were} best under such a load before"
+    BEST_EARLIER = "{setting:were} best in an earlier run"
+    UNKNOWN_ABOVE = "nothing is known of more than {threads:thread}"
+    UNKNOWN_BELOW = "nothing is known of fewer than {threads:thread}"
+    PEAK_PASSED = "throughput rose up to {low:thread} and fell before {high:thread}"
+    PEAK_BETWEEN = "up to {rate:rate} may be possible between {low} and {high:thread}"
+    FEWER_MAY_DO = "{threads:thread} may be enough, judged by the throughput of {known:thread}"
+    COSTS_ALLOW = "operator costs allow {factor:.2f} times as much with {threads:thread}"
+    COSTS_ALLOW_QUEUES = "no operator has a queue, and operator costs allow {factor:.2f} times as much with queues"
+    COSTS_ALLOW_FEWER = "by operator costs, {threads:thread} should reach {share:%} of the throughput"
+    STILL_RISING = "from {below} to {threads:thread} throughput still rose by {gain:%}"
+    FAR_FROM_COSTS = "throughput is {share:%} of what operator costs allow, so something different is tried"
+    WORTH_A_TRY = "a trial is expected to gain {gain:%}"
+    ONCE_MORE = "measuring the best setting once more before it is kept"
+
+    # --- the papers' controllers, and channels of parallel stages ---
+
+    EVERY_QUEUE = "every operator gets a queue"
+    SWITCHING = "queues are being switched"
+    OTHER_LOAD = "this is another load"
+    UNKNOWN = "nothing is known of {setting:setting}"
+    FEWEST = "{setting:were} the fewest allowed"
+    FASTER = "{setting:were} faster"
+    SLOWER = "{setting:were} slower"
+    NO_SLOWER = "{setting:were} no slower"
+    NO_FASTER = "{setting:were} no faster"
+    HOST_BUSY = "the node is {busy:%} busy, so no thread is added"
+    GROUP_FIRST = "no queue was tried before"
+    GROUP_BETTER = "the whole group was {gain:%} faster"
+    GROUP_WORSE = "the whole group was slower"
+    PART_BETTER = "faster than with {operators} of the group"
+    PART_WORSE = "slower than with {operators} of the group"
+    PART_NO_BETTER = "no faster than with {operators} of the group"
+    PART_BEST = "the best is {operators} of the group"
+    NEXT_GROUP = "next is group {group} of {groups}, with {operators:operator}"
+    NEXT_PART = "next is {operators} of the group"
+    LAST_GROUP = "no group is left"
+    BUFFERS = "buffers are {fill:%} full"
+    NOISE = "the difference counts as noise"
+    NO_CONGESTION = "buffers aren't congested"
+    FEWER_CONGESTED = "fewer channels were congested"
+    BUSY_LAST_THREAD = "the system is busy, but the last thread stays"
+    BUSY_TRY_FEWER = "the system is busy, so one thread less is tried"
+    STILL_IMPROVING = "throughput still improves, so one thread more is tried"
+    ONE_MORE_FASTER = "one thread more was faster"
+    STABLE_ABOVE = "more threads were no faster"
+    STABLE_BELOW = "fewer threads were no slower"
+
+    # --- regions: replicas, pipelines, nodes ---
+
+    RATES = "{offered:rate} offered, {carried:rate} processed"
+    LATENCY = "p99 latency is {p99:.3g} s, and the goal is {goal:.3g} s; replicas are sized for {aim:%} use"
+    LATENCY_UNKNOWN = "the latency isn't measured yet, and the goal is {goal:.3g} s"
+    REGIONS_ROLLED_BACK = "the plan in force isn't the one asked for: it was rolled back, or changed by others"
+    WARMING_UP = "warming up after the change"
+    MEASURING_REGIONS = "measuring regions"
+    NO_CPU = "threads had no CPU for {share:%} of their work"
+    NOTHING_MADE = "sources are blocked on output and have emitted nothing"
+    NOT_JUDGED = "not judged for {periods} of at most {most:period}"
+    LOCAL_UNSETTLED = "threads and queues haven't settled, after {periods} of at most {most:period}"
+    LOAD_MAY_CHANGE = "the load seems to change"
+    STABLE = "the region level is stable"
+    REPLICAS_EARLIER = "{replicas:replica} of {region} paid off in an earlier run"
+    PROCESS_EARLIER = "a process for {operators:list} paid off in an earlier run"
+    HOT_KEY = "key {key} has {share:%} of the load of {region}"
+    INDIVISIBLE = "one part of {region} that can't be divided has {share:%} of its load"
+    REPLICAS_LIMIT = "more than {replicas:replica} would hardly help"
+    TWO_STEPS = "declaring {aggregate} with two_steps=True would divide it"
+    FEWER_REPLICAS_MAY_DO = "more replicas helped far less than expected, and no CPU was free: fewer may be enough"
+    SPLIT = "split {region} before {at}"
+    MERGE = "merge {region} at {at}"
+    REPLICAS = "{region} from {before:replica} to {replicas}"
+    MOVE = "move replicas of {region} to {pes:list}"
+    SHARE = "partitions of {region} as {shares:ratio}"
+    SHARE_EVENLY = "partitions of {region} as evenly as possible"
+    GAIN = "expected gain {gain:%}, cost {cost:.1f} s"
+    SAVES_THREADS = "saves {gain:%} of the threads, cost {cost:.1f} s"
+    SAVES_PROCESSES = "saves {gain:%} of the processes, cost {cost:.1f} s"
+    NOT_WORTH_IT = "not worth it"
+    NO_ROOM = "no node has room, except for what didn't help before"
+    BOUNDS_NO_ROOM = "no room for the replicas of {regions:list}: the nodes are full, or max_processes is reached"
+    BOUNDS = "the bounds on replicas at this time require it"
+    UNEVEN = "replicas aren't equally busy"
+    GIL_FULL = "one GIL isn't enough: start a process for {operators:list}"
+    BACK_TOGETHER = "move {operators:list} back to the process upstream"
+    GIL_FULL_STAYS = "one GIL isn't enough for {operators:list} and others, but they stay in one process"
+    GAINED = "throughput changed by {gain:+%}"
+    REPLICAS_KEPT = "kept"
+    REPLICAS_REVERTED = "reverted: less gain than expected; not tried again until the load changes"
+    NODE_LOST = "node {node} is lost"
+    PE_MOVES = "{pe} moves to {node}"
+    NEEDS_MORE = "{region} needs {use:%} of its capacity: it scales out if this lasts"
+    LESS_WOULD_DO = "{regions:list} would do with less: scale in if this lasts"
+    CANT_GROW = "{regions:list} can't be made faster"
+    BUSIEST = "{region} is the busiest region, at {use:%}"
+    CPUS_MISSING = "the load needs {cpus:.1f} CPUs more than may be used"
+    NO_ROOM_FOR_CPUS = "replicas that need {cpus:.1f} CPUs have no room"
+    PIPELINE_BUSY = "{region} is {busy:%} busy"
+    PIPELINES_CALM = "no pipeline is more than {busy:%} busy"
+    NOTHING_LEFT = "{regions:list} is over the limit, but nothing is left to try"
+    REGION_GAIN = "the throughput of {region} changed by {gain:+%}"
+    NOTHING_ELSE = "there is nothing else to try"
+
+    # --- why operators stay in one process, or a region keeps one replica ---
+
+    NO_PYTHON = "no operator needs Python, so no GIL is shared"
+    PLACED_BY_CONFIG = "JobConfig(pes=...) fixes which operators run where"
+    REMEMBERS = "'{operator}' remembers {names:code} outside its state"
+    CANT_SEEK = "after a move, {sources:list} would emit rows again, as no position can be restored"
+    NO_CHECKPOINTS = "the job takes no checkpoints to restore from"
+    IN_ORDER_OF_TIMES = (
+        "'{operator}' emits tuples in the order of their times, unless key_by takes a field of its left stream"
+    )
+    KIND_HAS_ONE = "a {kind} region has one replica"
+    NO_OUTPUT_USED = "no operator receives its output"
+    ONE_GROUP = "it has one group of all tuples"
+    SEVERAL_INPUTS = "{operators:list} has several input ports, and only a join may"
+    SEVERAL_OUTPUTS = "{operators:list} has several output ports, or is the head of a loop"
+    IN_A_CHANNEL = "it runs in a channel whose order is restored"
+    OTHER_KEYS = "{operators:list} has other keys than the region"
+    PIPELINES_APART = "its pipelines are in different PEs"
+    FIXED_BY_CONFIG = "the job has JobConfig(regions='fixed')"
+
+    # --- the bottleneck of a job, and why the runtime doesn't scale it ---
+
+    WAITS_OUTSIDE = "its function waits {asleep:%} of the time and computes {cpu:%}"
+    COMPUTES = "its function is busy {busy:%} of the time of one thread"
+    UPSTREAM_BLOCKED = "operators upstream are blocked on output {blocked:%} of the time"
+    HOLDS_GIL = "threads wait for the GIL {wait:.1f} s a second, and it holds the GIL {busy:%} of the time"
+    ONE_GIL = "one Python function runs at a time in a process: compile it, or give it a PE of its own"
+    SKEWED = "{share:%} of its tuples go to {pe}, one of {replicas:replica}"
+    HOTTEST_KEY = "key {key} has {share:%} of the tuples of {region}"
+    KEY_HAS_ONE_REPLICA = "a key belongs to one replica, so more replicas don't divide a hot key"
+    TWO_STEPS_DIVIDE = "an aggregate with two_steps=True divides it"
+    BUSIEST_OPERATOR = "the busiest operator is {busy:%} busy"
+    NOTHING_RUNS = "no operator runs"
+    KEEPS_UP = "the job keeps up with its sources"
+    SOURCES_FULL_SPEED = "the sources emit as fast as they can"
+    NO_KEYS = "its region {region} has no keys: it can be split into pipelines, but an operator isn't replicated"
+    RUNS_AS = "its region {region} runs as {replicas:replica}"
+    NOT_ELASTIC = "it scales with JobConfig(regions='elastic'), the default on Ray"
+    LAST_REGION_DECISION = "last decision on replicas:"
+    LAST_THREAD_DECISION = "last decision on threads and queues of {pe}:"
+    THREADS_FIXED = "JobConfig fixes threads and queues"
+
+    def __call__(self, **values: Any) -> Reason:
+        """Return the reason with its values: numbers, texts, lists and settings, as JSON has them."""
+        return Reason(self, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason, as a code and values.
+
+    Args:
+        code: what it says.
+        values: {name: value} of all that the sentence names, as JSON has them. Shares are 0..1, rates are tuples/s.
+
+    >>> str(Code.REVERTED(tried={"threads": 2, "queues": 0}, base={"threads": 1, "queues": 0}, change=-0.994, rate=82,
+    ...                   base_rate=15_200))
+    'reverted: 2 threads were 99 % slower than 1 thread (82/s against 15.2k/s)'
+    """
+
+    code: Code
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return _SENTENCES.vformat(self.code.value, (), self.values)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values: the code beside its values."""
+        return {"code": self.code.name.lower(), **self.values}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the reason that `as_dict` wrote."""
+        return cls(Code[values["code"].upper()], {name: value for name, value in values.items() if name != "code"})
+
+
+def sentence(reasons: Iterable[Reason]) -> str:
+    """Return what people read: each reason a sentence.
+
+    >>> sentence([Code.NO_BETTER(), Code.SETTLED(setting={"threads": 2, "queues": 3})])
+    'No better setting found. Staying with 2 threads and 3 queues.'
+    """
+    return " ".join(_sentence(reason) for reason in reasons)
+
+
+def _sentence(reason: Reason) -> str:
+    """Return a reason with its full stop, and a capital first letter unless a name comes first."""
+    text, template = str(reason), reason.code.value
+    start = text if template.startswith(("{", "'")) else text[0].upper() + text[1:]
+    return start if template.endswith(":") else f"{start}."
+
+
+class _Sentences(string.Formatter):
+    """Writes values by their form: shares as '%', rates, settings, lists, or counted by a noun."""
+
+    def format_field(self, value: Any, form: str) -> str:
+        match form:
+            case "%" | "+%":
+                return _percent(value, form.removesuffix("%"))
+            case "rate":
+                return f"{short(value)}/s"
+            case "faster":
+                return f"{_percent(abs(value))} {'faster' if value >= 0 else 'slower'}"
+            case "setting":
+                return _setting(value)
+            case "were":
+                return f"{_setting(value)} {'was' if list(value.values()) in ([1], [1, 0]) else 'were'}"
+            case "list":
+                return ", ".join(value)
+            case "code":
+                return ", ".join(f"`{name}`" for name in value)
+            case "ratio":
+                return ":".join(map(str, value))
+        return counted(value, form) if form.isalpha() else str(super().format_field(value, form))
+
+
+def _percent(share: float, sign: str = "") -> str:
+    return f"{100 * share:{sign}.{1 if 0 < abs(share) < FEW else 0}f} %"
+
+
+def _setting(counts: Mapping[str, int]) -> str:
+    """Return numbers of threads, queues or channels; without queues there is no word of them."""
+    words: Sequence[str] = [counted(n, name.removesuffix("s")) for name, n in counts.items() if n or len(counts) == 1]
+    return " and ".join(words)
+
+
+_SENTENCES = _Sentences()
