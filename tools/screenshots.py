@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 import rayelastic as rel
 from rayelastic.topologies import packet_analysis, vwap
 
-WIDTHS = (1280, 390)  # pixels
+WIDTHS = (1440, 390)  # pixels
 HEIGHT = 900
 PLAIN = rel.JobConfig(web_port=0)
 SECONDS = 12.0  # that a job runs before it is looked at: enough for a change

@@ -81,6 +81,7 @@ def _plan(name: str, elements: Sequence[tuple[Setting, tuple[Adaptation, ...]]])
 
 def _frame(seconds: float, last: dict[str, Observation], history: History) -> Frame:
     table = np.zeros((len(history.places), len(COLUMNS)), dtype=np.float32)
+    table[:, AT["watermark"]] = -np.inf  # passes don't have them
     samples = sum(seen.samples for seen in last.values()) or 1
     throughput, queues = 0.0, 0
     for seen in last.values():

@@ -153,6 +153,7 @@ def _told(status: JobStatus) -> dict[str, Any]:
     counted = status.checkpoints
     return {
         "paused": status.paused,
+        "history": status.history,
         "elements": {
             one.pe: {"state": one.state.value, "node": one.node, "pid": one.pid, "links": one.encryption}
             for one in status.pes

@@ -189,8 +189,9 @@ class Coordinator:
             The status then; not final if the time ran out.
         """
         self._life.wait(timeout)
-        status = self.status()
-        if status.state.is_final:  # who hears of it may end this process, before the elements have ended
+        if (
+            status := self.status()
+        ).state.is_final:  # who hears of it may end this process, before the elements have ended
             self._life.wait(END_TIMEOUT)
         return status
 
@@ -283,8 +284,14 @@ class Coordinator:
     # --- what it tells ------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
+<<<<<<< HEAD
         """Return the state of the job and of each processing element, without asking them."""
         return self._life.status()
+=======
+        """The state of the job and of each processing element, without asking them."""
+        stop = self._journal.open_stop
+        return self._life.status(shown_location(stop.location) if stop is not None and stop.saved else "")
+>>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
     def plan(self) -> ExecPlan:
         """Return the plan in force."""

@@ -1,6 +1,6 @@
 // What is shown below the charts: processing elements and links, keys that move, checkpoints, a failure.
 
-import { bytes, clock, counted, element, Pairs, percent, seconds, short, when } from "./format.js";
+import { bytes, clock, counted, element, moment, Pairs, percent, seconds, short, span, when } from "./format.js";
 
 const $ = (id) => document.getElementById(id);
 const COLUMNS = ["PE or link", "state", "node, process", "encryption", "threads", "stuck", "memory", "waits for the GIL", "sent", "received", "blocked on output"];
@@ -77,4 +77,34 @@ export function verdict(found) {
   else if (found.code === "keeps_up") $("verdict").replaceChildren(`Keeps up with its sources${busiest}.`);
   else if (found.code === "no_bottleneck") $("verdict").replaceChildren(`No operator is a bottleneck${busiest}. The sources emit as fast as they can.`);
   else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason}; ${found.rule}.`);
+}
+
+const MOST_TIMES = 40; // operators in the table of event times
+const LIVE = 604_800; // seconds: older data is read anew, and how far it lags behind the clock says nothing
+
+// The watermark of an operator, seconds since 1970; null: none.
+export function watermark(table, at, row) {
+  const whole = table ? table[row * at.width + at.watermark] : -Infinity;
+  return Number.isFinite(whole) ? whole + table[row * at.width + at.watermark_rest] : null;
+}
+
+// How far a watermark lags: behind the clock where that says something, and behind the newest one of the job.
+export function lag(value, newest, now) {
+  const behind = now - value;
+  const clockSays = now !== null && behind > -60 && behind < LIVE ? span(Math.max(0, behind)) : "–";
+  return [clockSays, newest - value > 0 ? span(newest - value) : "0 s"];
+}
+
+// now: of the frame, seconds since 1970, or null.
+export function eventTimes(table, at, names, now) {
+  const found = names.map((name, row) => ({ name, value: watermark(table, at, row) })).filter((one) => one.value !== null);
+  $("event-times-part").hidden = found.length === 0;
+  if (!found.length) return;
+  const newest = Math.max(...found.map((one) => one.value));
+  const shown = found.length > MOST_TIMES ? [...found].sort((a, b) => a.value - b.value).slice(0, MOST_TIMES) : found;
+  $("event-times-said").textContent = shown.length < found.length ? `The ${shown.length} that lag most, of ${counted(found.length, "operator")}.` : "";
+  $("event-times").tBodies[0].replaceChildren(...shown.map(({ name, value }) => {
+    const [clockSays, behind] = lag(value, newest, now);
+    return element("tr", { "data-operator": name, "data-watermark": value }, element("td", {}, name), element("td", { class: "n" }, moment(value)), element("td", { class: "n" }, clockSays), element("td", { class: "n" }, behind));
+  }));
 }
