@@ -217,7 +217,7 @@ def demo(context: click.Context, /, application: str | None, as_json_: bool, **o
     show(_finished(job, text, result), shown, as_json_=as_json_)
 
 
-def _finished(job: jobs.Job, report: str, result: jobs.JobResult) -> dict[str, Any]:
+def _finished(job: jobs.Job, report: str | None, result: jobs.JobResult) -> dict[str, Any]:
     """What --json prints of a job that has finished."""
     return {"job": job.name, "state": "finished", "report": report, "metrics": result.metrics}
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rayelastic.errors import RayelasticError
     from rayelastic.job.control import Control
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.status import JobStatus
 
 __all__ = ["Changing"]
@@ -25,15 +26,15 @@ class Changing:
     _control: Control
     _final: JobStatus | None
 
-    def _running(self, error: type[RayelasticError]) -> Control:
-        """Return the coordinator of a job whose end nobody has waited for: that of another one may be gone.
+    def _running(self, error: type[RayelasticError], timeout: float) -> CoordinatorApi:
+        """Return the coordinator, as `Control.within` does, unless the job has ended: it may be gone then.
 
         Raises:
             RayelasticError: of the class given, if the job has ended.
         """
         if self._final is not None:
             raise error(f"job {self.name!r} is {self._final.state.value}: nothing of it can be read, saved or changed")
-        return self._control
+        return self._control.within(timeout)
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
         """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
@@ -52,7 +53,7 @@ class Changing:
             ConfigError: the region can't have so many.
             ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
         """
-        return self._running(ChangeError).within(RESCALE_TIMEOUT).rescale(region, replicas)
+        return self._running(ChangeError, RESCALE_TIMEOUT).rescale(region, replicas)
 
     def change(self, plan: ExecPlan) -> ExecPlan:
         """Carries out another plan on the running job: made of `job.plan()` by its `with_...` methods.
@@ -75,7 +76,7 @@ class Changing:
         >>> plan = job.plan()  # doctest: +SKIP
         >>> job.change(plan.with_split("r1", "rate", plan.fresh_pes(1)))  # doctest: +SKIP
         """
-        return self._running(ChangeError).within(RESCALE_TIMEOUT).change(plan)
+        return self._running(ChangeError, RESCALE_TIMEOUT).change(plan)
 
     def leave(self, node: str) -> ExecPlan:
         """Has the job leave a node of the cluster for good, as before the machine is switched off.
@@ -93,7 +94,7 @@ class Changing:
             ConfigError: there is no such node, or no other.
             ChangeError: it couldn't be done; the job goes on where it is.
         """
-        return self._running(ChangeError).within(RESCALE_TIMEOUT).leave(node)
+        return self._running(ChangeError, RESCALE_TIMEOUT).leave(node)
 
     def renew_secret(self) -> None:
         """Has the job go on with another secret, as where the one that it has may have become known.
@@ -108,15 +109,15 @@ class Changing:
 
         >>> job.renew_secret()  # doctest: +SKIP
         """
-        self._running(ChangeError).within(RESCALE_TIMEOUT).renew_secret()
+        self._running(ChangeError, RESCALE_TIMEOUT).renew_secret()
 
     def pause_elasticity(self) -> None:
         """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.
 
         `rescale`, `change` and `leave` still do what they are told. A loss is recovered from, in the same plan.
         """
-        self._running(ChangeError).within(CONTROL_TIMEOUT).pause_elasticity(True)
+        self._running(ChangeError, CONTROL_TIMEOUT).pause_elasticity(True)
 
     def resume_elasticity(self) -> None:
         """Has the job adapt to its load again."""
-        self._running(ChangeError).within(CONTROL_TIMEOUT).pause_elasticity(False)
+        self._running(ChangeError, CONTROL_TIMEOUT).pause_elasticity(False)

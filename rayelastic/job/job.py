@@ -91,9 +91,7 @@ class Job(Changing):
 
     def describe(self) -> dict[str, OperatorInfo]:
         """Return what `topology.explain()` shows of each operator: kind, execution mode, reason, location."""
-        if self._infos is None:
-            self._infos = self._control.within(CONTROL_TIMEOUT).describe()
-        return self._infos
+        return self._infos or self._control.within(CONTROL_TIMEOUT).describe()
 
     def state(self, operator: str) -> OperatorState:
         """Return the keyed state of an operator while the job runs: `job.state("totals").get("key")`.
@@ -105,7 +103,7 @@ class Job(Changing):
             What reads it, whose methods raise StateError where there is nothing to read.
         """
         return OperatorState(
-            operator, lambda *asked: self._running(StateError).within(STATE_TIMEOUT).read_state(operator, *asked)
+            operator, lambda *asked: self._running(StateError, STATE_TIMEOUT).read_state(operator, *asked)
         )
 
     def adaptations(
@@ -256,9 +254,7 @@ class Job(Changing):
         True
         """
         where = checked(snapshot)
-        saved(
-            self._running(StateError), self.name, where, lambda: self._control.within(SNAPSHOT_TIMEOUT).snapshot(where)
-        )
+        saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).snapshot(where))
         return where
 
     def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
@@ -313,7 +309,7 @@ class Job(Changing):
             StateError: it can't be saved; names the operator.
         """
         where = checked(snapshot)
-        saved(self._running(StateError), self.name, where, lambda: self._control.within(SNAPSHOT_TIMEOUT).stop(where))
+        saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).stop(where))
         return where
 
     def feed(self, operator: str, source: ExternalSource) -> None:
@@ -325,7 +321,7 @@ class Job(Changing):
             operator: the name of the source in the topology.
             source: what pushes, such as `rel.spark.stream(...)` with the same checkpoint.
         """
-        self._running(ChangeError)
+        self._running(ChangeError, CONTROL_TIMEOUT)
         self._feeds.begin(operator, source)
 
     def drain_on_stop(self) -> None:

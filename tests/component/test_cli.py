@@ -50,7 +50,7 @@ def test_run_prints_the_report(text: str, tmp_path: Path, capsys: pytest.Capture
     assert "standard library" not in shown.out
     assert main(["run", WORD_COUNT, "--output", str(output), "--top", "1", "--quiet"]) == 0
     shown = capsys.readouterr()
-    assert "counted: the sources of Python's standard library" in shown.out
+    assert "counted the sources of Python's standard library (--input" in shown.out
     assert "elasticity" not in shown.err
 
 

@@ -19,7 +19,6 @@
 #include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
-
 namespace {
 
 constexpr std::chrono::milliseconds kApplyPatience{50};

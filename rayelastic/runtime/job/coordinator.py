@@ -189,9 +189,7 @@ class Coordinator:
             The status then; not final if the time ran out.
         """
         self._life.wait(timeout)
-        if (
-            status := self.status()
-        ).state.is_final:  # who hears of it may end this process, before the elements have ended
+        if (status := self.status()).state.is_final:  # whoever waits may end this process before the elements end
             self._life.wait(END_TIMEOUT)
         return status
 
