@@ -103,13 +103,8 @@ def lines(job: Job) -> Iterator[str]:
         job.pause(PERIOD)
 
 
-<<<<<<< HEAD
-def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation | RegionAdaptation]:
-    """Yield the adaptations that weren't told yet."""
-=======
 def fresh(job: Job, shown: set[tuple[str, int]]) -> Iterator[Adaptation | RegionAdaptation]:
     """Yield the adaptations that weren't shown before."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     for one in job.adaptations():
         if (one.pe, one.number) not in shown:
             shown.add((one.pe, one.number))
@@ -117,11 +112,7 @@ def fresh(job: Job, shown: set[tuple[str, int]]) -> Iterator[Adaptation | Region
 
 
 def line_of(seen: View, before: JobMetrics | None) -> str:
-<<<<<<< HEAD
-    """Return a line: time, threads, queues, tuples a second from the sources, the dearest operators."""
-=======
     """Return a line: time, threads, queues, tuples a second from the sources, the most expensive operators."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     threads = sum(pe.threads for pe in seen.metrics.pes)
     queues = sum(one.queue_capacity > 0 for pe in seen.metrics.pes for one in pe.operators)
     head = f"{seen.metrics.seconds:6.1f} s  {counted(threads, 'thread')}, {counted(queues, 'queue')}"

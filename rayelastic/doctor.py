@@ -122,11 +122,7 @@ class FirstMinute:
 
 
 def first_minute() -> FirstMinute:
-<<<<<<< HEAD
-    """Run a small topology in two fresh processes that share an empty compiler cache, and says how long it took.
-=======
     """Time a small topology in two new processes that share an empty compiler cache.
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
     Raises:
         subprocess.CalledProcessError: it doesn't run here.
@@ -162,11 +158,7 @@ def _native() -> Finding:
 
 
 def _package(subject: str, name: str, hint: str) -> Finding:
-<<<<<<< HEAD
-    """Return whether a package is there, in a version that this one asks for."""
-=======
     """Check that a package is installed, in a supported version."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     if importlib.util.find_spec(name) is None:
         return Finding(subject, False, "not installed", hint)
     installed = version(name)
@@ -258,11 +250,7 @@ def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
 
 
 def _ports(environment: Mapping[str, str], address: str | None) -> Finding:
-<<<<<<< HEAD
-    """Return whether a PE could open its data port, and what holds the ports that a new Ray head would take."""
-=======
     """Check that a PE can open its data port, and which ports of a new Ray head are in use."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     try:
         with socket.socket() as tried:
             tried.bind(("127.0.0.1", 0))

@@ -25,11 +25,8 @@ FILE_PERIOD = 5.0  # seconds
 
 def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
     """Return the line for two successive readings: total and current rate of each operator."""
-<<<<<<< HEAD
-=======
     if not any(one.tuples_in or one.tuples_out for pe in now.pes for one in pe.operators):
         return f"{now.seconds:5.1f} s  waiting for the first tuples"
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     parts = []
     names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
     operators = sorted((now.operator(name) for name in names), key=lambda one: -one.cpu_seconds)[:MOST]
@@ -52,11 +49,7 @@ def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
 
 
 def summary_line(now: JobMetrics) -> str:
-<<<<<<< HEAD
-    """Return the line for the end: total, seconds and average, for each operator; of many the most expensive ones."""
-=======
     """Return the line for the end: total and average rate of each operator; of many, the most expensive ones."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
     operators = [now.operator(name) for name in names]
     shown = operators if len(operators) <= MOST else sorted(operators, key=lambda one: -one.cpu_seconds)[:MOST]

@@ -247,11 +247,7 @@ def _link_line(pe: str, name: str, counters: dict[str, Any]) -> Any:
 
 
 def _line(text: Any, width: int, lines: int = 1) -> Any:
-<<<<<<< HEAD
-    """Return a text cut to so many lines."""
-=======
     """Cut a text to so many lines."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     text.truncate(width * lines - 1, overflow="ellipsis")
     return text
 
@@ -261,11 +257,7 @@ def _height(line: Any, width: int) -> int:
 
 
 def top(job: Job, console: Console) -> None:
-<<<<<<< HEAD
-    """Show a job until it ends, or until Ctrl-C; the job goes on then.
-=======
     """Show a job until it ends, or until Ctrl-C, after which the job continues.
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
     Args:
         job: the job.

@@ -86,11 +86,7 @@ def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
 
 
 def result_html(values: Mapping[str, Any], seconds: float) -> str:
-<<<<<<< HEAD
-    """Show what each sink left: the first rows of what has rows, a line for the rest."""
-=======
     """Show the output of each sink: the first rows, or one line."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     parts = [f"<p>{seconds:.2f} s</p>"]
     for name, value in values.items():
         parts.append(f"<b>{escape(name)}</b> {_value_html(value)}")
@@ -137,11 +133,7 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-<<<<<<< HEAD
-        """End the watch with a last picture; the job goes on."""
-=======
         """End the watch with a last picture; the job continues."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
         self._stopped.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
@@ -160,9 +152,6 @@ class Watch:
 
 
 def in_notebook(html: str) -> Callable[[str], None]:
-<<<<<<< HEAD
-    """Show HTML in the notebook's current cell, and return what replaces it."""
-=======
     """Show HTML in the notebook's current cell; return what replaces it.
 
     Raises:
@@ -174,7 +163,6 @@ def in_notebook(html: str) -> Callable[[str], None]:
             "job.watch() needs a notebook",
             hint="In a terminal use `rayelastic top JOB` for a job on Ray; in a browser JobConfig(web_port=0)",
         )
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
     from IPython.display import HTML, display
 
     handle = display(HTML(html), display_id=True)

@@ -79,11 +79,7 @@ def report(
     top: int = 20,
     input: str | None = None,
 ) -> str:
-<<<<<<< HEAD
-    """Return the most frequent words and where the result lies.
-=======
     """Return what was counted, where the result is, and the most frequent words.
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
     Args:
         result: what the job left.

@@ -19,16 +19,11 @@ from rayelastic.demo import show as show_live
 from rayelastic.errors import SourceError
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.pages import page_of
-<<<<<<< HEAD
 from rayelastic.plan.config import JobConfig, Regions
+from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.elasticity import Algorithm, Elasticity
 from rayelastic.plan.settings.threads import Threads
-from rayelastic.progress import Progress, summary_line, told
-=======
-from rayelastic.plan.config import Elasticity, JobConfig, Regions
-from rayelastic.plan.plan_text import counted
 from rayelastic.progress import Progress, remarks, summary_line
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
 from rayelastic.web.events import event_of
@@ -203,7 +198,9 @@ def demo(context: click.Context, /, application: str | None, as_json_: bool, **o
         show([{"name": one.name, "text": one.text} for one in APPLICATIONS.values()], listing(), as_json_=as_json_)
         return
     file = context.meta[FILE][0]
-    job = jobs.start(file.build(options), replace(_config(options), remember=False))  # what it finds is to be seen
+    config = _config(options)
+    config = replace(config, elasticity=replace(config.elasticity, remember=False))  # what it finds is to be seen
+    job = jobs.start(file.build(options), config)
     with page_of(job, options["web"]):
         try:
             if not as_json_:

@@ -145,11 +145,7 @@ class Job(Changing):
             ) from error
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
-<<<<<<< HEAD
-        """Name the operator that holds the job back, why, and which rule keeps it from being helped.
-=======
         """Name the operator that limits the job, why, and why the runtime isn't scaling it.
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
         Args:
             seconds: how long to measure.
@@ -212,11 +208,7 @@ class Job(Changing):
             self._feeds.cancel()
 
     def snapshot(self, snapshot: Snapshot | str | Path) -> Snapshot:
-<<<<<<< HEAD
-        """Save the job as it is at one moment of its streams, for other jobs to go on from; this one goes on itself.
-=======
         """Save the job as it is at one moment of its streams, for other jobs to restore; this one continues.
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
         Sources pause until what they emitted is processed and saved. A job restored from it (`restore=`) has the rows
         that sinks hold in memory, and removes from files what this job writes later; to let both write, restore
@@ -258,11 +250,7 @@ class Job(Changing):
         return where
 
     def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
-<<<<<<< HEAD
-        """Stop the job where it is, and save what a later one needs to go on from there.
-=======
         """Stop the job where it is, and save what a later one needs to continue from there.
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
         Sources stop between two tuples, and what they emitted is processed. Then states and positions are saved, and
         sinks complete their rows. Streams haven't ended: aggregates that emit at the end keep their state for the next

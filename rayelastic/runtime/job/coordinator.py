@@ -149,7 +149,7 @@ class Coordinator:
 
     def resume(self) -> None:
         """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
-        tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
+        tell("coordinator restarted", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
         self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
             state, reason = self._journal.over
@@ -282,14 +282,9 @@ class Coordinator:
     # --- what it tells ------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
-<<<<<<< HEAD
         """Return the state of the job and of each processing element, without asking them."""
-        return self._life.status()
-=======
-        """The state of the job and of each processing element, without asking them."""
         stop = self._journal.open_stop
         return self._life.status(shown_location(stop.location) if stop is not None and stop.saved else "")
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
 
     def plan(self) -> ExecPlan:
         """Return the plan in force."""

@@ -92,13 +92,8 @@ class JobLife:
         """Since the job runs, under whichever coordinator."""
         return self._clock() - self._started_at
 
-<<<<<<< HEAD
-    def status(self) -> JobStatus:
-        """Return the state of the job and of each element."""
-=======
     def status(self, savepoint: str = "") -> JobStatus:
         """Return the state of the job and of each element, and where the job was saved if it was stopped."""
->>>>>>> 391d751f (Show watermarks, savepoints and a step of load; keep standard output for results)
         with self._changed:
             elements = tuple(self._elements.values())
             outage = self.outage if self._state is State.RECOVERING else None
