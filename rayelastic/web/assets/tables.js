@@ -79,7 +79,7 @@ export function verdict(found) {
   else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason}; ${found.rule}.`);
 }
 
-const MOST_TIMES = 40; // operators in the table of event times
+const MOST_TIMES = 20, MOST_NAMES = 8; // watermarks in the table of event times, and operators that each names
 const LIVE = 604_800; // seconds: older data is read anew, and how far it lags behind the clock says nothing
 
 // The watermark of an operator, seconds since 1970; null: none.
@@ -95,16 +95,17 @@ export function lag(value, newest, now) {
   return [clockSays, newest - value > 0 ? span(newest - value) : "0 s"];
 }
 
-// now: of the frame, seconds since 1970, or null.
+// Operators with the same watermark share a row; those that lag most come first. now: of the frame, seconds since 1970, or null.
 export function eventTimes(table, at, names, now) {
-  const found = names.map((name, row) => ({ name, value: watermark(table, at, row) })).filter((one) => one.value !== null);
-  $("event-times-part").hidden = found.length === 0;
-  if (!found.length) return;
-  const newest = Math.max(...found.map((one) => one.value));
-  const shown = found.length > MOST_TIMES ? [...found].sort((a, b) => a.value - b.value).slice(0, MOST_TIMES) : found;
-  $("event-times-said").textContent = shown.length < found.length ? `The ${shown.length} that lag most, of ${counted(found.length, "operator")}.` : "";
-  $("event-times").tBodies[0].replaceChildren(...shown.map(({ name, value }) => {
-    const [clockSays, behind] = lag(value, newest, now);
-    return element("tr", { "data-operator": name, "data-watermark": value }, element("td", {}, name), element("td", { class: "n" }, moment(value)), element("td", { class: "n" }, clockSays), element("td", { class: "n" }, behind));
+  const rows = new Map();
+  names.forEach((name, row) => { const value = watermark(table, at, row); if (value !== null) rows.set(value, [...(rows.get(value) ?? []), name]); });
+  $("event-times-part").hidden = rows.size === 0;
+  if (!rows.size) return;
+  const newest = Math.max(...rows.keys()), shown = [...rows].sort(([a], [b]) => a - b).slice(0, MOST_TIMES);
+  $("event-times-said").textContent = shown.length < rows.size ? `The ${shown.length} watermarks that lag most, of ${rows.size}.` : "";
+  $("event-times").tBodies[0].replaceChildren(...shown.map(([value, found]) => {
+    const [clockSays, behind] = lag(value, newest, now), more = found.length - MOST_NAMES;
+    const text = found.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+    return element("tr", { "data-watermark": value }, element("td", { title: found.join(", ") }, text), element("td", { class: "n" }, moment(value)), element("td", { class: "n" }, clockSays), element("td", { class: "n" }, behind));
   }));
 }
