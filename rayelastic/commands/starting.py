@@ -215,7 +215,7 @@ def demo(context: click.Context, /, application: str | None, as_json_: bool, **o
 
 
 def _finished(job: jobs.Job, report: str | None, result: jobs.JobResult) -> dict[str, Any]:
-    """What --json prints of a job that has finished."""
+    """Return what --json prints of a job that has finished."""
     return {"job": job.name, "state": "finished", "report": report, "metrics": result.metrics}
 
 

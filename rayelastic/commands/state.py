@@ -35,12 +35,12 @@ def restore_options(function: F) -> F:
 
 
 def restored(restore: str | None, key: Path | None) -> Snapshot | str | None:
-    """What --restore names."""
+    """Return what --restore names."""
     return restore if restore in (None, LATEST) else Snapshot(str(restore), key_of(key))
 
 
 def checkpointed(location: str | None, key: Path | None) -> Checkpoint | None:
-    """What --checkpoint names."""
+    """Return what --checkpoint names."""
     return None if location is None else Checkpoint(location, key=key_of(key))
 
 

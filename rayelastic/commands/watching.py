@@ -44,7 +44,7 @@ def jobs_(address: str | None, as_json_: bool) -> None:
 
 
 def _past(status: JobStatus) -> str:
-    """What happened to a job, in parentheses."""
+    """Return what happened to a job, in parentheses."""
     return f"  ({status.history})" if status.history else ""
 
 

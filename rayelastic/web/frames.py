@@ -77,7 +77,7 @@ class Rows:
         self._known: dict[tuple[str, ...], NDArray[np.intp]] = {}
 
     def of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
-        """The rows of operators; -1 of those that the job doesn't have."""
+        """Return the rows of operators; -1 of those that the job doesn't have."""
         if names not in self._known:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
@@ -136,7 +136,7 @@ def _add(
     now: PESample,
     marks: list[tuple[int, ...]],
 ) -> None:
-    """Adds one processing element to the table."""
+    """Add one processing element to the table."""
     counted = OperatorTable.of(now.operators)
     then = OperatorTable.of(before.operators) if before is not None else None
     rows = all_rows.of(counted.names)
@@ -188,7 +188,7 @@ def _halves(now: JobMetrics, rows: Rows) -> NDArray[np.float64]:
 
 
 def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
-    """Seconds that so many of the marks stayed below; of the last, open bucket its lower bound."""
+    """Return the seconds that so many of the marks stayed below; of the last, open bucket its lower bound."""
     summed = [sum(column) for column in zip(*marks, strict=True)] if marks else []
     seen, wanted = 0, quantile * sum(summed)
     for bucket, count in enumerate(summed):

@@ -63,7 +63,7 @@ def story(paths: Sequence[Path]) -> History:
 
 
 def _plan(name: str, elements: Sequence[tuple[Setting, tuple[Adaptation, ...]]]) -> ExecPlan:
-    """A plan of what the journals tell: a region for each processing element, with what they say feeds what."""
+    """Return a plan from the journals: a region for each processing element, and the edges that they name."""
     regions: list[RegionPlan] = []
     edges: dict[tuple[str, str], None] = {}
     told: set[str] = set()
