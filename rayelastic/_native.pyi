@@ -840,7 +840,7 @@ class Sample:
     @property
     def table(self) -> bytes:
         """
-        The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, all untaken ones, and repaired.
+        The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, watermark (in ticks; NaN: none), skipped, all untaken ones, and repaired.
         """
 
     @property

@@ -6,12 +6,17 @@ Knows the applications by name alone.
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rayelastic.plan.plan_text import counted, short
 from rayelastic.top import PERIOD, View, picture, top, view
+from rayelastic.web.events import event_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.status import JobMetrics
 
-DEAREST = 3  # operators that a line names
+MOST_EXPENSIVE = 3  # operators that a line names
 LONGEST_GRAPH = 60  # operators of a graph that is shown whole
 
 
@@ -43,6 +48,7 @@ class Application:
 APPLICATIONS = {
     one.name: one
     for one in (
+        Application("load_step", "200 requests a second, then 800: the runtime adapts"),
         Application("word_count", "words of the sources of Python's library, counted"),
         Application("vwap", "bargains among quotes, against the average of trades", {"days": 200}),
         Application("login_failures", "attempts to break in, from a log of failed logins", {"repeat": 40}),
@@ -81,35 +87,60 @@ def show(job: Job, console: Console) -> None:
 
 
 def lines(job: Job) -> Iterator[str]:
-    """What there is to tell of a job, line by line, until it ends."""
+    """Yield lines about a job until it ends: its load, and each change with its reason."""
     before: JobMetrics | None = None
-    told: set[tuple[str, int]] = set()
+    shown: set[tuple[str, int]] = set()
     while True:
         seen = view(job, before)
         yield line_of(seen, before)
-        for one in fresh(job, told):
-            yield f"         adapted: {one}"
+        for one in fresh(job, shown):
+            done = event_of(one)
+            yield f"{done.seconds:6.1f} s  changed: {done.title}"
+            yield f"          why: {done.reason}"
         before = seen.metrics
         if seen.status.state.is_final:
             return
         job.pause(PERIOD)
 
 
-def fresh(job: Job, told: set[tuple[str, int]]) -> Iterator[Adaptation | RegionAdaptation]:
-    """Yield the adaptations that weren't told yet."""
+def fresh(job: Job, shown: set[tuple[str, int]]) -> Iterator[Adaptation | RegionAdaptation]:
+    """Yield the adaptations that weren't shown before."""
     for one in job.adaptations():
-        if (one.pe, one.number) not in told:
-            told.add((one.pe, one.number))
+        if (one.pe, one.number) not in shown:
+            shown.add((one.pe, one.number))
             yield one
 
 
 def line_of(seen: View, before: JobMetrics | None) -> str:
-    """Return a line: time, threads, queues, tuples a second from the sources, the dearest operators."""
+    """Return a line: time, threads, queues, tuples a second from the sources, the most expensive operators."""
     threads = sum(pe.threads for pe in seen.metrics.pes)
     queues = sum(one.queue_capacity > 0 for pe in seen.metrics.pes for one in pe.operators)
     head = f"{seen.metrics.seconds:6.1f} s  {counted(threads, 'thread')}, {counted(queues, 'queue')}"
     if before is None:
         return head
     rate = sum(row.rate_out for row in seen.rows if row.operator.tuples_in == 0)
-    dearest = ", ".join(f"{row.operator.name} {row.cost:.0%}" for row in seen.rows[:DEAREST])
-    return f"{head}  {short(rate)} tuples/s in; dearest {dearest}"
+    costs = ", ".join(f"{row.operator.name} {row.cost:.0%}" for row in seen.rows[:MOST_EXPENSIVE])
+    return f"{head}  {short(rate)} tuples/s in; CPU: {costs}"
+
+
+def command() -> str:
+    """Return `rayelastic` as this process was started, so that what is printed works as it stands."""
+    beside = Path(sys.executable).parent / "rayelastic"
+    found = shutil.which("rayelastic")
+    if (found is not None and Path(found).samefile(beside)) or not beside.exists():
+        return "rayelastic"
+    near = os.path.relpath(beside)
+    return str(beside) if near.startswith("..") else near
+
+
+def next_commands(application: str) -> str:
+    """Return what to try after an application, as commands that work as printed."""
+    rayelastic, other = command(), "vwap" if application != "vwap" else "login_failures"
+    return "\n".join(
+        (
+            "next:",
+            f"  {rayelastic} demo {application} --web    # the same in the web UI; Ctrl-C ends it",
+            f"  {rayelastic} demo {other}",
+            f"  {rayelastic} demo    # all applications",
+        )
+    )

@@ -1,6 +1,6 @@
 """What this machine has of what rayelastic needs, and how to get the rest: `rayelastic doctor`.
 
-Looks and reports; starts nothing and changes nothing but a file that it writes into the compiler's cache and removes.
+Reports and starts nothing; it writes one file into the compiler's cache and removes it.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ print(imported - started, first - imported, time.perf_counter() - first)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Args:
-        subject: what, in a word or two.
-        good: whether it is as it has to be.
+        subject: what was checked, in a word or two.
+        good: whether it passed.
         found: what was found.
         hint: what to do if it isn't good; or, if it is, what would be better.
-        optional: whether only those who want it need it: without it a machine is no worse.
+        optional: whether only some users need it; without it the machine is fine.
     """
 
     subject: str
@@ -73,7 +73,7 @@ class Finding:
 
 
 def examine(environment: Mapping[str, str], address: str | None = None) -> Iterator[Finding]:
-    """Looks at one thing after the other.
+    """Run one check after the other.
 
     Args:
         environment: where PATH, JAVA_HOME and the settings of Ray are looked up.
@@ -122,7 +122,7 @@ class FirstMinute:
 
 
 def first_minute() -> FirstMinute:
-    """Run a small topology in two fresh processes that share an empty compiler cache, and says how long it took.
+    """Time a small topology in two new processes that share an empty compiler cache.
 
     Raises:
         subprocess.CalledProcessError: it doesn't run here.
@@ -158,19 +158,17 @@ def _native() -> Finding:
 
 
 def _package(subject: str, name: str, hint: str) -> Finding:
-    """Return whether a package is there, in a version that this one asks for."""
+    """Check that a package is installed, in a supported version."""
     if importlib.util.find_spec(name) is None:
         return Finding(subject, False, "not installed", hint)
     installed = version(name)
     wanted = range_of(name)
     good = is_within(installed, wanted)
-    return Finding(
-        subject, good, f"{installed}" + ("" if good else f", but {wanted} is asked for"), "" if good else hint
-    )
+    return Finding(subject, good, f"{installed}" + ("" if good else f", supported: {wanted}"), "" if good else hint)
 
 
 def _process_start(environment: Mapping[str, str]) -> Finding:
-    """How long a process takes to import Ray, as each one of a job does before it can do anything."""
+    """Measure how long a process takes to import Ray, which each process of a job does first."""
     subject = "process start"
     if importlib.util.find_spec("ray") is None:
         return Finding(subject, False, "can't be measured without Ray", "Install Ray first", optional=True)
@@ -185,7 +183,7 @@ def _process_start(environment: Mapping[str, str]) -> Finding:
 
 
 def _compiler() -> Finding:
-    hint = "pip install numba; without it every function runs in the Python lane"
+    hint = "pip install numba; without it every function runs as Python"
     return _package("Numba", "numba", hint)
 
 
@@ -198,7 +196,7 @@ def _cache() -> Finding:
             pass
         mine = folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o022
     except OSError as error:
-        return Finding("compiler cache", False, f"{folder} can't be written: {error}", hint)
+        return Finding("compiler cache", False, f"{folder} is not writable: {error}", hint)
     if not mine:
         return Finding(
             "compiler cache", False, f"{folder}: others may write there, so it isn't used", f"chmod go-w {folder}"
@@ -247,17 +245,17 @@ def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:
     joined = "" if asked_for else "; rel.submit joins it unless RAY_ADDRESS=local is set"
     found = f"{named}: {counted(answered.nodes, 'node')} alive{joined}"
     if not answered.token:
-        return Finding("Ray cluster", True, f"{found}; open to everybody on the network", TOKEN_ADVICE)
+        return Finding("Ray cluster", True, f"{found}; whoever reaches it can run code", TOKEN_ADVICE)
     return Finding("Ray cluster", True, f"{found}, our token is accepted")
 
 
 def _ports(environment: Mapping[str, str], address: str | None) -> Finding:
-    """Return whether a PE could open its data port, and what holds the ports that a new Ray head would take."""
+    """Check that a PE can open its data port, and which ports of a new Ray head are in use."""
     try:
         with socket.socket() as tried:
             tried.bind(("127.0.0.1", 0))
     except OSError as error:
-        return Finding("ports", False, f"no port can be opened here: {error}", "Ask who runs this machine")
+        return Finding("ports", False, f"no port opens here: {error}", "Ask who runs this machine")
     taken = [f"{port} ({what})" for port, what in RAY_PORTS.items() if _listens(port)]
     if taken and not (address or environment.get("RAY_ADDRESS")):
         advice = (

@@ -1,4 +1,4 @@
-"""The web UI of the jobs on a Ray cluster, of one that this process runs, or of one that is over."""
+"""The web UI of the jobs on a Ray cluster, of one that this process runs, or of an ended one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ClusterJobs:
         self._address = address
 
     def listed(self) -> list[JobStatus]:
-        """Those whose coordinator answers."""
+        """Return the jobs whose coordinator answers."""
         return list_jobs(address=self._address)
 
     def dashboard(self) -> Dashboard | None:
@@ -69,7 +69,7 @@ def cluster_page(name: str | None, address: str | None, port: int, host: str = H
 
 
 def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
-    """Serve the web UI of a job that is over, from its event logs; needs no cluster.
+    """Serve the web UI of an ended job, from its journals; needs no cluster.
 
     Args:
         paths: as `rel.Elasticity(journal=...)` said.

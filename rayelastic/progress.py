@@ -25,6 +25,8 @@ FILE_PERIOD = 5.0  # seconds
 
 def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
     """Return the line for two successive readings: total and current rate of each operator."""
+    if not any(one.tuples_in or one.tuples_out for pe in now.pes for one in pe.operators):
+        return f"{now.seconds:5.1f} s  waiting for the first tuples"
     parts = []
     names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
     operators = sorted((now.operator(name) for name in names), key=lambda one: -one.cpu_seconds)[:MOST]
@@ -47,7 +49,7 @@ def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
 
 
 def summary_line(now: JobMetrics) -> str:
-    """Return the line for the end: total, seconds and average, for each operator; of many the most expensive ones."""
+    """Return the line for the end: total and average rate of each operator; of many, the most expensive ones."""
     names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
     operators = [now.operator(name) for name in names]
     shown = operators if len(operators) <= MOST else sorted(operators, key=lambda one: -one.cpu_seconds)[:MOST]
@@ -59,12 +61,12 @@ def summary_line(now: JobMetrics) -> str:
     return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
 
 
-def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
-    """What a user is to know of tuples that went nowhere, were refused by machine code, or mended; a line each.
+def remarks(now: JobMetrics, *, ended: bool = False) -> list[str]:
+    """Return a line for each kind of tuples that were dropped, left to Python by compiled code, or repaired.
 
     Args:
         now: the counters.
-        ended: whether late tuples have been logged by `warn_late`, and are left out.
+        ended: leave late tuples out, which `warn_late` has logged.
     """
     lines = []
     for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
@@ -76,19 +78,17 @@ def told(now: JobMetrics, *, ended: bool = False) -> list[str]:
                 f"{name}: {counted(count, 'tuple')} {REASONS.get(reason, f'dropped: nobody takes {reason!r}')}"
             )
         if operator.answered_by_python:
-            lines.append(
-                f"{name}: {counted(operator.answered_by_python, 'tuple')} refused by compiled code, answered by Python"
-            )
+            lines.append(f"{name}: {counted(operator.answered_by_python, 'tuple')} left to Python by compiled code")
         if operator.lines_repaired:
             lines.append(
                 f"{name}: {counted(operator.lines_repaired, 'line')} with bytes that aren't UTF-8, "
-                "which became U+FFFD: encoding= says what they are"
+                "which became U+FFFD: set encoding="
             )
     return lines
 
 
 class Progress:
-    """Shows the progress of a job while a `with` block lasts.
+    """Show the progress of a job while a `with` block lasts.
 
     Args:
         job: the running job.
@@ -119,7 +119,7 @@ class Progress:
         while not self._done.wait(TERMINAL_PERIOD):
             try:
                 now = self._job.metrics()
-            except Exception:  # the job ended under our hands; whoever waits for it reports how
+            except Exception:  # the job has ended; wait() reports how
                 return
             if self._in_place:
                 line = progress_line(before, now)

@@ -1,7 +1,7 @@
 """`rayelastic top JOB`: what a job does, live in a terminal; lines without one. The picture is made by rich.
 
-What is shown is a value (`View`), drawn for the width and height that there are: the dearest operators come first, what
-doesn't fit is counted.
+A value (`View`) holds what is shown, drawn to the width and height of the terminal: the most expensive operators come
+first; the rest is counted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.plan_text import counted, kind_text, short
-from rayelastic.progress import told
+from rayelastic.progress import remarks
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 
@@ -38,10 +38,10 @@ class Row:
     Args:
         pe: where it runs.
         operator: its counters now.
-        rate_in: tuples/s that it took.
-        rate_out: tuples/s that it gave.
+        rate_in: tuples/s that it received.
+        rate_out: tuples/s that it emitted.
         cost: its share of the CPU time of all operators of the job, 0..1.
-        blocked: share of the time that threads waited for room for its output.
+        blocked: share of the time that threads were blocked on its output.
     """
 
     pe: str
@@ -54,15 +54,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What there is to show of a job at one moment.
+    """A job at one moment.
 
     Args:
         status: of the job.
         metrics: its counters now.
         plan: in force.
-        rows: its operators, the dearest first.
-        tokens: {processing element: seconds a second that its threads waited for the Python token}.
-        bottleneck: what holds it back; `None` before the second reading.
+        rows: its operators, the most expensive first.
+        gil: {processing element: seconds a second that its threads waited for the GIL}.
+        bottleneck: what limits it; `None` before the second reading, and of a job that has ended.
         adaptations: the last changes, oldest first.
     """
 
@@ -70,7 +70,7 @@ class View:
     metrics: JobMetrics
     plan: ExecPlan
     rows: tuple[Row, ...]
-    tokens: dict[str, float]
+    gil: dict[str, float]
     bottleneck: Bottleneck | None
     adaptations: tuple[Adaptation | RegionAdaptation, ...]
 
@@ -82,16 +82,18 @@ def view(job: Job, before: JobMetrics | None) -> View:
         job: running or over.
         before: the reading before; `None` for the first.
     """
-    now, plan = job.metrics(), job.plan()
+    status, now, plan = job.status, job.metrics(), job.plan()
     passes = tuple(job.adaptations(every_pass=True))
     earlier = {pe.pe: pe for pe in before.pes} if before is not None else {}
     return View(
-        status=job.status,
+        status=status,
         metrics=now,
         plan=plan,
         rows=tuple(sorted(_rows(earlier, now), key=lambda row: -row.cost)),
-        tokens={pe.pe: _grown(earlier.get(pe.pe), pe, "token_wait_seconds") for pe in now.pes},
-        bottleneck=find_bottleneck(before, now, plan, passes) if before is not None else None,
+        gil={pe.pe: _grown(earlier.get(pe.pe), pe, "token_wait_seconds") for pe in now.pes},
+        bottleneck=find_bottleneck(before, now, plan, passes)
+        if before is not None and not status.state.is_final
+        else None,
         adaptations=tuple(one for one in passes if one.changed)[-ADAPTATIONS:],
     )
 
@@ -134,7 +136,7 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     Args:
         seen: what to draw.
         width: columns.
-        height: lines; what doesn't fit is left out, and counted.
+        height: lines; the rest is counted.
     """
     from rich.console import Console, Group
     from rich.measure import Measurement
@@ -143,9 +145,10 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
 
     wide = width >= WIDE
     status = seen.status
-    head = f"{status.name}  {status.state.value}  {seen.metrics.seconds:.0f} s  {len(seen.metrics.pes)} PEs"
+    head = f"{status.name}  {status.state.value}  {seen.metrics.seconds:.0f} s  {counted(len(seen.metrics.pes), 'PE')}"
+    head += f"  {status.history}" if status.history else ""
     lines: list[RenderableType] = [_line(Text(head, style="bold"), width)]
-    lines += [_line(_pe_line(pe, seen.tokens.get(pe.pe, 0.0)), width) for pe in seen.metrics.pes[: max(1, height // 6)]]
+    lines += [_line(_pe_line(pe, seen.gil.get(pe.pe, 0.0)), width) for pe in seen.metrics.pes[: max(1, height // 6)]]
     last: list[RenderableType] = []
     if seen.bottleneck is not None:
         last.append(_line(Text(f"bottleneck: {seen.bottleneck}", style="yellow"), width, lines=2 if wide else 3))
@@ -154,7 +157,7 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     links = [(pe.pe, name, counters) for pe in seen.metrics.pes for name, counters in pe.links.items()]
     if wide:
         last += [_line(_link_line(*link), width) for link in links[: height // 8]]
-    last += [_line(Text(line, style="yellow"), width) for line in told(seen.metrics)[: max(1, height // 8)]]
+    last += [_line(Text(line, style="yellow"), width) for line in remarks(seen.metrics)[: max(1, height // 8)]]
     if status.failure is not None:
         last.append(_line(Text(f"failed: {status.failure.reason}", style="red"), width, lines=2))
 
@@ -220,14 +223,14 @@ def _bar(share: float) -> str:
     return "#" * filled + "." * (BAR - filled)
 
 
-def _pe_line(pe: PESample, token: float) -> Any:
+def _pe_line(pe: PESample, gil: float) -> Any:
     from rich.text import Text
 
     stuck = f" ({pe.threads_stuck} stuck)" if pe.threads_stuck else ""
     models = {model: sum(one.model == model for one in pe.operators) for model in ("manual", "dynamic", "dedicated")}
     queues = ", ".join(f"{count} {model}" for model, count in models.items() if count)
     return Text(
-        f"{pe.pe}  threads {pe.threads}{stuck}  {queues}  {pe.rss_bytes / MIB:.0f} MiB  token wait {token:.2f} s/s"
+        f"{pe.pe}  threads {pe.threads}{stuck}  {queues}  {pe.rss_bytes / MIB:.0f} MiB  waits for the GIL {gil:.0%}"
     )
 
 
@@ -244,7 +247,7 @@ def _link_line(pe: str, name: str, counters: dict[str, Any]) -> Any:
 
 
 def _line(text: Any, width: int, lines: int = 1) -> Any:
-    """Return a text cut to so many lines."""
+    """Cut a text to so many lines."""
     text.truncate(width * lines - 1, overflow="ellipsis")
     return text
 
@@ -254,7 +257,7 @@ def _height(line: Any, width: int) -> int:
 
 
 def top(job: Job, console: Console) -> None:
-    """Show a job until it ends, or until Ctrl-C; the job goes on then.
+    """Show a job until it ends, or until Ctrl-C, after which the job continues.
 
     Args:
         job: the job.

@@ -1,4 +1,4 @@
-"""Loads a topology from a file or module and turns the parameters of its `build` and `report` into options.
+"""Load a topology from a file or module; the parameters of its `build` and `report` become options.
 
 A topology file has `build(**parameters) -> Topology` and may have `report(result, **parameters) -> str`.
 """
@@ -67,7 +67,7 @@ class TopologyFile:
         return self._build(**self._chosen(self._build, options))
 
     def report(self, result: Any, options: Mapping[str, Any]) -> str | None:
-        """What the module reports of a result; None if it has no `report`."""
+        """Return what the module reports of a result; None if it has no `report`."""
         return None if self._report is None else self._report(result, **self._chosen(self._report, options))
 
     def _parameters(self) -> dict[str, inspect.Parameter]:

@@ -5,12 +5,15 @@ A watch reads the job in a thread of its own, so nothing blocks the kernel; it e
 
 from __future__ import annotations
 
+import math
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
+from rayelastic.errors import ConfigError, SetupError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_svg import OperatorNote, plan_svg
 from rayelastic.plan.plan_text import counted, short
@@ -23,7 +26,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a picture of a job is drawn from.
+    """What a picture of a job shows.
 
     Args:
         name: of the job, running or over.
@@ -67,12 +70,13 @@ def job_html(reading: Reading, before: JobMetrics | None = None) -> str:
         notes[name] = OperatorNote(one.lane, one.model, rate + late, fill, costs[name] / whole)
     heads = {pe.pe: f"{counted(pe.threads, 'thread')}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
     failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
-    head = f"<b>{escape(reading.name)}</b> {status.state.value}, {now.seconds:.1f} s"
+    history = f", {escape(status.history)}" if status.history else ""
+    head = f"<b>{escape(reading.name)}</b> {status.state.value}, {now.seconds:.1f} s{history}"
     return f'<div style="overflow:auto">{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>'
 
 
 def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
-    """What 99 of 100 marks took at most that came to a sink since the picture before."""
+    """Return the 99th percentile of the latency since the picture before, as text."""
     earlier = [one.latency for pe in before.pes for one in pe.operators if one.name == now.name] if before else []
     fresh = now.latency
     for latency in filter(None, earlier):
@@ -82,7 +86,7 @@ def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
 
 
 def result_html(values: Mapping[str, Any], seconds: float) -> str:
-    """Show what each sink left: the first rows of what has rows, a line for the rest."""
+    """Show the output of each sink: the first rows, or one line."""
     parts = [f"<p>{seconds:.2f} s</p>"]
     for name, value in values.items():
         parts.append(f"<b>{escape(name)}</b> {_value_html(value)}")
@@ -110,13 +114,15 @@ class Watch:
 
     Args:
         read: reads the job as it is now.
-        show: shows HTML for the first time, and gives what replaces it later.
+        show: shows HTML for the first time, and returns the function that replaces it.
         period: seconds between two pictures.
     """
 
     def __init__(
         self, read: Callable[[], Reading], show: Callable[[str], Callable[[str], None]], period: float
     ) -> None:
+        if not 0 < period < math.inf:
+            raise ConfigError(f"job.watch(period={period!r})", hint="Give seconds, more than 0")
         self._read = read
         self._period = period
         self._stopped = threading.Event()
@@ -127,9 +133,10 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the watch with a last picture; the job goes on."""
+        """End the watch with a last picture; the job continues."""
         self._stopped.set()
-        self._thread.join()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
 
     def _run(self) -> None:
         over = False
@@ -137,7 +144,7 @@ class Watch:
             stopped = self._stopped.wait(self._period)
             try:
                 now = self._read()
-            except Exception:  # the job was closed, or its cluster is gone: whoever waits for it reports how
+            except Exception:  # the job was closed, or its cluster is gone: wait() reports how
                 return
             over = stopped or now.status.state.is_final
             self._update(job_html(now, self._before))
@@ -145,7 +152,17 @@ class Watch:
 
 
 def in_notebook(html: str) -> Callable[[str], None]:
-    """Show HTML in the notebook's current cell, and return what replaces it."""
+    """Show HTML in the notebook's current cell; return what replaces it.
+
+    Raises:
+        SetupError: this isn't a notebook.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if not hasattr(shell, "kernel"):  # a terminal has no cell whose picture could be replaced
+        raise SetupError(
+            "job.watch() needs a notebook",
+            hint="In a terminal use `rayelastic top JOB` for a job on Ray; in a browser JobConfig(web_port=0)",
+        )
     from IPython.display import HTML, display
 
     handle = display(HTML(html), display_id=True)

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 import rayelastic as rel
 from rayelastic.topologies import packet_analysis, vwap
 
-WIDTHS = (1280, 390)  # pixels
+WIDTHS = (1440, 390)  # pixels
 HEIGHT = 900
 PLAIN = rel.JobConfig(web_port=0)
 SECONDS = 12.0  # that a job runs before it is looked at: enough for a change
@@ -68,7 +68,7 @@ def take(browser: Browser, topology: rel.Topology, name: str, folder: Path, conf
                 page = context.new_page()
                 page.goto(job.web_url or "")
                 page.locator("g.box").first.wait_for()
-                marks = page.locator(".mark.queues, .mark.threads, .mark.failure")
+                marks = page.locator(":is(.mark.queues, .mark.threads, .mark.failure):visible")
                 (marks if marks.count() else page.locator("g.box").nth(1)).first.click()
                 if page.locator("#detail-panel[data-operator]").count():
                     page.locator("#operator-plots .plot").first.wait_for()

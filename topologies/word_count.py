@@ -79,7 +79,7 @@ def report(
     top: int = 20,
     input: str | None = None,
 ) -> str:
-    """Return the most frequent words and where the result lies.
+    """Return what was counted, where the result is, and the most frequent words.
 
     Args:
         result: what the job left.
@@ -98,10 +98,6 @@ def report(
     width = max((len(row["word"]) for row in first), default=0)
     lines = [f"{row['word']:<{width}}  {row['n']:>9,}" for row in first]
     kept = "" if output is None else f"; all counts: {Path(output).resolve()}"
-    lines.append(f"{total:,} words, {table.num_rows:,} distinct{kept}")
-    if input is None:
-        lines.append("counted: the sources of Python's standard library; --input 'books/*.txt' counts others")
-        lines.append(
-            "to see more: .venv/bin/rayelastic demo (the papers' applications, live), docs/get_started/tutorial.md"
-        )
-    return "\n".join(lines)
+    text = "the sources of Python's standard library (--input 'books/*.txt' counts others)" if input is None else input
+    head = [f"counted {text}:", f"{total:,} words, {table.num_rows:,} distinct{kept}", "the most frequent:"]
+    return "\n".join([*head, *lines])

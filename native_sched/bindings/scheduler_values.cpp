@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -78,17 +79,18 @@ void bind_operator_sample(nb::module_& module) {
 // A row an operator, so that thousands of them needn't become objects of Python first.
 nb::bytes table_of(const SampleObject& self) {
   std::vector<double> rows;
-  rows.reserve(nb::len(self.operators) * 15);
+  rows.reserve(nb::len(self.operators) * 16);
   for (nb::handle each : self.operators) {
     const OperatorSample& one = nb::cast<const OperatorSampleObject&>(each).counted;
     const auto untaken = std::accumulate(one.untaken.begin(), one.untaken.end(), std::uint64_t{0});
     for (const auto count : {one.tuples_in, one.tuples_out, std::uint64_t{one.queued}, std::uint64_t{one.queue_capacity}})
       rows.push_back(static_cast<double>(count));
     for (const auto time : {one.cpu_ns, one.time_ns, one.waited_ns, one.blocked_ns}) rows.push_back(seconds(time));
-    for (const auto count :
-         {std::uint64_t{one.state_keys}, std::uint64_t{one.state_bytes}, std::uint64_t{one.answered},
-          std::uint64_t{static_cast<unsigned>(one.model)}, std::uint64_t{one.skipped}, untaken, std::uint64_t{one.repaired}})
+    for (const auto count : {std::uint64_t{one.state_keys}, std::uint64_t{one.state_bytes}, std::uint64_t{one.answered},
+                             std::uint64_t{static_cast<unsigned>(one.model)}})
       rows.push_back(static_cast<double>(count));
+    rows.push_back(one.watermark == kNoWatermark ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(one.watermark));
+    for (const auto count : {one.skipped, untaken, one.repaired}) rows.push_back(static_cast<double>(count));
   }
   return nb::bytes(rows.data(), rows.size() * sizeof(double));
 }
@@ -119,7 +121,8 @@ void bind_sample(nb::module_& module) {
           nb::sig("def operators(self) -> tuple[OperatorSample, ...]"), "By number.")
       .def_prop_ro("table", table_of,
                    "The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, "
-                   "waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, skipped, all untaken ones, and repaired.")
+                   "waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, watermark (in ticks; NaN: none), skipped, "
+                   "all untaken ones, and repaired.")
       .def_prop_ro("thread_count", number<&Sample::thread_count, SampleObject>, "Scheduler threads that aren't suspended.")
       .def_prop_ro("threads_idle", number<&Sample::threads_idle, SampleObject>, "Of these, asleep for want of work.")
       .def_prop_ro("token_wait_seconds", time<&Sample::token_wait_ns, SampleObject>)

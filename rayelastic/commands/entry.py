@@ -14,7 +14,7 @@ STOPPED = 130  # the exit status of a program that Ctrl-C has ended, for shells
 
 
 def main() -> int:
-    """Runs the command line of this process; returns its exit status."""
+    """Run the command line of this process; return its exit status."""
     before = signal.signal(signal.SIGINT, _end)  # an exception might be swallowed by whoever imports
     run: Callable[[], int] = importlib.import_module("rayelastic.cli").main
     signal.signal(signal.SIGINT, before)

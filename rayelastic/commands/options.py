@@ -51,4 +51,4 @@ def key_of(path: Path | None) -> bytes | None:
 
 def show(value: Any, text: str, *, as_json_: bool) -> None:
     """Print a value as JSON, or its text for people."""
-    print(as_json(value) if as_json_ else text)
+    print(as_json(value) if as_json_ else text, flush=True)

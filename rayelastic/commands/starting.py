@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -13,17 +14,19 @@ from rich.console import Console
 from rayelastic import job as jobs
 from rayelastic.commands.options import address, as_programs, show
 from rayelastic.commands.state import checkpointed, restore_options, restored
-from rayelastic.demo import APPLICATIONS, listing
+from rayelastic.demo import APPLICATIONS, listing, next_commands
 from rayelastic.demo import show as show_live
 from rayelastic.errors import SourceError
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.pages import page_of
 from rayelastic.plan.config import JobConfig, Regions
+from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.elasticity import Algorithm, Elasticity
 from rayelastic.plan.settings.threads import Threads
-from rayelastic.progress import Progress, summary_line, told
+from rayelastic.progress import Progress, remarks, summary_line
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
+from rayelastic.web.events import event_of
 
 __all__ = ["demo", "plan", "run", "submit"]
 
@@ -93,14 +96,14 @@ def job_options(function: F) -> F:
         click.option(
             "--regions",
             type=click.Choice([one.value for one in Regions]),
-            help="Who finds replicas: nobody, rayelastic rescale, that with advice, or the job (the default on Ray).",
+            help="What sets replicas: nothing, rayelastic rescale, that with advice, or the job (the default on Ray).",
         ),
         click.option(
             "--elasticity",
             type=click.Choice([one.value for one in Algorithm]),
             default=Algorithm.MULTI_LEVEL.value,
             show_default=True,
-            help="Who finds threads and queues while the job runs.",
+            help="What sets threads and queues while the job runs.",
         ),
         click.option(
             "--threading", type=click.Choice(["manual", "dynamic", "dedicated"]), help="One threading model for all."
@@ -187,23 +190,33 @@ def submit(context: click.Context, /, **options: Any) -> None:
 @click.command(cls=TopologyCommand)
 @click.argument("application", required=False, type=click.Choice(list(APPLICATIONS)))
 @job_options
+@as_programs
 @click.pass_context
-def demo(context: click.Context, /, application: str | None, **options: Any) -> None:
+def demo(context: click.Context, /, application: str | None, as_json_: bool, **options: Any) -> None:
     """List the applications, or run one with a live view."""
     if application is None:
-        print(listing())
+        show([{"name": one.name, "text": one.text} for one in APPLICATIONS.values()], listing(), as_json_=as_json_)
         return
     file = context.meta[FILE][0]
-    job = jobs.start(file.build(options), _config(options))
+    config = _config(options)
+    config = replace(config, elasticity=replace(config.elasticity, remember=False))  # what it finds is to be seen
+    job = jobs.start(file.build(options), config)
     with page_of(job, options["web"]):
         try:
-            show_live(job, Console())
+            if not as_json_:
+                show_live(job, Console())
             result = job.wait()
-            _warn(told(result.metrics, ended=True))
+            _warn(remarks(result.metrics, ended=True))
         finally:
             job.close()
-    if text := file.report(result, options):
-        print(text)
+    text = file.report(result, options)
+    shown = "\n".join(part for part in (text, next_commands(application)) if part)
+    show(_finished(job, text, result), shown, as_json_=as_json_)
+
+
+def _finished(job: jobs.Job, report: str | None, result: jobs.JobResult) -> dict[str, Any]:
+    """Return what --json prints of a job that has finished."""
+    return {"job": job.name, "state": "finished", "report": report, "metrics": result.metrics}
 
 
 def _config(options: dict[str, Any]) -> JobConfig:
@@ -232,13 +245,12 @@ def _finish(job: jobs.Job, file: TopologyFile, options: dict[str, Any], *, decid
                 _warn([summary_line(result.metrics)])
             if decided:
                 _warn([_decided(job)])
-            _warn(told(result.metrics, ended=True))
+            _warn(remarks(result.metrics, ended=True))
         finally:
             job.close()
     text = file.report(result, options)
     if options["as_json_"]:
-        value = {"job": job.name, "state": "finished", "report": text, "metrics": result.metrics}
-        show(value, "", as_json_=True)
+        show(_finished(job, text, result), "", as_json_=True)
     elif text:
         print(text)
 
@@ -249,8 +261,11 @@ def _warn(lines: list[str]) -> None:
 
 
 def _decided(job: jobs.Job) -> str:
-    """What elasticity did, in a line: how often it changed something, and the last change with its reason."""
+    """Return how often elasticity changed something, and the last change with its reason, in a line."""
     changes = list(job.adaptations())
     if not changes:
-        return "elasticity: changed nothing in this time; --journal FILE or --web shows it for longer jobs"
-    return f"elasticity: {len(changes)} changes, the last of them: {changes[-1]}"
+        return "elasticity: no change in this time; --journal FILE or --web shows it for longer jobs"
+    last = event_of(changes[-1])
+    return (
+        f"elasticity: {counted(len(changes), 'change')}; the last, at {last.seconds:.1f} s: {last.title}: {last.reason}"
+    )

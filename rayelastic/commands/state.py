@@ -35,12 +35,12 @@ def restore_options(function: F) -> F:
 
 
 def restored(restore: str | None, key: Path | None) -> Snapshot | str | None:
-    """What --restore names."""
+    """Return what --restore names."""
     return restore if restore in (None, LATEST) else Snapshot(str(restore), key_of(key))
 
 
 def checkpointed(location: str | None, key: Path | None) -> Checkpoint | None:
-    """What --checkpoint names."""
+    """Return what --checkpoint names."""
     return None if location is None else Checkpoint(location, key=key_of(key))
 
 
@@ -52,9 +52,7 @@ def checkpointed(location: str | None, key: Path | None) -> Checkpoint | None:
 @as_programs
 def snapshot(job: str, path: str, key_file: Path | None, address: str | None, as_json_: bool) -> None:
     """Save a savepoint at PATH: a folder that every node sees, or a URI such as s3://bucket/folder."""
-    saved = jobs.attach(job, address=address).snapshot(Snapshot(path, key_of(key_file)))
-    value = {"job": job, "location": saved.location}
-    show(value, f"job {job} is saved in {saved.location}", as_json_=as_json_)
+    _save(job, jobs.attach(job, address=address).snapshot, Snapshot(path, key_of(key_file)), as_json_)
 
 
 @click.command
@@ -67,9 +65,12 @@ def snapshot(job: str, path: str, key_file: Path | None, address: str | None, as
 @as_programs
 def stop(job: str, path: str, key_file: Path | None, address: str | None, as_json_: bool) -> None:
     """Stop a job with a savepoint, from which another job starts. `rayelastic cancel` stops without one."""
-    saved = jobs.attach(job, address=address).begin_stop(Snapshot(path, key_of(key_file)))
-    value = {"job": job, "location": saved.location}
-    show(value, f"job {job} ends, and is saved in {saved.location}", as_json_=as_json_)
+    _save(job, jobs.attach(job, address=address).begin_stop, Snapshot(path, key_of(key_file)), as_json_)
+
+
+def _save(job: str, save: Callable[[Snapshot], Snapshot], where: Snapshot, as_json_: bool) -> None:
+    saved = save(where).location
+    show({"job": job, "location": saved}, f"job {job}: savepoint in {saved}", as_json_=as_json_)
 
 
 @click.command

@@ -19,7 +19,7 @@ from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.pages import cluster_page, journal_page
 from rayelastic.plan.plan_text import counted
 from rayelastic.plot import plot_journals
-from rayelastic.progress import told
+from rayelastic.progress import remarks
 from rayelastic.top import PERIOD, picture, view
 from rayelastic.top import top as show_live
 from rayelastic.web.events import event_of
@@ -44,11 +44,8 @@ def jobs_(address: str | None, as_json_: bool) -> None:
 
 
 def _past(status: JobStatus) -> str:
-    """What happened to a job: how often it recovered, and where its newest savepoint is."""
-    counters = status.checkpoints
-    said = [f"recovered {counted(counters.restarts, 'time')}"] if counters.restarts else []
-    said += [f"saved in {one.place}" for one in counters.recent[-1:] if one.place and not one.problem]
-    return f"  ({', '.join(said)})" if said else ""
+    """Return what happened to a job, in parentheses."""
+    return f"  ({status.history})" if status.history else ""
 
 
 @click.command
@@ -80,7 +77,7 @@ def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_js
         for one in sample.operators:
             counts = f"{one.tuples_in:>14,} {one.tuples_out:>14,} {one.queued:>10,}"
             print(f"{one.name:<24} {one.model:<10} {counts}")
-    for line in told(metrics):
+    for line in remarks(metrics):
         print(line)
     print("adaptations:")
     for adaptation in found.adaptations(follow, every_pass):
@@ -116,12 +113,13 @@ def top(job: str, once: bool, address: str | None, as_json_: bool) -> None:
 @click.option("--port", default=8080, show_default=True, help="Where to serve it; 0: a free port.")
 @click.option("--host", default=HOST, show_default=True, help="The address to listen at.")
 @address
-def web(job: str | None, journal: tuple[Path, ...], port: int, host: str, address: str | None) -> None:
+@as_programs
+def web(job: str | None, journal: tuple[Path, ...], port: int, host: str, address: str | None, as_json_: bool) -> None:
     """Serve the web UI of the jobs on Ray, JOB first, or of a job that has ended."""
     page = journal_page(journal, port, host) if journal else cluster_page(job, address, port, host)
     with closing(page):
         start = f"#{quote(job)}" if job and not journal else ""
-        print(f"the web UI: {page.url}{start}\nCtrl-C ends it", flush=True)
+        show({"url": f"{page.url}{start}"}, f"the web UI: {page.url}{start}\nCtrl-C ends it", as_json_=as_json_)
         page.wait()
 
 
@@ -147,8 +145,9 @@ def doctor(context: click.Context, times: bool, address: str | None, as_json_: b
         findings.append(finding)
         if not as_json_:
             print(finding, flush=True)
+    seconds = first_minute() if times else None
     if as_json_:
-        show(findings, "", as_json_=True)
-    elif times:
-        print(first_minute())
+        show({"findings": findings, "times": seconds}, "", as_json_=True)
+    elif seconds is not None:
+        print(seconds)
     context.exit(0 if all(one.good or one.optional for one in findings) else 1)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rayelastic.errors import ChangeError
 from rayelastic.job.control import CONTROL_TIMEOUT
 
 if TYPE_CHECKING:
+    from rayelastic.errors import RayelasticError
     from rayelastic.job.control import Control
     from rayelastic.plan.exec_plan import ExecPlan
+    from rayelastic.runtime.job.api import CoordinatorApi
+    from rayelastic.runtime.values.status import JobStatus
 
 __all__ = ["Changing"]
 
@@ -18,13 +22,25 @@ RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
 class Changing:
     """The part of a `Job` that changes it."""
 
+    name: str
     _control: Control
+    _final: JobStatus | None
+
+    def _running(self, error: type[RayelasticError], timeout: float) -> CoordinatorApi:
+        """Return the coordinator, as `Control.within` does, unless the job has ended: it may be gone then.
+
+        Raises:
+            RayelasticError: of the class given, if the job has ended.
+        """
+        if self._final is not None:
+            raise error(f"job {self.name!r} is {self._final.state.value}: nothing of it can be read, saved or changed")
+        return self._control.within(timeout)
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; needs JobConfig(regions='manual').
+        """Set the number of replicas of a region while the job runs; needs JobConfig(regions='manual').
 
-        Its keys are spread anew: those that move wait until their state has arrived, all others go on. Nothing is lost,
-        doubled or reordered per key.
+        Its keys are spread anew. Keys that move wait until their state has arrived; all others continue. Nothing is
+        lost, doubled or reordered per key.
 
         Args:
             region: its name in the plan, such as 'r1'.
@@ -35,12 +51,12 @@ class Changing:
 
         Raises:
             ConfigError: the region can't have so many.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+            ChangeError: it failed and was undone, and the job continues as before; or the job has ended.
         """
-        return self._control.within(RESCALE_TIMEOUT).rescale(region, replicas)
+        return self._running(ChangeError, RESCALE_TIMEOUT).rescale(region, replicas)
 
     def change(self, plan: ExecPlan) -> ExecPlan:
-        """Carries out another plan on the running job: made of `job.plan()` by its `with_...` methods.
+        """Change the plan of the running job to one made from `job.plan()` by its `with_...` methods.
 
         Other numbers of replicas alone are carried out while everything runs, as `rescale` does. Where operators change
         their processing elements, or these their nodes, the job takes a checkpoint, all elements end, and it goes on
@@ -55,15 +71,15 @@ class Changing:
 
         Raises:
             ConfigError: the job can't have this plan.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+            ChangeError: it failed and was undone, and the job continues as before; or the job has ended.
 
         >>> plan = job.plan()  # doctest: +SKIP
         >>> job.change(plan.with_split("r1", "rate", plan.fresh_pes(1)))  # doctest: +SKIP
         """
-        return self._control.within(RESCALE_TIMEOUT).change(plan)
+        return self._running(ChangeError, RESCALE_TIMEOUT).change(plan)
 
     def leave(self, node: str) -> ExecPlan:
-        """Has the job leave a node of the cluster for good, as before the machine is switched off.
+        """Move the job off a node of the cluster for good, as before the machine is switched off.
 
         What runs there goes on elsewhere, from a checkpoint that is taken for it: a pause of seconds for the whole job.
         Nothing of the job starts there any more.
@@ -76,12 +92,12 @@ class Changing:
 
         Raises:
             ConfigError: there is no such node, or no other.
-            ChangeError: it couldn't be done; the job goes on where it is.
+            ChangeError: it failed, and the job continues where it is; or the job has ended.
         """
-        return self._control.within(RESCALE_TIMEOUT).leave(node)
+        return self._running(ChangeError, RESCALE_TIMEOUT).leave(node)
 
     def renew_secret(self) -> None:
-        """Has the job go on with another secret, as where the one that it has may have become known.
+        """Replace the secret of the job, as when the current one may have become known.
 
         The job takes a checkpoint, all of its elements end, and it goes on from there with new ones, by the same plan.
         After a pause of seconds, which the log tells, nobody who has only the old secret is heard, nor can read where
@@ -89,19 +105,19 @@ class Changing:
         signed as they were: by `Checkpoint(key=)`, or by a key that was made of the job's first secret.
 
         Raises:
-            ChangeError: the job takes no checkpoints, or it couldn't be done; it goes on as it was.
+            ChangeError: the job takes no checkpoints, or it failed, and the job continues as before; or it has ended.
 
         >>> job.renew_secret()  # doctest: +SKIP
         """
-        self._control.within(RESCALE_TIMEOUT).renew_secret()
+        self._running(ChangeError, RESCALE_TIMEOUT).renew_secret()
 
     def pause_elasticity(self) -> None:
-        """Has the job stay as it is: threads, queues, channels, replicas and processes, until `resume_elasticity`.
+        """Keep threads, queues, channels, replicas and processes as they are, until `resume_elasticity`.
 
-        `rescale`, `change` and `leave` still do what they are told. A loss is recovered from, in the same plan.
+        `rescale`, `change` and `leave` still work. After a loss the job recovers with the same plan.
         """
-        self._control.within(CONTROL_TIMEOUT).pause_elasticity(True)
+        self._running(ChangeError, CONTROL_TIMEOUT).pause_elasticity(True)
 
     def resume_elasticity(self) -> None:
-        """Has the job adapt to its load again."""
-        self._control.within(CONTROL_TIMEOUT).pause_elasticity(False)
+        """Adapt to the load again, after `pause_elasticity`."""
+        self._running(ChangeError, CONTROL_TIMEOUT).pause_elasticity(False)

@@ -9,15 +9,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import JobCancelledError, JobFailedError, PELostError
+from rayelastic.errors import ChangeError, PELostError, StateError
 from rayelastic.job.changing import Changing
 from rayelastic.job.control import CONTROL_TIMEOUT, saved
 from rayelastic.job.feeding import Feeds
-from rayelastic.job.result import JobResult, sink_value
+from rayelastic.job.result import JobResult, raise_failure, sink_value
 from rayelastic.job.state import OperatorState
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.runtime.saved.restoring import checked
-from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.dropped import warn_late
@@ -65,6 +64,8 @@ class Job(Changing):
         self._metrics: JobMetrics | None = None
         self._plan: ExecPlan | None = None
         self._adapted: tuple[Adaptation | RegionAdaptation, ...] | None = None  # all, of a job that is over
+        self._infos: dict[str, OperatorInfo] | None = None
+        self._taking = threading.RLock()  # of what is kept of its end
         self._closed = False
         self._started_at = time.monotonic()
         self._feeds = Feeds(control)
@@ -90,7 +91,7 @@ class Job(Changing):
 
     def describe(self) -> dict[str, OperatorInfo]:
         """Return what `topology.explain()` shows of each operator: kind, execution mode, reason, location."""
-        return self._control.within(CONTROL_TIMEOUT).describe()
+        return self._infos or self._control.within(CONTROL_TIMEOUT).describe()
 
     def state(self, operator: str) -> OperatorState:
         """Return the keyed state of an operator while the job runs: `job.state("totals").get("key")`.
@@ -101,7 +102,9 @@ class Job(Changing):
         Returns:
             What reads it, whose methods raise StateError where there is nothing to read.
         """
-        return OperatorState(operator, lambda *asked: self._control.within(STATE_TIMEOUT).read_state(operator, *asked))
+        return OperatorState(
+            operator, lambda *asked: self._running(StateError, STATE_TIMEOUT).read_state(operator, *asked)
+        )
 
     def adaptations(
         self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
@@ -142,14 +145,19 @@ class Job(Changing):
             ) from error
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
-        """Name the operator that holds the job back, why, and which rule keeps it from being helped.
+        """Name the operator that limits the job, why, and why the runtime isn't scaling it.
 
         Args:
-            seconds: how long to look.
+            seconds: how long to measure.
+
+        Raises:
+            StateError: the job has ended.
 
         >>> print(job.bottleneck())  # doctest: +SKIP
         out on pe0 (waiting): its function waits 99% of the time and computes 0%; back-pressure: operators upstream ...
         """
+        if (state := self.status.state).is_final:
+            raise StateError(f"job {self.name!r} is {state.value}: nothing limits it any more")
         before = self.metrics()
         self.pause(seconds)
         return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))
@@ -158,10 +166,13 @@ class Job(Changing):
         """Show the job in a notebook, updated in place until it ends; return at once.
 
         Args:
-            period: seconds between two pictures.
+            period: seconds between two pictures, more than 0.
 
         Returns:
             The watch, whose `stop` ends it earlier.
+
+        Raises:
+            SetupError: this isn't a notebook. `rayelastic top` and the web UI show a job elsewhere.
         """
         return Watch(self._read, in_notebook, period)
 
@@ -197,12 +208,11 @@ class Job(Changing):
             self._feeds.cancel()
 
     def snapshot(self, snapshot: Snapshot | str | Path) -> Snapshot:
-        """Save the job as it is at one moment of its streams, for other jobs to go on from; this one goes on itself.
+        """Save the job as it is at one moment of its streams, for other jobs to restore; this one continues.
 
-        Sources stand still until what they sent has been processed and saved; a checkpoint is taken while all flows,
-        a savepoint isn't yet. A job that goes on from it (`restore=`) has the rows that sinks hold in memory, and takes
-        back from files what this one wrote later; to let both write, give its sinks other places, and restore
-        Snapshot(..., drop=(sinks)). If the job can't be saved it goes on as if nothing had been asked.
+        Sources pause until what they emitted is processed and saved. A job restored from it (`restore=`) has the rows
+        that sinks hold in memory, and removes from files what this job writes later; to let both write, restore
+        Snapshot(..., drop=sinks) with other places. If it can't be saved, the job continues unchanged.
 
         Args:
             snapshot: where to, see Snapshot; a folder that has none yet.
@@ -236,16 +246,15 @@ class Job(Changing):
         True
         """
         where = checked(snapshot)
-        saved(self._control, self.name, where, lambda: self._control.within(SNAPSHOT_TIMEOUT).snapshot(where))
+        saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).snapshot(where))
         return where
 
     def stop(self, snapshot: Snapshot | str | Path) -> JobResult:
-        """Stop the job where it is, and save what a later one needs to go on from there.
+        """Stop the job where it is, and save what a later one needs to continue from there.
 
-        Sources stop between two tuples, and what they sent is processed. Then the state of every operator and the
-        position of every source are saved, and the sinks complete what they have. The streams aren't at their end:
-        aggregates that give their results at the end keep them for the job that goes on. What the sinks of both leave
-        is what one would have left. If it can't be saved the job goes on as if nothing had been asked.
+        Sources stop between two tuples, and what they emitted is processed. Then states and positions are saved, and
+        sinks complete their rows. Streams haven't ended: aggregates that emit at the end keep their state for the next
+        job. Both jobs together write what one would have written. If it can't be saved, the job continues unchanged.
 
         Args:
             snapshot: where to, see Snapshot; a folder that has none yet.
@@ -288,7 +297,7 @@ class Job(Changing):
             StateError: it can't be saved; names the operator.
         """
         where = checked(snapshot)
-        saved(self._control, self.name, where, lambda: self._control.within(SNAPSHOT_TIMEOUT).stop(where))
+        saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).stop(where))
         return where
 
     def feed(self, operator: str, source: ExternalSource) -> None:
@@ -300,6 +309,7 @@ class Job(Changing):
             operator: the name of the source in the topology.
             source: what pushes, such as `rel.spark.stream(...)` with the same checkpoint.
         """
+        self._running(ChangeError, CONTROL_TIMEOUT)
         self._feeds.begin(operator, source)
 
     def drain_on_stop(self) -> None:
@@ -328,31 +338,27 @@ class Job(Changing):
             JobCancelledError: the job was cancelled.
             TimeoutError: the job still runs.
         """
-        if self._result is None:
-            status = self._wait_until_final(timeout)
-            self._raise_unless_finished(status)
-            left = self._control.within(START_TIMEOUT).results()
-            self._result = JobResult(
-                {sink: sink_value(value, self._operators.get(sink)) for sink, value in left.items()},
-                self.metrics(),
-                time.monotonic() - self._started_at,
-            )
-            self.close()
-        return self._result
+        status = self._wait_until_final(timeout)
+        with self._taking:  # others may wait in other threads, and whoever is first closes the job
+            if status.state is not State.FINISHED:
+                self.close()
+                raise_failure(status)
+            if self._result is None:
+                left = self._control.within(START_TIMEOUT).results()
+                values = {sink: sink_value(value, self._operators.get(sink)) for sink, value in left.items()}
+                self._result = JobResult(values, self.metrics(), time.monotonic() - self._started_at)
+                self.close()
+            return self._result
 
     def close(self) -> None:
         """End the job if it still runs and frees what it holds; safe to repeat."""
         self._feeds.close()
         self._closed = True
-        if self._page is not None:
-            self._page.close()
-            self._page = None
-        if self._metrics_port is not None:
-            self._metrics_port.close()
-            self._metrics_port = None
+        for served in (self._page, self._metrics_port):
+            if served is not None:
+                served.close()
+        self._page = self._metrics_port = None
         self._control.close()
-
-    # -- how it is done -------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         self._control.within(START_TIMEOUT).start()
@@ -374,26 +380,21 @@ class Job(Changing):
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._final is None:
             period = WAIT_PERIOD if deadline is None else min(WAIT_PERIOD, deadline - time.monotonic())
-            status = self._control.within(CONTROL_TIMEOUT).wait(max(0.0, period))
-            if status.state.is_final:
-                warn_late(self.name, self.metrics())
-                self._adapted = self._adaptations({})
-                self._final = status
-            elif deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"job {self.name!r} still runs after {timeout} s")
+            try:
+                status = self._control.within(CONTROL_TIMEOUT).wait(max(0.0, period))
+                if status.state.is_final:
+                    self._keep(status)
+                elif deadline is not None and time.monotonic() >= deadline:
+                    raise TimeoutError(f"job {self.name!r} still runs after {timeout} s")
+            except PELostError:
+                if self._final is None:  # else another thread has waited, and closed the job
+                    raise
         return self._final
 
-    def _raise_unless_finished(self, status: JobStatus) -> None:
-        if status.state is State.FINISHED:
-            return
-        self.close()
-        if status.state is State.CANCELLED:
-            raise JobCancelledError(self.name)
-        failure = status.failure or Failure("it gave no reason")
-        raise JobFailedError(
-            failure.reason,
-            job=self.name,
-            operator=failure.operator,
-            failing_tuple=failure.failing_tuple,
-            traceback_text=failure.traceback,
-        ) from (failure.cause.error() if failure.cause is not None else None)
+    def _keep(self, status: JobStatus) -> None:
+        """Keeps what the coordinator of a job that has ended knows."""
+        with self._taking:
+            if self._final is None:
+                warn_late(self.name, self.metrics())
+                self._adapted, self._infos = self._adaptations({}), self.describe()
+                self._final = status

@@ -6,17 +6,20 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from rayelastic.errors import JobCancelledError, JobFailedError
 from rayelastic.graph.edges.sinks import ListSink
 from rayelastic.graph.records.from_arrow import tuples_of
 from rayelastic.graph.words import RESULT, missing
 from rayelastic.runtime.ingest.external_source import DriverSink
+from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.status import State
 from rayelastic.watching import result_html
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.runtime.values.status import JobMetrics, SinkResult
+    from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult
 
-__all__ = ["JobResult", "sink_value"]
+__all__ = ["JobResult", "raise_failure", "sink_value"]
 
 
 class JobResult(Mapping[str, Any]):
@@ -91,3 +94,22 @@ def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
         assert sink.input_schema is not None
         return tuples_of(left.value, sink.input_schema)
     return left.value if left.value is not None else left.rows
+
+
+def raise_failure(status: JobStatus) -> NoReturn:
+    """Raise the error of a job that didn't finish.
+
+    Raises:
+        JobFailedError: it failed; what its function raised is the cause.
+        JobCancelledError: it was cancelled.
+    """
+    if status.state is State.CANCELLED:
+        raise JobCancelledError(status.name)
+    failure = status.failure or Failure("it gave no reason")
+    raise JobFailedError(
+        failure.reason,
+        job=status.name,
+        operator=failure.operator,
+        failing_tuple=failure.failing_tuple,
+        traceback_text=failure.traceback,
+    ) from (failure.cause.error() if failure.cause is not None else None)

@@ -12,6 +12,7 @@ import os
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
+from rayelastic.on_ray.driver_log import lines_shown
 from rayelastic.on_ray.java import ensure_java
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.probe import probe
@@ -110,6 +111,7 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     # RAY_AUTH_MODE is left alone: Ray reads it when it is imported, and switches token authentication on for new local
     # clusters, and for others if there is a token, by itself.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray's next default is; silences its notice
+    adapter.filter_worker_lines(lines_shown)
     dashboard = False if address in (None, "local") else None
     try:
         try:

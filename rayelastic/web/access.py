@@ -59,7 +59,7 @@ class Access:
         self.view = f"/v-{secrets.token_hex(16)}"  # a path that no other server has: the cookie goes to it alone
 
     def answer(self, request: web.Request) -> HTTPStatus:
-        """What a request is answered with that may carry the token in its address, its cookie or as a bearer."""
+        """Return the answer to a request that may carry the token in its address, its cookie or as a bearer."""
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
         given = (request.query.get("token", ""), request.cookies.get(self.cookie, ""), bearer)
         if not all(one.isascii() for one in given):  # bytes that are no text come as lone surrogates
@@ -69,7 +69,7 @@ class Access:
 
 
 class _Rarely(logging.Filter):
-    """Lets one record through a period, as one line, with how many there were since the last one."""
+    """Pass one record a period, as one line, with the number since the last one."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -166,7 +166,8 @@ def state_changes(before: JobStatus | None, now: JobStatus, seconds: float) -> I
         if now.failure is not None:
             yield _failed(now.failure, seconds, "job")
         else:
-            yield Event(seconds, EventKind.STATE, "job", f"the job is {now.state.value}")
+            title = "the job stopped with a savepoint" if now.savepoint else f"the job is {now.state.value}"
+            yield Event(seconds, EventKind.STATE, "job", title, f"saved in {now.savepoint}" if now.savepoint else "")
     if now.paused != (before.paused if before is not None else False):
         title = "elasticity paused" if now.paused else "elasticity resumed"
         yield Event(seconds, EventKind.STATE, "job", title)

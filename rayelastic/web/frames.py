@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "replica_series"]
 
-# Of an operator, over all PEs that host it: rates in tuples/s; shares 0..1 of the PE where they are highest.
+# Of an operator, over all PEs that host it: rates in tuples/s; shares 0..1 of the PE where they are highest. The
+# watermark, in seconds since 1970, is the sum of two columns, for float32 is too coarse; -inf: there is none.
 COLUMNS = (
     "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "queued", "tuples_in", "tuples_out",
     "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
+    "watermark", "watermark_rest",
 )  # fmt: skip
 SERIES = (
-    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "replicas_all", "state_bytes", "cpu",
+    "throughput", "p50", "p99", "threads", "queues", "queued", "replicas", "state_bytes", "cpu",
     "to_move", "held",
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
@@ -75,7 +77,7 @@ class Rows:
         self._known: dict[tuple[str, ...], NDArray[np.intp]] = {}
 
     def of(self, names: tuple[str, ...]) -> NDArray[np.intp]:
-        """The rows of operators; -1 of those that the job doesn't have."""
+        """Return the rows of operators; -1 of those that the job doesn't have."""
         if names not in self._known:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
@@ -97,6 +99,7 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
     marks: list[tuple[int, ...]] = []
     for pe in now.pes:
         _add(table, rows, earlier.get(pe.pe), pe, marks)
+    table[:, AT["watermark"] :] = _halves(now, rows)
     cost = table[:, AT["cost"]].sum()
     cpu = float(cost)
     if cost > 0:
@@ -121,10 +124,9 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
 
 
 def replica_series(plan: ExecPlan) -> dict[str, float | None]:
-    """Return the replicas of the most replicated region, and of all replicable regions; None: there is none."""
+    """Return the replicas of the most replicated region; None: no region can be replicated."""
     replicas = [one.replicas for one in plan.regions if one.region.kind.is_replicable]
-    most, together = (float(max(replicas)), float(sum(replicas))) if replicas else (None, None)
-    return {"replicas": most, "replicas_all": together}
+    return {"replicas": float(max(replicas)) if replicas else None}
 
 
 def _add(
@@ -134,7 +136,7 @@ def _add(
     now: PESample,
     marks: list[tuple[int, ...]],
 ) -> None:
-    """Adds one processing element to the table."""
+    """Add one processing element to the table."""
     counted = OperatorTable.of(now.operators)
     then = OperatorTable.of(before.operators) if before is not None else None
     rows = all_rows.of(counted.names)
@@ -173,8 +175,20 @@ def _add(
             table[place, AT["p99"]] = max(table[place, AT["p99"]], found or 0.0)
 
 
+def _halves(now: JobMetrics, rows: Rows) -> NDArray[np.float64]:
+    """Return the least watermark of each operator over all PEs: what float32 holds of it, and the rest."""
+    least = np.full(len(rows.operators), np.inf)
+    for pe in now.pes:
+        counted = OperatorTable.of(pe.operators)
+        found, watermarks = rows.of(counted.names), counted.column("watermark")
+        known = (found >= 0) & ~np.isnan(watermarks)
+        np.minimum.at(least, found[known], watermarks[known])
+    whole = np.where(np.isinf(least), -np.inf, least.astype(np.float32).astype(np.float64))
+    return np.stack([whole, np.where(np.isinf(least), 0.0, least - whole)], axis=1)
+
+
 def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
-    """Seconds that so many of the marks stayed below; of the last, open bucket its lower bound."""
+    """Return the seconds that so many of the marks stayed below; of the last, open bucket its lower bound."""
     summed = [sum(column) for column in zip(*marks, strict=True)] if marks else []
     seen, wanted = 0, quantile * sum(summed)
     for bucket, count in enumerate(summed):

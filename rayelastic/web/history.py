@@ -60,22 +60,22 @@ class History:
 
     @property
     def plan(self) -> ExecPlan:
-        """The plan in force."""
+        """Return the plan in force."""
         return self._plans[-1][1]
 
     def plan_at(self, seconds: float | None) -> ExecPlan:
-        """The plan that was in force then; None: now."""
+        """Return the plan that was in force then; None: now."""
         if seconds is None:
             return self.plan
         return self._plans[max(0, bisect_right(self._plans, seconds, key=lambda one: one[0]) - 1)][1]
 
     def set_plan(self, plan: ExecPlan, seconds: float) -> None:
-        """Takes another plan; its operators are the same."""
+        """Take another plan of the same operators."""
         if plan != self.plan:
             self._plans.append((seconds, plan))
 
     def add(self, frame: Frame) -> None:
-        """Keeps a frame."""
+        """Keep a frame."""
         self._frames.append(frame)
         self._bytes += frame.operators.nbytes
         if self._bytes > FRAME_BYTES or len(self._frames) > LONGEST_SERIES:
@@ -108,7 +108,7 @@ class History:
 
     @property
     def events(self) -> list[Event]:
-        """Those that are kept, the oldest first."""
+        """Return the events that are kept, the oldest first."""
         return [event for _, event in self._events]
 
     def events_from(self, number: int) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ class History:
         return {"seconds": [_told(one.seconds) for one in frames], **series}
 
     def frame_at(self, seconds: float | None) -> Frame | None:
-        """The frame nearest to a time; None: the last. None if there is none yet."""
+        """Return the frame nearest to a time; None: the last one. Return None if there is none yet."""
         if not self._frames:
             return None
         if seconds is None:
@@ -142,7 +142,7 @@ class History:
         return min(near, key=lambda one: abs(one.seconds - seconds))
 
     def series(self, behind: float = -1.0) -> dict[str, Any]:
-        """All points behind a time: times in seconds, and the values of each series."""
+        """Return all points after a time: times in seconds, and the values of each series."""
         first = bisect_right(self._times, behind, key=_told)
         return {
             "seconds": [_told(t) for t in self._times[first:]],
@@ -175,5 +175,5 @@ class History:
 
 
 def _told(seconds: float) -> float:
-    """A time as browsers get it."""
+    """Round a time for browsers."""
     return round(seconds, 2)

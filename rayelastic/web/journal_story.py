@@ -63,7 +63,7 @@ def story(paths: Sequence[Path]) -> History:
 
 
 def _plan(name: str, elements: Sequence[tuple[Setting, tuple[Adaptation, ...]]]) -> ExecPlan:
-    """A plan of what the journals tell: a region for each processing element, with what they say feeds what."""
+    """Return a plan from the journals: a region for each processing element, and the edges that they name."""
     regions: list[RegionPlan] = []
     edges: dict[tuple[str, str], None] = {}
     told: set[str] = set()
@@ -81,6 +81,7 @@ def _plan(name: str, elements: Sequence[tuple[Setting, tuple[Adaptation, ...]]])
 
 def _frame(seconds: float, last: dict[str, Observation], history: History) -> Frame:
     table = np.zeros((len(history.places), len(COLUMNS)), dtype=np.float32)
+    table[:, AT["watermark"]] = -np.inf  # passes don't have them
     samples = sum(seen.samples for seen in last.values()) or 1
     throughput, queues = 0.0, 0
     for seen in last.values():

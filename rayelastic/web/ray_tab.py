@@ -35,7 +35,7 @@ class Dashboard:
 
 
 class RayTab:
-    """Passes on what browsers ask of a dashboard. Belongs to one loop.
+    """Relay what browsers ask of a dashboard. Belongs to one loop.
 
     Args:
         dashboard: where it is.
@@ -46,7 +46,7 @@ class RayTab:
         self._session: ClientSession | None = None
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
-        """Answers a request below PATH."""
+        """Answer a request below PATH."""
         from aiohttp import ClientError, ClientSession, web
 
         rest = request.match_info["rest"]
@@ -69,6 +69,6 @@ class RayTab:
             return web.Response(text=f"Ray's dashboard doesn't answer: {error}", status=HTTPStatus.BAD_GATEWAY)
 
     async def close(self) -> None:
-        """Ends its connections."""
+        """End its connections."""
         if self._session is not None:
             await self._session.close()

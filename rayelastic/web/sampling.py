@@ -1,4 +1,4 @@
-"""Reads a job once for all viewers: counters, state, plan, passes; what it reads goes into the history.
+"""Read a job once for all viewers: counters, state, plan and passes go into the history.
 
 `read` may block and runs anywhere; `keep` belongs to the thread of the history. A job that doesn't answer any more is
 shown as lost and isn't read again.
@@ -33,7 +33,7 @@ LARGE = 250  # operators: for each so many, one more reading passes between two 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of a job; `at` is the time of the counters in seconds since 1970."""
+    """One reading of a job; `at` is the time of the counters in seconds since 1970."""
 
     status: JobStatus
     metrics: JobMetrics
@@ -43,7 +43,7 @@ class Reading:
 
 
 class Sampler:
-    """Reads one job, once a period for everybody.
+    """Read one job, once a period for all viewers.
 
     Args:
         job: to read.
@@ -73,7 +73,7 @@ class Sampler:
         return Reading(status, metrics, self._clock(), self.job.plan(), passes)
 
     def keep(self, now: Reading) -> None:
-        """Puts what was read into the history."""
+        """Put a reading into the history."""
         before, history, seconds = self._before, self.history, now.metrics.seconds
         for done in now.passes:
             self._since[done.pe] = done.number + 1
@@ -155,6 +155,7 @@ def _told(status: JobStatus) -> dict[str, Any]:
     counted = status.checkpoints
     return {
         "paused": status.paused,
+        "history": status.history,
         "elements": {
             one.pe: {"state": one.state.value, "node": one.node, "pid": one.pid, "links": one.encryption}
             for one in status.pes

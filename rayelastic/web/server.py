@@ -99,12 +99,12 @@ class PageApp:
         return app
 
     async def start(self) -> None:
-        """Begins to sample the jobs that are known from the start."""
+        """Begin to sample the jobs that are known from the start."""
         for name in self._jobs:
             await self._story(name)
 
     async def close(self) -> None:
-        """Ends streams and sampling."""
+        """End streams and sampling."""
         for story in self._stories.values():
             story.close()
         if self._tab is not None:
@@ -214,7 +214,7 @@ class PageApp:
         return _json(sorted(listed, key=lambda one: str(one["name"])))
 
     async def _catalogued(self) -> list[JobStatus]:
-        """What the catalogue has, asked once for all who ask within a while."""
+        """Return the jobs of the catalogue, asked once for all requests within a while."""
         if self._catalogue is None:
             return []
         async with self._listing:
@@ -271,7 +271,7 @@ class PageApp:
         return response
 
     async def _tell(self, story: Story, response: web.StreamResponse) -> None:
-        """Writes all that there is, and then what changes, until the job is over, or the server ends."""
+        """Write the whole state, and then what changes, until the job or the server ends."""
         number: int | None = None
         while not story.closed:
             if not await story.newer(number, SILENCE):

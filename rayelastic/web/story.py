@@ -52,11 +52,11 @@ class Story:
 
     @property
     def live(self) -> bool:
-        """Whether more may come."""
+        """Return whether more updates may follow."""
         return self._sampler is not None and not self._sampler.over
 
     async def sample(self) -> None:
-        """Reads the job, a reading a period, until it is over."""
+        """Read the job once a period, until it has ended."""
         while self._sampler is not None and not self._sampler.over and not self._closed:
             started = time.monotonic()
             try:
@@ -67,7 +67,7 @@ class Story:
             await asyncio.sleep(max(0.05, PERIOD - (time.monotonic() - started)))
 
     async def newer(self, number: int | None, seconds: float) -> bool:
-        """Waits until the updates are behind a number, or it ends, at most so many seconds; returns which."""
+        """Wait for updates after a number, at most so many seconds; return whether there are any."""
         if number == self.updates.number and not self._closed:
             waits = asyncio.get_running_loop().create_future()
             self._waiting.add(waits)
@@ -80,13 +80,13 @@ class Story:
         return number != self.updates.number
 
     def close(self) -> None:
-        """Has all who wait go on."""
+        """Wake all who wait."""
         self._closed = True
         self._wake()
 
     @property
     def closed(self) -> bool:
-        """Whether the server ends."""
+        """Return whether the server ends."""
         return self._closed
 
     def told(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Story:
         }
 
     async def act(self, wanted: Mapping[str, Any], who: str) -> dict[str, Any]:
-        """Answers the first question for an action with a code, and does it at the second.
+        """Answer the first request for an action with a code; do it at the second, which has the code.
 
         Args:
             wanted: what `Actions.ask` takes, or 'confirm' and the code.
@@ -144,7 +144,7 @@ class Story:
 
 
 async def _beside(do: Callable[[], object]) -> None:
-    """Does something in a thread of its own. The server's end doesn't wait for it: it may be what ends the server."""
+    """Do something in a thread of its own, for which the server's end doesn't wait: it may be what ends the server."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

@@ -23,7 +23,7 @@ MOST_ROWS = 0.7  # share of a table's rows up to which those that changed are se
 
 
 def written(said: Mapping[str, Any], table: NDArray[np.float32] | None) -> str:
-    """A state as JSON.
+    """Write a state as JSON.
 
     Args:
         said: JSON values by name.
@@ -56,7 +56,7 @@ class Updates:
         self._whole: bytes | None = None  # written when somebody needs it
 
     def take(self, said: Mapping[str, Any], table: NDArray[np.float32] | None, **news: Any) -> None:
-        """Takes the next state.
+        """Take the next state.
 
         Args:
             said: all of it, under the names of the first one.
@@ -71,13 +71,13 @@ class Updates:
 
     @property
     def whole(self) -> bytes:
-        """All of the state there is now."""
+        """Return the whole state of now."""
         if self._whole is None:
             self._whole = written({**self._said, "number": self.number}, self._table).encode()
         return self._whole
 
     def since(self, number: int | None) -> bytes:
-        """What leads to the state there is now.
+        """Return what leads to the state of now.
 
         Args:
             number: of the state that somebody has; None: of none.
@@ -86,7 +86,7 @@ class Updates:
 
 
 def _changed(head: Mapping[str, Any], before: NDArray[np.float32] | None, now: NDArray[np.float32] | None) -> str:
-    """A change as JSON: rows that differ go in with their numbers, or the whole table if that is less."""
+    """Write a change as JSON: rows that differ with their numbers, or the whole table if that is shorter."""
     if now is None or before is now:
         return json.dumps(head)
     if before is None:

@@ -50,10 +50,10 @@ class Watched(Protocol):
 
 
 class Catalogue(Protocol):
-    """Who knows jobs."""
+    """A catalogue of jobs."""
 
     def listed(self) -> list[JobStatus]:
-        """The jobs there are, in the order of their names."""
+        """Return the jobs, in the order of their names."""
         ...
 
     def dashboard(self) -> Dashboard | None:
@@ -61,5 +61,5 @@ class Catalogue(Protocol):
         ...
 
     def opened(self, name: str) -> Watched:
-        """A job by its name; JobNotFoundError if there is none."""
+        """Return a job by its name; JobNotFoundError if there is none."""
         ...

@@ -45,3 +45,6 @@ def test_word_count_through_spark_and_ray(tmp_path: Path) -> None:
     assert counted == expected
     assert f"{sum(expected.values()):,} words, {len(expected):,} distinct" in done.stdout
     assert "/s)" in done.stderr, "the progress line"
+    lines = done.stdout.splitlines()
+    assert [lines[0].partition(" ")[0], lines[2], len(lines)] == ["counted", "the most frequent:", 6], done.stdout
+    assert not [word for word in ("(raylet)", '"event"', "Cluster ID") if word in done.stderr], done.stderr

@@ -73,3 +73,20 @@ def test_a_key_is_written_once_without_overwriting(ray_cluster: str) -> None:
     adapter.kv_delete("other", space)
     adapter.kv_delete("other", space)
     assert not adapter.kv_keys("", space)
+
+
+@pytest.mark.edges
+def test_lines_of_workers_come_filtered_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ray._private import worker
+
+    monkeypatch.setattr(worker, "print_to_stdstream", worker.print_to_stdstream)  # which is put back
+    for _ in range(2):  # a second call replaces the first one
+        adapter.filter_worker_lines(lambda lines, pid: [line for line in lines if pid != "raylet" and line != "no"])
+    for pid in (7, "raylet"):
+        data = {"lines": [f"from {pid}", "no"], "pid": pid, "ip": "1", "localhost": "1", "is_err": False}
+        worker.print_to_stdstream(data, False)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert [line.rpartition(") ")[2].removeprefix("\x1b[0m ") for line in shown.err.splitlines()] == ["from 7"]

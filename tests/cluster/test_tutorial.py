@@ -44,3 +44,4 @@ def test_the_tutorial_ends_with_a_job_on_three_nodes(tmp_path: Path) -> None:
         assert done.returncode == 0, command + done.stdout + done.stderr
         if "--top 2" in command:
             assert sorted(done.stdout.splitlines()[-2:]) == COUNTS.splitlines(), command + done.stdout
+            assert command.startswith("python cluster/") or done.stdout.count("\n") == 2, command + done.stdout

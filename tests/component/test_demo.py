@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
+import json
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,10 +16,13 @@ from rich.console import Console
 
 import rayelastic as rel
 from rayelastic.cli import main
-from rayelastic.demo import APPLICATIONS, show
-from rayelastic.topologies import vwap
+from rayelastic.demo import APPLICATIONS, lines, show
+from rayelastic.runtime.values.adaptation import read_journal
+from rayelastic.topologies import load_step, vwap
+from rayelastic.web.events import event_of
 
 ROOT = Path(__file__).resolve().parents[2]
+JOURNAL = Path(__file__).parent / "journals" / "two_cores.jsonl"
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -59,3 +65,30 @@ def test_a_file_gets_plain_lines(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert re.search(r"^ +\d+\.\d s  \d thread", shown, re.MULTILINE)
     assert "vwap  finished" in shown
     assert "bargains among" in shown
+    for line in shown[shown.index("next:") :].splitlines()[1:]:  # each works as it is printed
+        program, demo, *rest = shlex.split(line, comments=True)
+        assert shutil.which(program), line
+        assert demo == "demo"
+        assert set(rest) - {"--web"} <= set(APPLICATIONS), line
+
+
+@pytest.mark.edges
+def test_lines_say_what_changed_and_why() -> None:
+    job = rel.start(load_step.build(0.1, 50, 0.1, 50))
+    job.wait()
+    done = next(one for one in read_journal(JOURNAL)[1] if one.changed)
+    job._adapted = (done,)
+    shown = list(lines(job))
+    event = event_of(done)
+    assert event.title in shown[1]
+    assert shown[2] == f"          why: {event.reason}"
+
+
+@pytest.mark.edges
+def test_a_demo_as_json_is_json_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    step = ["--before", "0.1", "--rate", "50", "--after", "0.1", "--peak", "50"]
+    assert main(["demo", "load_step", *step, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["state"], shown["report"].partition(" ")[0]) == ("finished", "10")
+    assert main(["demo", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(APPLICATIONS)

@@ -12,7 +12,7 @@ from rich.console import Console
 import rayelastic as rel
 from rayelastic.cli import main
 from rayelastic.job import Job, start
-from rayelastic.progress import told
+from rayelastic.progress import remarks
 from rayelastic.runtime.watch.metric_table import MetricsReader
 from rayelastic.top import picture, view
 
@@ -137,9 +137,7 @@ def test_lines_that_are_not_utf_8_are_counted(tmp_path: Path) -> None:
     assert [row.line for row in rows] == ["gr\ufffdn", "rot", "\ufffd", "\u20ac", "last\ufffd"]
     metrics = job.metrics()
     assert metrics.operator("lines").lines_repaired == 3
-    assert told(metrics) == [
-        "lines: 3 lines with bytes that aren't UTF-8, which became U+FFFD: encoding= says what they are"
-    ]
+    assert remarks(metrics) == ["lines: 3 lines with bytes that aren't UTF-8, which became U+FFFD: set encoding="]
     readings = {(r.metric, r.labels[2:]): r.value for r in MetricsReader().read(metrics, job.plan())}
     assert readings["rayelastic_operator_lines_repaired_total", ("lines",)] == 3
 
@@ -152,7 +150,7 @@ def test_top_and_prometheus_show_them() -> None:
     shown = console.export_text()
     assert "dropped" in shown
     assert "step: 20 tuples skipped: its function failed on them" in shown
-    assert "big: 80 tuples refused by compiled code, answered by Python" in shown
+    assert "big: 80 tuples left to Python by compiled code" in shown
     readings = {(r.metric, r.labels[2:]): r.value for r in MetricsReader().read(seen.metrics, seen.plan)}
     assert readings["rayelastic_operator_tuples_dropped_total", ("step", "failed")] == 20
     assert readings["rayelastic_operator_tuples_answered_by_python_total", ("big",)] == 80

@@ -131,7 +131,7 @@ def test_a_server_that_is_away_three_times_costs_no_restart_and_no_row(
     assert held(server, table) == ROWS
     told = [json.loads(record.getMessage())["event"] for record in caplog.records]
     assert told.count("job waits for an outage to end") == 3
-    assert told.count("job goes back") == 0
+    assert told.count("job recovers") == 0
 
 
 @needs_postgres
@@ -153,7 +153,7 @@ def test_rows_that_wait_for_a_checkpoint_when_the_server_goes_are_no_loss(
             gate.open()
             job.close()
     assert held(server, table) == ROWS
-    assert "job goes back" not in [json.loads(record.getMessage())["event"] for record in caplog.records]
+    assert "job recovers" not in [json.loads(record.getMessage())["event"] for record in caplog.records]
 
 
 @needs_postgres

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import xml.etree.ElementTree as ET
 
+import pytest
+
 import rayelastic as rel
+from rayelastic.errors import ConfigError, SetupError
 from rayelastic.job import start
 from rayelastic.watching import Reading, Watch
 
@@ -80,3 +84,18 @@ def test_a_job_shows_its_failure() -> None:
     job.pause(30)
     assert "division" in job._repr_html_()
     job.close()
+
+
+@pytest.mark.edges
+def test_outside_a_notebook_a_watch_is_refused_at_once() -> None:
+    job = start(numbers())
+    with pytest.raises(SetupError, match=r"job\.watch\(\) needs a notebook.*rayelastic top"):
+        job.watch()
+    job.wait()
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("period", [0, -1.0, math.nan, math.inf])
+def test_a_watch_without_a_period_is_refused(period: float) -> None:
+    with pytest.raises(ConfigError, match="period"):
+        Watch(lambda: pytest.fail("it read the job"), lambda _: lambda _: None, period)

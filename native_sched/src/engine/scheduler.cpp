@@ -19,7 +19,6 @@
 #include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
-
 namespace {
 
 constexpr std::chrono::milliseconds kApplyPatience{50};
@@ -124,7 +123,8 @@ class Scheduler::State {
                                                                           .answered = context.counted(Tally::Answered),
                                                                           .skipped = context.counted(Tally::Skipped),
                                                                           .repaired = context.counted(Tally::Repaired),
-                                                                          .untaken = context.untaken()});
+                                                                          .untaken = context.untaken(),
+                                                                          .watermark = context.event_time()});
       for (const auto& port : graph_->ports()[id]) {
         each.queued += port->queued();
         each.queue_capacity += port->capacity();

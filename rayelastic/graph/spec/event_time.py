@@ -13,7 +13,7 @@ from rayelastic.graph.records.time_info import TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of
 
-__all__ = ["event_time_of"]
+__all__ = ["event_time_of", "time_units"]
 
 
 def event_time_of(operators: Mapping[str, OperatorSpec], streams: tuple[str, ...]) -> TimeInfo | None:
@@ -48,3 +48,19 @@ def _time_of_stream(operators: Mapping[str, OperatorSpec], stream: str) -> TimeI
     fields = [schema.find(own.field) if schema is not None else None for schema in schemas]
     kept = all(f is not None and not f.nullable for f in fields)
     return own if kept and len({f.format for f in fields if f is not None}) == 1 else None
+
+
+def time_units(operators: Mapping[str, OperatorSpec]) -> dict[str, str]:
+    """Return the unit of the watermarks of each operator that has any, also where the time's field is gone.
+
+    Args:
+        operators: all of a topology, in topological order.
+    """
+    units: dict[str, str] = {}
+    for name, spec in operators.items():
+        found = {units.get(operator_of(stream)) for port in spec.inputs for stream in port.streams}
+        own = getattr(spec.body, "time", None) if spec.kind is OperatorKind.EVENT_TIME else None
+        unit = own.unit if own is not None else found.pop() if len(found) == 1 else None
+        if unit is not None:
+            units[name] = unit
+    return units

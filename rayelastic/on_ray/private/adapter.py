@@ -7,11 +7,12 @@ test_ray_private_calls.py` sees to it that no other module goes behind Ray's pub
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "actor_has_no_place",
@@ -20,6 +21,7 @@ __all__ = [
     "cluster_here",
     "dashboard_address",
     "driver_is_dead",
+    "filter_worker_lines",
     "kv_delete",
     "kv_get",
     "kv_keys",
@@ -63,6 +65,24 @@ def logs_path() -> str:
     import ray
 
     return str(ray._private.worker._global_node.get_logs_dir_path())
+
+
+def filter_worker_lines(shown: Callable[[Iterable[str], object], Iterable[str]]) -> None:
+    """Has Ray's driver show on standard error what `shown` leaves of the lines of a process; before `ray.init`.
+
+    Args:
+        shown: takes lines, and the id of their process or the name of one of Ray's own.
+    """
+    from ray._private import worker
+
+    show = getattr(worker.print_to_stdstream, "__wrapped__", worker.print_to_stdstream)
+
+    @functools.wraps(show)
+    def filtered(data: dict[str, Any], ignore_prefix: bool) -> None:
+        if lines := list(shown(data["lines"], data.get("pid"))):
+            show({**data, "lines": lines, "is_err": True}, ignore_prefix)
+
+    worker.print_to_stdstream = filtered
 
 
 def started_here() -> bool:

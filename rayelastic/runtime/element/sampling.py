@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND
 from rayelastic.graph.spec.ports import LATE
 from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
 from rayelastic.runtime.values.status import BAD_ROW, FAILED, PESample
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementSampling"]
 
+WATERMARK = COUNTERS.index("watermark")
 LOST = 3  # columns of the native table behind COUNTERS: tuples left out, those that no port took, lines repaired
 
 
@@ -42,6 +45,8 @@ class ElementSampling:
         self._ids = np.array(list(ids.values()), dtype=np.intp)
         self._rows = {name: row for row, name in enumerate(ids)}
         lanes = {name: getattr(operator.body, "lane", None) for name, operator in self._specs.items()}
+        ticks = (TICKS_PER_SECOND.get(spec.time_units.get(name, ""), math.nan) for name in ids)
+        self._ticks = np.array(list(ticks), dtype=np.float64)
         self._lanes = tuple(lane.value if (lane := lanes.get(name)) is not None else "" for name in ids)
 
     def sample(
@@ -72,6 +77,7 @@ class ElementSampling:
         """
         counted = np.frombuffer(native.table, dtype=np.float64).reshape(-1, len(COUNTERS) + LOST)
         mine = counted[self._ids]
+        mine[:, WATERMARK] /= self._ticks
         more: dict[int, dict[str, Any]] = {}
         for name, marks in latencies.items():
             self._note(more, name, latency=marks)

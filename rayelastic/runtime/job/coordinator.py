@@ -149,7 +149,7 @@ class Coordinator:
 
     def resume(self) -> None:
         """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
-        tell("job goes on", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
+        tell("coordinator restarted", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
         self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
             state, reason = self._journal.over
@@ -189,8 +189,7 @@ class Coordinator:
             The status then; not final if the time ran out.
         """
         self._life.wait(timeout)
-        status = self.status()
-        if status.state.is_final:  # who hears of it may end this process, before the elements have ended
+        if (status := self.status()).state.is_final:  # whoever waits may end this process before the elements end
             self._life.wait(END_TIMEOUT)
         return status
 
@@ -284,7 +283,8 @@ class Coordinator:
 
     def status(self) -> JobStatus:
         """Return the state of the job and of each processing element, without asking them."""
-        return self._life.status()
+        stop = self._journal.open_stop
+        return self._life.status(shown_location(stop.location) if stop is not None and stop.saved else "")
 
     def plan(self) -> ExecPlan:
         """Return the plan in force."""

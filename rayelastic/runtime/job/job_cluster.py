@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rayelastic.errors import PELostError
 from rayelastic.graph.operators.joins.build_first import sources_that_wait
+from rayelastic.graph.spec.event_time import time_units
 from rayelastic.plan.config import Regions
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import predecessors
@@ -304,6 +305,7 @@ class JobCluster:
             waiting=tuple(
                 one for one in sources_that_wait(job.operators) if {one.source, one.join} <= set(plan.pes[pe])
             ),
+            time_units=time_units(job.operators),
         )
 
     @staticmethod

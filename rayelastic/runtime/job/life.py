@@ -92,12 +92,13 @@ class JobLife:
         """Since the job runs, under whichever coordinator."""
         return self._clock() - self._started_at
 
-    def status(self) -> JobStatus:
-        """Return the state of the job and of each element."""
+    def status(self, savepoint: str = "") -> JobStatus:
+        """Return the state of the job and of each element, and where the job was saved if it was stopped."""
         with self._changed:
             elements = tuple(self._elements.values())
             outage = self.outage if self._state is State.RECOVERING else None
-            return JobStatus(self._job, self._state, self._failure, elements, self.checkpoints, self.paused, outage)
+            said = self._job, self._state, self._failure, elements, self.checkpoints, self.paused, outage
+            return JobStatus(*said, savepoint if self._state is State.FINISHED else "")
 
     def elements(self) -> dict[str, PEStatus]:
         """Return the states of the elements that there are, by id."""

@@ -288,7 +288,7 @@ class Recovery:
                 self._plan.now = plan
                 goes_back = wanted is None and self._life.outage is None
                 tell(
-                    "job goes back" if wanted is None else "job goes on by another plan",
+                    "job recovers" if wanted is None else "job changes its plan",
                     job=self._job.name,
                     level=logging.WARNING if goes_back else logging.INFO,  # an outage has been told
                     reason=failure.reason,

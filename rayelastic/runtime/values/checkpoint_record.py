@@ -40,3 +40,8 @@ class CheckpointRecord:
     held_seconds: float = 0.0
     place: str = ""
     problem: str = ""
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether it is a complete savepoint."""
+        return bool(self.place) and not self.problem

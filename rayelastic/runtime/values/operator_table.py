@@ -5,7 +5,8 @@ So a job of thousands of operators is read, and sent between processes, in a mil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["COUNTERS", "MODELS", "OperatorTable"]
 
-# Its columns, by the fields of OperatorSample; `model` is a place in MODELS.
+# Its columns, by the fields of OperatorSample; `model` is a place in MODELS, NaN a watermark that there isn't.
 COUNTERS = (
     "tuples_in", "tuples_out", "queued", "queue_capacity", "cpu_seconds", "inside_seconds", "waited_seconds",
-    "blocked_seconds", "state_keys", "state_bytes", "answered_by_python", "model",
+    "blocked_seconds", "state_keys", "state_bytes", "answered_by_python", "model", "watermark",
 )  # fmt: skip
 MODELS = ("manual", "dynamic", "dedicated")
+_NUMBERS: Mapping[str, Callable[[Any], float]] = {  # of fields that aren't numbers
+    "model": MODELS.index,
+    "watermark": lambda seconds: math.nan if seconds is None else seconds,
+}
 
 
 class OperatorTable(Sequence[OperatorSample]):
@@ -35,7 +40,7 @@ class OperatorTable(Sequence[OperatorSample]):
         more: {row: other fields of its sample}, of those that have any: errors, latency, channels, dropped,
             lines_repaired.
 
-    >>> table = OperatorTable(("a", "b"), ("", "python"), np.arange(24.0).reshape(2, 12) % 12 % 3, {1: {"errors": 1}})
+    >>> table = OperatorTable(("a", "b"), ("", "python"), np.arange(26.0).reshape(2, 13) % 13 % 3, {1: {"errors": 1}})
     >>> len(table), table[1].name, table[1].lane, table[1].model, table[1].errors
     (2, 'b', 'python', 'dedicated', 1)
     >>> table == tuple(table)
@@ -62,7 +67,8 @@ class OperatorTable(Sequence[OperatorSample]):
         if isinstance(samples, OperatorTable):
             return samples
         rows = [
-            [MODELS.index(one.model) if name == "model" else getattr(one, name) for name in COUNTERS] for one in samples
+            [_NUMBERS[name](getattr(one, name)) if name in _NUMBERS else getattr(one, name) for name in COUNTERS]
+            for one in samples
         ]
         numbers = np.array(rows, dtype=np.float64).reshape(-1, len(COUNTERS))
         more = {
@@ -113,7 +119,7 @@ class OperatorTable(Sequence[OperatorSample]):
         return repr(tuple(self))
 
     def _sample(self, row: int, numbers: list[float]) -> OperatorSample:
-        taken, given, queued, capacity, cpu, inside, waited, blocked, keys, size, answered, model = numbers
+        taken, given, queued, capacity, cpu, inside, waited, blocked, keys, size, answered, model, watermark = numbers
         return OperatorSample(
             name=self.names[row],
             model=MODELS[int(model)],
@@ -129,5 +135,6 @@ class OperatorTable(Sequence[OperatorSample]):
             state_keys=int(keys),
             state_bytes=int(size),
             answered_by_python=int(answered),
+            watermark=None if math.isnan(watermark) else watermark,
             **self.more.get(row, {}),
         )

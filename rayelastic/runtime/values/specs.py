@@ -45,6 +45,7 @@ class PESpec:
         by_epoch: whether the job takes checkpoints: what sinks write is hidden until one that counts on it is complete.
         node: the machine where it belongs; empty: any.
         waiting: which of its sources wait for which of its joins.
+        time_units: {operator: unit of its event time, 's', 'ms', 'us' or 'ns'}, of those whose stream has one.
     """
 
     pe: str
@@ -63,6 +64,7 @@ class PESpec:
     by_epoch: bool = False
     node: str = ""
     waiting: tuple[Waiting, ...] = ()
+    time_units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def leaving(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayelastic.graph.records.shown import counted
 from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
 from rayelastic.runtime.values.failure import Failure
@@ -73,6 +74,8 @@ class OperatorSample:
         answered_by_python: tuples that its machine code refused, and that went on with what the Python function gives.
         dropped: {reason: tuples that went nowhere}: the output port that nobody takes, as `late`; `failed`, `bad_row`.
         lines_repaired: of a text source: lines with bytes that aren't UTF-8, which became U+FFFD.
+        watermark: Progress of its event time, in seconds since 1970: tuples up to then have arrived. Of several
+            processes the least. None: its stream has no event time, or no watermark yet.
     """
 
     name: str
@@ -94,6 +97,7 @@ class OperatorSample:
     answered_by_python: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
     lines_repaired: int = 0
+    watermark: float | None = None
 
     def latency_quantile(self, quantile: float) -> float | None:
         """Return the latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
@@ -230,6 +234,7 @@ class JobStatus:
         checkpoints: those that it took, and its restarts from them.
         paused: whether its elasticity is paused: nothing is adapted until it is resumed.
         outage: the server or store that it waits for while it recovers; None: it waits for none.
+        savepoint: Where it was saved when it was stopped, without secrets. Empty: it wasn't stopped with a savepoint.
     """
 
     name: str
@@ -239,6 +244,22 @@ class JobStatus:
     checkpoints: CheckpointCounters = CheckpointCounters()
     paused: bool = False
     outage: Outage | None = None
+    savepoint: str = ""
+
+    @property
+    def history(self) -> str:
+        """What happened to the job besides its state, for people: recoveries, and a savepoint; empty: nothing.
+
+        >>> JobStatus("words", State.FINISHED, checkpoints=CheckpointCounters(restarts=2), savepoint="/saved/1").history
+        'recovered 2 times, stopped with a savepoint in /saved/1'
+        """
+        restarts, saved = self.checkpoints.restarts, [one.place for one in self.checkpoints.recent if one.is_savepoint]
+        said = [f"recovered {counted(restarts, 'time')}"] if restarts else []
+        if self.savepoint:
+            said.append(f"stopped with a savepoint in {self.savepoint}")
+        elif saved:
+            said.append(f"last savepoint in {saved[-1]}")
+        return ", ".join(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +363,7 @@ class JobMetrics:
             answered_by_python=sum(sample.answered_by_python for sample in found),
             dropped=_summed([sample.dropped for sample in found]),
             lines_repaired=sum(sample.lines_repaired for sample in found),
+            watermark=min((sample.watermark for sample in found if sample.watermark is not None), default=None),
         )
 
 

@@ -102,6 +102,11 @@ _ALL = (
         "Latency markers that took at most `le` seconds from a source to this sink. Each source sends ten a second.",
         _LATENCY,
     ),
+    _gauge(
+        "operator_watermark_seconds",
+        "Its watermark, seconds since 1970, of streams with an event time: `time()` minus it is how far it lags.",
+        _OPERATOR,
+    ),
     _gauge("operator_state_keys", "Keys with state.", _OPERATOR),
     _gauge("operator_state_bytes", "Memory of that state, bytes; without the Python objects in it.", _OPERATOR),
     _counter("operator_errors", "Calls of its function that raised; the first one ends the job.", _OPERATOR),
@@ -271,6 +276,8 @@ class MetricsReader:
             for name, counter in _OF_OPERATOR.items():
                 yield Reading(name, labels, getattr(operator, counter))
             yield from _latency(labels, operator)
+            if operator.watermark is not None:
+                yield Reading("rayelastic_operator_watermark_seconds", labels, operator.watermark)
             for reason, count in ({FAILED: 0} | dict(operator.dropped)).items():
                 yield Reading("rayelastic_operator_tuples_dropped_total", (*labels, reason), count)
             then = earlier.get(operator.name)

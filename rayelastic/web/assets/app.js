@@ -6,7 +6,7 @@ import { Actions } from "./actions.js";
 import { Graph } from "./graph.js";
 import { Known } from "./known.js";
 import { Panel } from "./panel.js";
-import { checkpoints, elements, failure, moving, verdict } from "./tables.js";
+import { checkpoints, elements, eventTimes, failure, moving, verdict } from "./tables.js";
 import { Timeline } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
@@ -15,12 +15,12 @@ const MANY = 100; // boxes from which drawing takes so long that it is announced
 const PAINTED = 30; // milliseconds after which the browser has shown an announcement
 const RATES = ["rate_in", "rate_out", "busy", "waited", "blocked", "cost"]; // columns that an ended job has none of
 const NUMBERS = [["throughput", "tuples/s from sources", short], ["p99", "latency p99", seconds], ["threads", "threads", short], ["queues", "scheduler queues", short], ["replicas", "replicas", replicas], ["cpu", "CPUs used", short], ["queued", "queued tuples", short], ["state_bytes", "keyed state", bytes]];
-const LEFT = new Set(["state_bytes"]); // of these, what a job that is over still has
+const LEFT = new Set(["state_bytes"]); // of these, what a job that is over still has; 0 is nothing
 
 const page = { job: null, told: null, at: {}, events: [], opened: new Set(), detail: "", looked: null, table: null, shown: null, frame: null, last: null, epoch: null, source: null, turn: 0, heard: null };
 const graph = new Graph($("graph"), chooseBox);
 const timeline = new Timeline($("plots"), (event) => panel.openEvent(event));
-const panel = new Panel({ job: () => page.job, table: () => page.shown, at: () => page.at, events: () => page.events, look: guarded(look), chosen: (event) => panel.openEvent(event) }, timeline);
+const panel = new Panel({ job: () => page.job, table: () => page.shown, at: () => page.at, over: () => page.frame?.over ?? false, events: () => page.events, look: guarded(look), chosen: (event) => panel.openEvent(event) }, timeline);
 const actions = new Actions(() => page.job);
 
 function problem(text, code = "") {
@@ -159,7 +159,10 @@ async function show(said) {
   graph.update(page.shown, page.at, said.over);
   numbers(said);
   elements(said);
+  $("lines-part").hidden = Boolean(said.over) && timeline.data.seconds.length < 2; // too short for lines
+  eventTimes(page.shown, page.at, page.told.operators, said.started && said.seconds !== undefined && !said.over ? said.started + said.seconds : null);
   moving(said.regions ?? []);
+  $("history").textContent = said.status?.history ?? "";
   $("paused").hidden = !said.status?.paused;
   if (said.status?.elements) actions.status(said.status);
   checkpoints(said.status ?? {});
@@ -178,10 +181,11 @@ function replicas(most) {
 
 function numbers(said) {
   const series = said.series ?? {}, known = (name) => series[name] !== undefined && series[name] !== null;
-  const shown = NUMBERS.filter(([name]) => known(name) && (!said.over || LEFT.has(name))).map(([name, title, write]) => [name, title, write(series[name])]);
-  if (said.over && page.table) {
+  const shown = NUMBERS.filter(([name]) => known(name) && (!said.over || LEFT.has(name)) && (series[name] > 0 || !LEFT.has(name))).map(([name, title, write]) => [name, title, write(series[name])]);
+  if (said.over) shown.unshift(["seconds", "ran for", seconds(said.seconds)]);
+  if (said.over && page.table && said.pes?.length) { // else nobody counted
     const emitted = page.told.sources.reduce((sum, row) => sum + page.table[row * page.at.width + page.at.tuples_out], 0);
-    shown.unshift(["seconds", "ran for", clock(said.seconds)], ["emitted", "tuples from sources", short(emitted)]);
+    shown.splice(1, 0, ["emitted", "tuples from sources", short(emitted)]);
   }
   $("numbers").replaceChildren(...shown.map(([name, title, text]) => element("div", { "data-number": name }, element("dt", {}, title), element("dd", {}, text))));
 }

@@ -49,6 +49,18 @@ export function when(value) {
   return day ? [clock(value), element("time", { class: "dim", datetime: date(value).toISOString(), title: date(value).toISOString() }, day)] : [clock(value)];
 }
 
+// A length of time in two units at most.
+export function span(value) {
+  if (value < 60) return seconds(value);
+  for (const [limit, unit, smaller, name] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]])
+    if (value >= limit) return `${Math.floor(value / limit)} ${unit} ${Math.floor((value % limit) / smaller)} ${name}`;
+}
+
+// A time since 1970 of the data, in UTC. Numbers that are no times of this age are written as they are.
+export function moment(value) {
+  return Math.abs(value) < 31_536_000 || Math.abs(value) > 8e12 ? String(Number(value.toFixed(3))) : new Date(value * 1000).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, "");
+}
+
 export function middle(text, letters) {
   if (text.length <= letters) return text;
   const tail = Math.floor((letters - 1) / 2);

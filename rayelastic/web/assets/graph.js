@@ -91,7 +91,7 @@ export class Graph {
     this.boxes.forEach((one, number) => {
       const sum = sums[number], box = one.box;
       const model = box.rows.length > 1 ? `${sum.queues} of ${box.rows.length} queued` : sum.dedicated ? "dedicated" : sum.queues ? "dynamic" : "manual";
-      const told = over ? (sum.taken > 0 ? `${counted(sum.taken, "tuple")} received` : `${counted(sum.emitted, "tuple")} emitted`) : sum.in > 0 ? `${rate(sum.in)} in, cost ${percent(sum.cost)}` : `${rate(sum.out)} out`;
+      const told = over ? (sum.taken > 0 ? `${counted(sum.taken, "tuple")} received` : sum.emitted > 0 ? `${counted(sum.emitted, "tuple")} emitted` : "no tuples counted") : sum.in > 0 ? `${rate(sum.in)} in, cost ${percent(sum.cost)}` : `${rate(sum.out)} out`;
       const key = `${model}|${told}|${percent(sum.busy)}|${percent(sum.waited)}|${percent(sum.blocked)}|${percent(sum.fill)}`;
       if (key === one.last) return; // nothing that anybody could see
       one.last = key;

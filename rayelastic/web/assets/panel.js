@@ -1,8 +1,9 @@
 // The panel of an operator or of an event. It shows what the rest of the page shows: now, or the time that is looked back at.
 
 import * as server from "./server.js";
-import { bytes, clock, counted, element, Pairs, percent, rate, seconds, short, wall } from "./format.js";
+import { bytes, clock, counted, element, moment, Pairs, percent, rate, seconds, short, wall } from "./format.js";
 import { Chart } from "./chart.js";
+import { watermark } from "./tables.js";
 
 const $ = (id) => document.getElementById(id);
 const CHARTS = [
@@ -14,7 +15,7 @@ const MODELS = ["manual: runs in the thread of the upstream operator", "dynamic:
 const KEPT = 5; // events of an operator that are listed
 
 export class Panel {
-  // view: table(), at, events(), look(seconds) and chosen(event) of the page; timeline: of the job.
+  // view: table(), at, over(), events(), look(seconds) and chosen(event) of the page; timeline: of the job.
   constructor(view, timeline) {
     this.view = view;
     this.timeline = timeline;
@@ -99,12 +100,13 @@ export class Panel {
   values() {
     const row = this.operator.rows[0], table = this.view.table(), at = this.view.at();
     const value = (name) => (table ? table[row * at.width + at[name]] : 0);
+    const time = watermark(table, at, row), now = (text) => (this.view.over() ? "–" : text); // what an ended job has none of
     return {
       "execution mode": (this.info?.lane ?? this.operator.lane) || "unknown", reason: this.info?.reason || "–", "declared at": this.info?.location || "–", "threading model": MODELS[value("model")],
-      "receives, emits": `${rate(value("rate_in"))}, ${rate(value("rate_out"))}`, busy: percent(value("busy")), "waits for something outside": percent(value("waited")),
-      "blocked on output": percent(value("blocked")), "share of the CPU cost": percent(value("cost")), queue: `${percent(value("fill"))} full, ${counted(value("queued"), "tuple")}`,
+      "receives, emits": now(`${rate(value("rate_in"))}, ${rate(value("rate_out"))}`), busy: now(percent(value("busy"))), "waits for something outside": now(percent(value("waited"))),
+      "blocked on output": now(percent(value("blocked"))), "share of the CPU cost": now(percent(value("cost"))), queue: now(`${percent(value("fill"))} full, ${counted(value("queued"), "tuple")}`),
       "tuples received, emitted": `${short(value("tuples_in"))}, ${short(value("tuples_out"))}`, "errors, dropped tuples": `${short(value("errors"))}, ${short(value("dropped"))}`,
-      "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "processing element"),
+      "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "watermark, UTC": time === null ? "–" : moment(time), "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "processing element"),
     };
   }
 

@@ -1,6 +1,6 @@
 // What is shown below the charts: processing elements and links, keys that move, checkpoints, a failure.
 
-import { bytes, clock, counted, element, Pairs, percent, seconds, short, when } from "./format.js";
+import { bytes, clock, counted, element, moment, Pairs, percent, seconds, short, span, when } from "./format.js";
 
 const $ = (id) => document.getElementById(id);
 const COLUMNS = ["PE or link", "state", "node, process", "encryption", "threads", "stuck", "memory", "waits for the GIL", "sent", "received", "blocked on output"];
@@ -77,4 +77,35 @@ export function verdict(found) {
   else if (found.code === "keeps_up") $("verdict").replaceChildren(`Keeps up with its sources${busiest}.`);
   else if (found.code === "no_bottleneck") $("verdict").replaceChildren(`No operator is a bottleneck${busiest}. The sources emit as fast as they can.`);
   else $("verdict").replaceChildren(element("strong", {}, `Bottleneck: ${found.operator} on ${found.pe}`), ` (${CAUSES[found.cause] ?? found.cause}). ${found.reason} ${found.rule}`);
+}
+
+const MOST_TIMES = 20, MOST_NAMES = 8; // watermarks in the table of event times, and operators that each names
+const LIVE = 604_800; // seconds: older data is read anew, and how far it lags behind the clock says nothing
+
+// The watermark of an operator, seconds since 1970; null: none.
+export function watermark(table, at, row) {
+  const whole = table ? table[row * at.width + at.watermark] : -Infinity;
+  return Number.isFinite(whole) ? whole + table[row * at.width + at.watermark_rest] : null;
+}
+
+// How far a watermark lags: behind the clock where that says something, and behind the newest one of the job.
+export function lag(value, newest, now) {
+  const behind = now - value;
+  const clockSays = now !== null && behind > -60 && behind < LIVE ? span(Math.max(0, behind)) : "–";
+  return [clockSays, newest - value > 0 ? span(newest - value) : "0 s"];
+}
+
+// Operators with the same watermark share a row; those that lag most come first. now: of the frame, seconds since 1970, or null.
+export function eventTimes(table, at, names, now) {
+  const rows = new Map();
+  names.forEach((name, row) => { const value = watermark(table, at, row); if (value !== null) rows.set(value, [...(rows.get(value) ?? []), name]); });
+  $("event-times-part").hidden = rows.size === 0;
+  if (!rows.size) return;
+  const newest = Math.max(...rows.keys()), shown = [...rows].sort(([a], [b]) => a - b).slice(0, MOST_TIMES);
+  $("event-times-said").textContent = shown.length < rows.size ? `The ${shown.length} watermarks that lag most, of ${rows.size}.` : "";
+  $("event-times").tBodies[0].replaceChildren(...shown.map(([value, found]) => {
+    const [clockSays, behind] = lag(value, newest, now), more = found.length - MOST_NAMES;
+    const text = found.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+    return element("tr", { "data-watermark": value }, element("td", { title: found.join(", ") }, text), element("td", { class: "n" }, moment(value)), element("td", { class: "n" }, clockSays), element("td", { class: "n" }, behind));
+  }));
 }

@@ -8,13 +8,16 @@ const PLOTS = [
   { title: "Latency from source to sink", lines: ["p50", "p99"], series: ["p50", "p99"], write: seconds },
   { title: "Threads and CPUs", lines: ["threads", "CPUs used by operators"], series: ["threads", "cpu"], write: short, steps: true },
   { title: "Scheduler queues", series: ["queues"], write: short, steps: true },
-  { title: "Replicas", lines: ["of the most replicated region", "of all regions together"], series: ["replicas", "replicas_all"], write: short, steps: true },
+  { title: "Replicas of the most replicated region", series: ["replicas"], write: short, steps: true },
   { title: "Queued tuples", series: ["queued"], write: short },
   { title: "Keys being moved", lines: ["partitions to go", "waiting"], series: ["to_move", "held"], write: short, steps: true },
-  { title: "Keyed state", series: ["state_bytes"], write: bytes },
+  { title: "Keyed state", series: ["state_bytes"], write: bytes, optional: true },
 ];
 const MARKS = 60; // markers of a chart: the last ones
 const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a chart has room for
+
+// Whether a chart has something to show from a point on; of what most jobs don't have, 0 is nothing.
+const shows = (plot, data, from) => plot.series.some((name) => data[name].slice(from).some((value) => value !== null && !(plot.optional && value === 0)));
 
 export class Timeline {
   constructor(place, choose) {
@@ -30,7 +33,7 @@ export class Timeline {
   start(data) {
     this.data = data;
     this.place.replaceChildren();
-    const has = (plot) => plot.series.some((name) => data[name].some((value) => value !== null)) || data.seconds.length === 0;
+    const has = (plot) => shows(plot, data, 0) || (data.seconds.length === 0 && !plot.optional);
     this.charts = PLOTS.filter(has).map((spec) => new Chart(this.place, spec, data, (chart) => this.mark(chart)));
     this.redraw();
     this.resize(); // the first ones were made when they had the row for themselves
@@ -57,7 +60,7 @@ export class Timeline {
 
   // Shows points that came behind so many; a chart comes with its first value.
   grown(before) {
-    const first = (plot) => plot.series.some((name) => this.data[name].slice(before).some((value) => value !== null));
+    const first = (plot) => shows(plot, this.data, before);
     if (before < 3 || PLOTS.some((plot) => first(plot) && !this.charts.some(({ spec }) => spec === plot))) this.start(this.data);
     else this.redraw();
   }

@@ -108,8 +108,8 @@ def test_replicas_are_those_of_a_region_and_not_their_sum() -> None:
     both = ExecPlan(
         "both", (PLAN.regions[1], replace(PLAN.regions[1], region=replace(PLAN.regions[1].region, name="r2")))
     )
-    assert replica_series(both) == {"replicas": 2.0, "replicas_all": 4.0}
-    assert replica_series(ExecPlan("none", (PLAN.regions[0],))) == {"replicas": None, "replicas_all": None}
+    assert replica_series(both) == {"replicas": 2.0}
+    assert replica_series(ExecPlan("none", (PLAN.regions[0],))) == {"replicas": None}
 
 
 def test_a_history_knows_the_plan_of_each_time() -> None:

@@ -78,6 +78,7 @@ struct OperatorSample {
   std::vector<std::uint64_t> untaken = {};        // records of output ports 1, 2, ... that nobody takes, by port
   std::size_t state_keys = 0;                     // of its store
   std::size_t state_bytes = 0;                    // memory of its store
+  std::int64_t watermark = kNoWatermark;          // the last one before the end; kNoWatermark: none yet
 };
 
 struct Sample {

@@ -146,6 +146,8 @@ class alignas(64) OperatorContext final : public rel_context {
   void kept(std::int64_t n) override { kept_ = n; }
   [[nodiscard]] void* own_state() const override { return state_; }
   [[nodiscard]] std::int64_t watermark() const override { return watermark_; }
+  // The last watermark before the end, for whoever reads the counters: that of its inputs, or what it emits where it has none.
+  [[nodiscard]] std::int64_t event_time() const noexcept { return event_time_.load(std::memory_order_relaxed); }
 
  private:
   struct Output {
@@ -304,17 +306,19 @@ class alignas(64) OperatorContext final : public rel_context {
   bool port_ends_ = false;                     // with the final mark that is being taken
   std::atomic<std::uint32_t> ended_ports_{0};  // release: what they brought has been processed
   std::vector<Awaited> begins_after_;          // of a source
-  std::atomic<bool> awaits_{false};            // relaxed: it hasn't begun for that
-  bool idle_ = false;                          // all inputs are
-  std::int64_t watermark_ = kNoWatermark;      // the least of
-  std::vector<std::int64_t> watermarks_;       // by edge that isn't feedback
-  std::size_t feedbacks_ = 0;                  // edges
-  std::size_t probes_ = 0;                     // of this round
-  std::size_t returned_ = 0;                   // records that came back since the probe was sent
-  std::vector<OperatorContext*> meetings_;     // consumers that have several edges
-  std::int64_t unaligned_ = 0;                 // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
-  std::int64_t epoch_ = 0;                     // whose marks are coming in
-  std::size_t epochs_ = 0;                     // edges by which its mark has come; 0: none, or it has aligned
+  // Relaxed: what others see of the watermark.
+  std::atomic<std::int64_t> event_time_{kNoWatermark};
+  std::atomic<bool> awaits_{false};         // relaxed: it hasn't begun for that
+  bool idle_ = false;                       // all inputs are
+  std::int64_t watermark_ = kNoWatermark;   // the least of
+  std::vector<std::int64_t> watermarks_;    // by edge that isn't feedback
+  std::size_t feedbacks_ = 0;               // edges
+  std::size_t probes_ = 0;                  // of this round
+  std::size_t returned_ = 0;                // records that came back since the probe was sent
+  std::vector<OperatorContext*> meetings_;  // consumers that have several edges
+  std::int64_t unaligned_ = 0;              // the epoch whose mark it has passed on to meetings_, until these have aligned; 0: none
+  std::int64_t epoch_ = 0;                  // whose marks are coming in
+  std::size_t epochs_ = 0;                  // edges by which its mark has come; 0: none, or it has aligned
   bool stops_at_epochs_ = false;
   Mutex held_mutex_;                                             // it is held for an epoch, or that is given up, not both
   std::atomic<std::int64_t> held_at_{0};                         // the epoch at whose mark it is held, or its state is copied; 0: none

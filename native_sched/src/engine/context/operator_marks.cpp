@@ -30,6 +30,8 @@ bool OperatorContext::pass_one_way(Mark mark) {
 
 bool OperatorContext::pass(Mark mark) {
   if (mark.kind == MarkKind::Time) return pass_one_way(mark);
+  if (mark.kind == MarkKind::Watermark && mark.value != kIdle && watermark_ == kNoWatermark)
+    event_time_.store(mark.value, std::memory_order_relaxed);  // it is where the event time begins
   for (std::size_t output = 0; output <= further_outputs_.size(); ++output) {
     if (!pass(output, mark)) return false;
   }
@@ -58,6 +60,7 @@ bool OperatorContext::advance(std::uint32_t edge, std::int64_t watermark) {
   const bool advanced = least > watermark_;
   watermark_ = std::max(watermark_, least);
   if (watermark_ == kNoWatermark) return true;
+  event_time_.store(watermark_, std::memory_order_relaxed);
   if (advanced && (spec_.flags & REL_ON_WATERMARK) != 0) return call_and_submit();
   return show({MarkKind::Watermark, watermark_});
 }
