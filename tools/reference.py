@@ -20,6 +20,7 @@ from rayelastic import cli
 from rayelastic.plan.config import LogLevel, RegionsName
 from rayelastic.plan.settings.elasticity import AlgorithmName
 from rayelastic.plan.settings.threads import ModelName
+from rayelastic.reasons import Code
 from rayelastic.runtime.watch.metric_table import METRICS
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -57,12 +58,29 @@ def _made(subject: str) -> str:
     if kind == "metrics":
         rows = ((f"`{one.name}`", one.kind.value, ", ".join(one.labels), one.text) for one in METRICS.values())
         return _table("name | kind | labels | meaning", rows)
+    if kind == "reasons":
+        return _table("code | sentence", _reasons(*name.split()))
     return f"```text\n{_help(name)}```\n"
 
 
 def _table(head: str, rows: Iterator[tuple[str, ...]]) -> str:
     lines = [head, " | ".join("---" for _ in head.split(" | ")), *(" | ".join(row) for row in rows)]
     return "".join(f"| {line} |\n" for line in lines)
+
+
+def _reasons(first: str, last: str) -> Iterator[tuple[str, ...]]:
+    """The codes from one to another, with their sentences; a name in brackets is a value."""
+    codes = [code.name.lower() for code in Code]
+    for code in list(Code)[codes.index(first) : codes.index(last) + 1]:
+        words = re.sub(r"\{(\w+):?(.*?)\}", lambda found: f"`{found[1]}`{_form(found[2])}", code.value)
+        yield f"`{code.name.lower()}`", words if code.value.startswith("{") else _sentence(words)
+
+
+def _form(form: str) -> str:
+    """What follows a value in a sentence: the noun that counts it, or a word."""
+    if not form.isalpha() or form in ("rate", "setting", "list", "code", "ratio"):
+        return ""
+    return f" {form}" if form in ("were", "faster") else f" {form}s"
 
 
 def _settings(settings: type[Any]) -> Iterator[tuple[str, ...]]:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from rayelastic.commands.plain_values import as_json
 from rayelastic.errors import ConfigError
-from rayelastic.plain_values import as_json
 
 __all__ = ["JOB", "address", "as_programs", "key_file", "key_of", "show"]
 

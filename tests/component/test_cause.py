@@ -10,8 +10,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.commands.plain_values import plain
 from rayelastic.errors import JobFailedError
-from rayelastic.plain_values import plain
 from rayelastic.runtime.values.failure import MOST_PICKLED, Cause, Failure
 
 pytestmark = pytest.mark.edges

@@ -14,6 +14,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.job import Job, start
 from rayelastic.policy.regions.tried.earlier import Earlier
+from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans
 
 ANSWER = 0.002  # seconds that a tuple waits for its answer
@@ -47,14 +48,14 @@ def asking(numbers: Numbers, name: str = "asks", *, remember: bool = True) -> Jo
     return start(topology, rel.JobConfig(regions="elastic", elasticity=elasticity))
 
 
-def grows(job: Job) -> str:
+def grows(job: Job) -> tuple[Reason, ...]:
     """Why the first change was made."""
     until = time.monotonic() + PATIENCE
     while not (changed := [one for one in job.adaptations() if one.changed and one.pe == "regions"]):
         assert not job.status.state.is_final, job.status
         assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
         job.pause(0.1)
-    return changed[0].decision.reason
+    return changed[0].decision.reasons
 
 
 def ended(job: Job, numbers: Numbers) -> None:
@@ -88,7 +89,7 @@ def test_the_next_run_begins_with_what_paid(folder: Path) -> None:
         numbers = Numbers()
         job = asking(numbers, name, remember=remember)
         try:
-            assert (f"{kept} replicas of {region} paid in an earlier run" in grows(job)) is knows, (name, remember)
+            assert (Code.REPLICAS_EARLIER(replicas=kept, region=region) in grows(job)) is knows, (name, remember)
         finally:
             ended(job, numbers)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
 import rayelastic
 from rayelastic import cli
+from rayelastic.reasons import Code
 from tools.reference import PAGES, SETTINGS, filled
 from tools.site import broken_links, not_in_reference, public, undocumented
 
@@ -32,12 +34,17 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert list(not_in_reference(tmp_path)) == ["rayelastic.JobConfig"]
 
 
-@pytest.mark.parametrize("page", ["cli", "configuration", "metrics"])
+@pytest.mark.parametrize("page", ["cli", "configuration", "metrics", "reasons"])
 def test_tables_are_those_of_the_code(page: str) -> None:
     """`python -m tools.reference` makes them anew."""
     text = (PAGES / f"{page}.md").read_text()
     assert "<!-- made: " in text
     assert text == filled(text)
+
+
+def test_every_reason_is_listed() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", (PAGES / "reasons.md").read_text(), re.MULTILINE)
+    assert listed == [code.name.lower() for code in Code]
 
 
 def test_every_setting_and_command_stands_there() -> None:

@@ -148,10 +148,10 @@ def test_the_papers_algorithms_decide_in_a_running_job() -> None:
         job.resume_elasticity()
         until = time.monotonic() + PATIENCE
         while not any(one.decision.verdict is Verdict.REVERT for one in changes(job)):
-            told = "\n".join(map(str, job.adaptations(every_pass=True)))
-            if "nothing left to try" in told:
+            passes = list(job.adaptations(every_pass=True))
+            if any(Code.NOTHING_LEFT in codes(one.decision.reasons) for one in passes):
                 break
-            assert time.monotonic() < until, told
+            assert time.monotonic() < until, "\n".join(map(str, passes))
             job.pause(PERIOD)
         done = changes(job)
         feed.enough.set()
@@ -164,7 +164,7 @@ def test_the_papers_algorithms_decide_in_a_running_job() -> None:
     for before, reverted in itertools.pairwise(done):
         if reverted.decision.verdict is Verdict.REVERT:
             assert reverted.decision.rule == "Joker Algorithm 6"
-            assert "not worth it" in reverted.decision.reason
+            assert Code.NOT_WORTH_IT() in reverted.decision.reasons
             assert reverted.in_force.region("r1").replicas == before.observation.plan.region("r1").replicas
 
 

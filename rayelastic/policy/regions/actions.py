@@ -5,7 +5,7 @@ Joker section 3.3 (J15). A decision is the plan that shall be in force, with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any, ClassVar, Self
@@ -23,6 +23,7 @@ __all__ = [
     "SplitPipeline",
     "Verdict",
     "action_from_dict",
+    "reasons_of",
 ]
 
 
@@ -166,6 +167,11 @@ _KINDS: Mapping[str, Callable[..., AdaptationAction]] = {
 }
 
 
+def reasons_of(actions: Iterable[AdaptationAction]) -> list[Reason]:
+    """Return what actions do to a plan, as codes and values."""
+    return [action.reason for action in actions]
+
+
 def _action_dict(action: AdaptationAction) -> dict[str, Any]:
     values = {f.name: getattr(action, f.name) for f in fields(action)}
     return {"kind": action.kind} | {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
@@ -246,7 +252,7 @@ class AdaptationDecision:
     @property
     def title(self) -> str:
         """What is done to the plan, as people read it; empty if nothing is."""
-        return ", ".join(str(action.reason) for action in (*self.reverted, *self.actions))
+        return ", ".join(map(str, reasons_of((*self.reverted, *self.actions))))
 
     @property
     def changes(self) -> bool:

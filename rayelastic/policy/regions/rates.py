@@ -14,11 +14,11 @@ How it differs from the paper's algorithm, and why:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.policy.regions.actions import AdaptationAction, AdaptationDecision, NodeRequest, Verdict
+from rayelastic.policy.regions.actions import AdaptationDecision, NodeRequest, Verdict, reasons_of
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.hosting import load_of, rehosted
@@ -114,9 +114,8 @@ class RateAdaptation:
             self._waited += 1
             self._age = self._t.warm_up
             self._known.forget(seen.plan)
-            return self._hold(
-                seen, Code.NOTHING_MADE(), Code.NOT_JUDGED(periods=self._waited, most=self._t.settle_periods)
-            )
+            waited = Code.NOT_JUDGED(periods=self._waited, most=self._t.settle_periods)
+            return self._hold(seen, Code.NOTHING_MADE(), waited)
         if self._age < self._t.warm_up + self._t.verify:
             return self._prepared(seen, Code.MEASURING_REGIONS())
         unsettled = not seen.settled and self._waited < self._t.settle_periods
@@ -206,7 +205,7 @@ class RateAdaptation:
         cost = self._costs.of([action.kind for action in proposal.actions])
         gain = sizing.gain(proposal.plan) if grows else 1.0 - proposal.plan.threads / seen.plan.threads
         worth = (Code.GAIN if grows else Code.SAVES_THREADS)(gain=gain, cost=cost)
-        why = *what, *_reasons(proposal.actions), worth
+        why = *what, *reasons_of(proposal.actions), worth
         if gain * self._t.payback < cost:
             return self._hold(seen, *why, Code.NOT_WORTH_IT(), request=proposal.request)
         self._notes(tuple(wanted) if fewer is None else (), grows=grows)
@@ -230,7 +229,7 @@ class RateAdaptation:
             return self._hold(seen, Code.BOUNDS_NO_ROOM(regions=list(bound)), request=proposal.request)
         self._grow = self._shrink = 0
         self._started(proposal.plan)
-        held = self._hold(seen, *_reasons(proposal.actions), Code.BOUNDS(), request=proposal.request)
+        held = self._hold(seen, *reasons_of(proposal.actions), Code.BOUNDS(), request=proposal.request)
         bounded = replace(held, plan=proposal.plan, actions=proposal.actions)
         return replace(bounded, verdict=Verdict.BOUND, rule="JobConfig(replicas=...)", reset=True)
 
@@ -238,7 +237,7 @@ class RateAdaptation:
         """Asks for partitions at other replicas: no replica more, and what moves is little."""
         self._grow = self._shrink = 0
         cost = self._costs.of([SHARE])
-        why = _offered(sizing), Code.UNEVEN(), *_reasons(sharing.actions), Code.GAIN(gain=sharing.gain, cost=cost)
+        why = _offered(sizing), Code.UNEVEN(), *reasons_of(sharing.actions), Code.GAIN(gain=sharing.gain, cost=cost)
         if sharing.gain * self._t.payback < cost:
             return self._hold(seen, *why, Code.NOT_WORTH_IT())
         names = tuple(action.region for action in sharing.actions)
@@ -399,7 +398,3 @@ def _change_to(wanted: Sharing | Parting, why: tuple[Reason, ...], rule: str) ->
 
 def _offered(sizing: Sizing) -> Reason:
     return Code.RATES(offered=sizing.offered, carried=sizing.carried)
-
-
-def _reasons(actions: Sequence[AdaptationAction]) -> list[Reason]:
-    return [action.reason for action in actions]

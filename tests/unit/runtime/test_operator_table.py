@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from rayelastic.plain_values import plain
+from rayelastic.commands.plain_values import plain
 from rayelastic.runtime.values.operator_table import OperatorTable
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 
