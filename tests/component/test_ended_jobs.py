@@ -143,7 +143,7 @@ class GoneOnceClosed:
 
 
 def test_a_thread_that_waits_while_another_closes_the_job_gets_the_result() -> None:
-    job = rel.Job("remote", GoneOnceClosed())  # type: ignore[arg-type]
+    job = rel.Job("remote", GoneOnceClosed())
     with ThreadPoolExecutor(2) as threads:
         first, second = (threads.submit(job.wait) for _ in range(2))
         assert first.result(60) is second.result(60)
