@@ -44,7 +44,7 @@ def test_word_count_through_spark_and_ray(tmp_path: Path) -> None:
     counted = dict(zip(table["word"].to_pylist(), table["n"].to_pylist(), strict=True))
     assert counted == expected
     assert f"{sum(expected.values()):,} words, {len(expected):,} distinct" in done.stdout
-    assert "/s)" in done.stderr, "the progress line"
+    assert "/s on average)" in done.stderr, "the last line of the progress"
     lines = done.stdout.splitlines()
     assert [lines[0].partition(" ")[0], lines[2], len(lines)] == ["counted", "the most frequent:", 6], done.stdout
     assert not [word for word in ("(raylet)", '"event"', "Cluster ID") if word in done.stderr], done.stderr

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import ChangeError, JobFailedError, StateError
+from rayelastic.errors import ChangeError, JobFailedError, PELostError, StateError
+from rayelastic.runtime.values.status import JobMetrics, JobStatus, State
 
 pytestmark = pytest.mark.edges
 
@@ -103,3 +105,45 @@ def test_a_job_says_that_it_stopped_with_a_savepoint(tmp_path: Path) -> None:
     assert job.status.savepoint == str(where)
     assert job.status.history == f"stopped with a savepoint in {where}"
     assert job.status.history in job._repr_html_()
+
+
+class GoneOnceClosed:
+    """The coordinator of a job on Ray: whoever is first to wait hears of the end and closes it; then it is gone."""
+
+    def __init__(self) -> None:
+        self.closed, self._both, self._first = threading.Event(), threading.Event(), threading.Lock()
+
+    def within(self, timeout: float) -> Any:
+        assert timeout > 0
+        return self
+
+    def wait(self, timeout: float) -> JobStatus:
+        if self._first.acquire(blocking=False):
+            assert self._both.wait(30)
+            return JobStatus("remote", State.FINISHED)
+        self._both.set()
+        assert self.closed.wait(30)
+        raise PELostError("gone")
+
+    def metrics(self) -> JobMetrics:
+        return JobMetrics("remote", 1.0, ())
+
+    def adaptations(self, since: object) -> tuple[()]:
+        return ()
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    def results(self) -> dict[str, Any]:
+        assert not self.closed.is_set()
+        return {}
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_a_thread_that_waits_while_another_closes_the_job_gets_the_result() -> None:
+    job = rel.Job("remote", GoneOnceClosed())
+    with ThreadPoolExecutor(2) as threads:
+        first, second = (threads.submit(job.wait) for _ in range(2))
+        assert first.result(60) is second.result(60)
