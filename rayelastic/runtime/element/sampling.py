@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ElementSampling"]
 
 WATERMARK = COUNTERS.index("watermark")
-LOST = 3  # columns of the native table behind COUNTERS: tuples left out, those that no port took, lines repaired
+LOST = 3  # columns of the native table after COUNTERS: tuples dropped, those without a port, lines repaired
 
 
 class ElementSampling:

@@ -148,7 +148,7 @@ class Coordinator:
         self._runs()
 
     def resume(self) -> None:
-        """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
+        """Take over a job whose coordinator has died: its elements have kept running; an open change is ended."""
         tell("coordinator restarted", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
         self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
@@ -189,7 +189,7 @@ class Coordinator:
             The status then; not final if the time ran out.
         """
         self._life.wait(timeout)
-        if (status := self.status()).state.is_final:  # whoever waits may end this process before the elements end
+        if (status := self.status()).state.is_final:  # the caller may end this process before the elements end
             self._life.wait(END_TIMEOUT)
         return status
 

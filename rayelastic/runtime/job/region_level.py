@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aggregates_for_two_steps", "region_level", "why_together"]
 
-PAPER_SAMPLES = 3  # periods that make an observation of the paper's algorithms; a burst may follow a change
+PAPER_SAMPLES = 3  # periods in one observation of the paper's algorithms, because a burst may follow a change
 
 
 def region_level(
@@ -129,7 +129,7 @@ def bounds_now(replicas: Mapping[str, ReplicaBounds]) -> dict[str, Bounds]:
 
 
 def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
-    """Return why no operator of a job may move to another process by itself; None if they may.
+    """Return why operators of a job may not move between processes automatically; None if they may.
 
     Such a move restarts the sources. So it happens only if all sources can rewind without emitting everything again, if
     the user hasn't placed operators, and if there is Python code that benefits from a second process.
