@@ -1,7 +1,7 @@
-"""What lies beside checkpoints at their location: their key, which job writes there, and whether one was complete.
+"""The files beside checkpoints at their location: their key, the writing job, and whether one was complete.
 
 A key beside checkpoints lets another job restore them after the first one was lost with its secret. It protects them
-from everybody who may not read the folder. Whoever writes to a store could sign as well, so no key is kept there.
+from everybody who may not read the folder. In an object store it wouldn't, so no key is stored there.
 """
 
 from __future__ import annotations
@@ -22,52 +22,54 @@ from rayelastic.runtime.snapshot import CHECKPOINT_NAME, FILE_MODE, SHORTEST_KEY
 
 __all__ = ["Claim", "had_complete", "keep_key", "kept_key", "known_key", "note_complete"]
 
-KEY = "key"  # of a local folder alone
-COMPLETE = "complete"  # is there once a checkpoint was
-WRITER = "writer"  # of a local folder: locked by the job that writes there
+KEY = "key"  # only in a local folder
+COMPLETE = "complete"  # exists once a checkpoint was complete
+WRITER = "writer"  # in a local folder: locked by the writing job
 KEY_BYTES = 32
 
 
 def kept_key(location: str) -> bytes | None:
-    """Return the key that lies beside checkpoints, made now if there is none; None: their place is a store.
+    """Return the key beside checkpoints, created now if there is none; None: their location is a store.
 
     Raises:
-        StateError: it can't be read or written, or others may read it.
+        StateError: It can't be read or written, or others may read it.
     """
     if (path := local_path(location)) is None:
         return None
-    if (found := _read(Path(path))) is not None:
-        return found
+    if (key := _read(Path(path))) is not None:
+        return key
     keep_key(path, secrets.token_bytes(KEY_BYTES))
     return _read(Path(path))
 
 
 def keep_key(folder: str, key: bytes) -> None:
-    """Put a key beside checkpoints in a local folder, if none is there.
+    """Write a key beside checkpoints in a local folder, if there is none.
 
     Raises:
-        StateError: it can't be written.
+        StateError: It can't be written.
     """
     SnapshotFolder(Snapshot(folder)).make()
-    made = Path(folder) / f".{KEY}-{secrets.token_hex(4)}"
+    temporary = Path(folder) / f".{KEY}-{secrets.token_hex(4)}"
     try:
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE), "wb") as file:
+        with os.fdopen(
+            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE), "wb"
+        ) as file:
             file.write(key)
             file.flush()
             os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):  # another job was first: its key counts
-            os.link(made, Path(folder) / KEY)
+        with contextlib.suppress(FileExistsError):  # another job was first, and its key is valid
+            os.link(temporary, Path(folder) / KEY)
     except OSError as error:
         raise StateError(f"no key can be kept in {folder}: {error}", hint="Give Checkpoint(..., key=...)") from None
     finally:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def known_key(snapshot: Snapshot) -> bytes | None:
-    """Return the key of a snapshot: its user's, or the one that lies beside checkpoints; None: it has none.
+    """Return the key of a snapshot: its user's, or the one beside checkpoints; None: it has none.
 
     Raises:
-        StateError: there is one that can't be read, or that others may read.
+        StateError: There is one that can't be read, or that others may read.
     """
     if snapshot.key is not None or (path := local_path(str(snapshot.location))) is None:
         return snapshot.key
@@ -92,10 +94,10 @@ def _read(folder: Path) -> bytes | None:
 
 
 def note_complete(location: str) -> None:
-    """Note that a checkpoint was complete: from now on nothing but one can be restored by `restore="latest"`.
+    """Record that a checkpoint was complete: from now on `restore="latest"` restores one or fails.
 
     Raises:
-        StateError: it can't be written.
+        StateError: It can't be written.
     """
     SnapshotFolder(Snapshot(location)).write(COMPLETE, b"a checkpoint was complete here\n")
 
@@ -104,7 +106,7 @@ def had_complete(location: str) -> bool:
     """Return whether a checkpoint was complete at a location.
 
     Raises:
-        StateError: it can't be looked at.
+        StateError: It can't be accessed.
     """
     return SnapshotFolder(Snapshot(location)).has(COMPLETE)
 
@@ -112,18 +114,18 @@ def had_complete(location: str) -> bool:
 class Claim:
     """The right to write checkpoints to a location, which one job has at a time.
 
-    In a local folder it is a lock, which ends with its process. A store has no locks, nor have some file systems: there
+    In a local folder it is a lock, which ends with its process. A store has no locks, nor have some file systems. There
     it is an owner record, as beside outputs (output_owner.py).
 
     Args:
-        location: of the checkpoints.
-        job: that asks.
-        run: its id, the same for its next coordinator.
-        resumes: this is one, which claims later.
+        location: The location of the checkpoints.
+        job: The claiming job.
+        run: Its id, the same for its next coordinator.
+        resumes: This is a later coordinator, which claims at its first checkpoint.
 
     Raises:
-        StateError: another job has it.
-        UnreadableError: the store doesn't answer.
+        StateError: Another job has it.
+        UnreadableError: The store doesn't answer.
     """
 
     def __init__(self, location: str, job: str, run: str, *, resumes: bool = False) -> None:
@@ -132,11 +134,11 @@ class Claim:
         self._file: int | None = None
         self._owner: OutputOwner | None = None
         self._has_lock = self._locks()
-        if not resumes:  # the store may be away, and elements run on: the next checkpoint claims
+        if not resumes:  # the store may be unreachable while elements run: the next checkpoint claims
             self.check()
 
     def check(self) -> None:
-        """Raise StateError if another job has it, or has taken it over; UnreadableError if that can't be known."""
+        """Raise StateError if another job has it, or has taken it over; UnreadableError if that is unknown."""
         if self._has_lock:
             return
         try:
@@ -149,7 +151,7 @@ class Claim:
             raise UnreadableError(f"the location of checkpoints {error.problem}", hint=error.hint) from None
 
     def release(self) -> None:
-        """Give it back; safe to repeat."""
+        """Release it; safe to repeat."""
         if self._file is not None:
             file, self._file = self._file, None
             os.close(file)

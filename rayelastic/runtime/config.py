@@ -1,4 +1,4 @@
-"""What the runtime takes from its environment."""
+"""The environment variables of the runtime."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["state_directory"]
 
 
 def state_directory() -> Path:
-    """Where is kept what outlives a job and may be lost: $XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic."""
+    """Return the folder of data that outlives a job: $XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if base else Path.home() / ".local" / "state") / "rayelastic"

@@ -1,4 +1,4 @@
-"""What a snapshot holds, as values: what each processing element wrote, and all of it as its manifest tells.
+"""The content of a snapshot, as values: the part of each processing element, and the manifest of all of it.
 
 Knows no files.
 """
@@ -20,15 +20,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one processing element wrote: positions of its sources, and files by operator.
+    """The part of one processing element: positions of its sources, and files by operator.
 
     Args:
-        positions: {source: records that it has submitted since the very first start}.
+        positions: {source: records that it has submitted since the job's first start}.
         files: {operator: [(file, SHA-256 in hex)]}.
         inputs: {source: what it reads}.
         outputs: {sink: what it has written once it has ended}, of those that write files.
-        costs: {operator: (bytes of its state, seconds since the start until they were written)}; not kept.
-        held: {operator: seconds for which it stood still while its state was written}; not kept.
+        costs: {operator: (bytes of its state, seconds since the start until they were written)}; not saved.
+        held: {operator: seconds for which it was held while its state was written}; not saved.
     """
 
     positions: Mapping[str, int]
@@ -41,20 +41,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a snapshot holds.
+    """The content of a snapshot.
 
     Args:
-        job: the name of the job.
-        forms: {operator: what its state looks like, in words}.
+        job: The name of the job.
+        forms: {operator: the form of its state, as text}.
         positions: {source: records submitted}.
         files: {operator: [(file, SHA-256 in hex)]}.
         inputs: {source: what it read}.
         outputs: {sink: what it wrote}.
-        signed: whether a key vouches for all of it.
-        plan: that was in force, as ExecPlan.to_dict gives it; empty: of a snapshot that has none.
-        alone: whether it has the rows that sinks keep in memory itself; otherwise they are beside the checkpoints.
-        shapes: {operator: how its state is laid out}, of saved/shapes.py; empty: of a snapshot that hasn't told.
-        automatic: {operator that the program gave no name: what it follows}, of saved/automatic.py.
+        signed: Whether a key signs all of it.
+        plan: The plan in force, an ExecPlan.to_dict; empty: of a snapshot without it.
+        alone: Whether it has the rows that sinks keep in memory; otherwise they are beside the checkpoints.
+        shapes: {operator: the layout of its state}, of saved/shapes.py; empty: of a snapshot without it.
+        automatic: {operator with an automatic name: what it follows}, of saved/automatic.py.
     """
 
     job: str
@@ -71,14 +71,14 @@ class Manifest:
 
     @property
     def epoch(self) -> int:
-        """Of the checkpoint that it is of, as its sinks know it; 0: the job was stopped, or has no sinks."""
+        """The epoch of its checkpoint, as its sinks know it; 0: the job was stopped, or has no sinks."""
         return max((output.epoch for output in self.outputs.values()), default=0)
 
     def renamed(self, names: Mapping[str, str]) -> Manifest:
-        """Return the same of operators some of which are called otherwise.
+        """Return the manifest with other names for some operators.
 
         Raises:
-            StateError: there is no such operator in it, or two have one name then.
+            StateError: It has no such operator, or two would have one name.
         """
         if not names:
             return self
@@ -94,7 +94,7 @@ class Manifest:
                 )
 
         def called(part: Mapping[str, T]) -> dict[str, T]:
-            return {names.get(name, name): one for name, one in part.items()}
+            return {names.get(name, name): content for name, content in part.items()}
 
         return replace(
             self,

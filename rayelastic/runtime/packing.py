@@ -1,8 +1,8 @@
-"""Exported state in files: compressed by LZ4 where that makes it smaller, else as it is.
+"""Exported state in files: compressed by LZ4 if that makes it smaller, otherwise unchanged.
 
-A packed file begins with a magic of its own, which no export has, and the size of what is in it. Its digest is of what
-the file has, so nothing is unpacked that isn't what was written; in unsigned snapshots anybody may have written that,
-and asks for no more memory than LZ4 can have put into it.
+A packed file begins with its own magic, which no export has, and the unpacked size. Its digest is of the file's
+content, so nothing else is unpacked. Unsigned snapshots may have been written by anybody: a file can't request more
+memory than LZ4 can have compressed into it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from rayelastic.errors import DamagedError
 
 __all__ = ["packed", "unpacked"]
 
-HEADER = struct.Struct("<8sQ")  # magic, bytes that are packed
+HEADER = struct.Struct("<8sQ")  # magic, unpacked size
 MAGIC = b"RELPACK1"
 CODEC = "lz4_raw"
-WORTH = 0.9  # of the size: what isn't smaller is left as it is, and read without a copy
+WORTH = 0.9  # of the size: otherwise the data stays unpacked, and is read without a copy
 MOST_RATIO = 255  # of an LZ4 block
 
 
 def packed(data: bytes) -> bytes:
-    """What a file has of an export.
+    """Return the file's content for an export.
 
     >>> len(packed(b"a text" * 1000)) < 100
     True
@@ -35,7 +35,7 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return the export that is in a file.
+    """Return the export in a file.
 
     Raises:
         DamagedError: it isn't what `packed` makes.

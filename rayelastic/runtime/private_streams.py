@@ -1,8 +1,8 @@
-"""Streams with objects of Python's that never leave their process: from one function in Python to others beside it.
+"""Streams of Python objects that never leave their process: from one Python function to others in the same element.
 
-Objects are pickled there, too, so that no two operators have the same one, but without the seal of the job: its MAC is
-for bytes that come from elsewhere. A stream is private if all who take it are functions in Python of the same element,
-connected with it and with nobody else; so no link, no router, no state and no checkpoint ever has its bytes.
+Objects are pickled there, too, so that no two operators share one, but without the job's seal: its MAC protects bytes
+from other processes. A stream is private if all its consumers are Python functions of the same element that are
+connected directly. So no link, no router, no state and no checkpoint ever has its bytes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["private_streams", "with_private_streams"]
 
 
 def private_streams(operators: Sequence[OperatorSpec], leaving: Collection[str] = ()) -> frozenset[str]:
-    """Find the streams with objects that never leave their process.
+    """Find the streams of objects that never leave their process.
 
     Args:
-        operators: of a processing element.
-        leaving: streams that go, or may go, to another one as well.
+        operators: The operators of a processing element.
+        leaving: Streams that go, or may go, to another one as well.
     """
     takers: dict[str, list[OperatorSpec]] = {}
     for spec in operators:
         for stream, _ in (*spec.edges, *spec.loop_edges):
             takers.setdefault(stream, []).append(spec)
-    given = (spec.streams[0] for spec in operators if _gives(spec))
+    streams = (spec.streams[0] for spec in operators if _gives(spec))
     return frozenset(
-        stream for stream in given if stream in takers and stream not in leaving and all(map(_takes, takers[stream]))
+        stream for stream in streams if stream in takers and stream not in leaving and all(map(_takes, takers[stream]))
     )
 
 
@@ -45,8 +45,8 @@ def with_private_streams(operators: Sequence[OperatorSpec], private: frozenset[s
     """Return operators whose private streams carry objects without their seal.
 
     Args:
-        operators: of a processing element.
-        private: the streams.
+        operators: The operators of a processing element.
+        private: The streams.
     """
     return tuple(_with_private(spec, private) for spec in operators)
 
@@ -65,14 +65,14 @@ def _with_private(spec: OperatorSpec, private: frozenset[str]) -> OperatorSpec:
 
 
 def _gives(spec: OperatorSpec) -> bool:
-    """Return whether an operator makes bytes of what Python gives it, for one stream with objects."""
+    """Return whether an operator pickles Python's results, for one stream of objects."""
     if len(spec.outputs) != 1 or not spec.outputs[0].schema.holds_objects:
         return False
     return isinstance(spec.body, CallableSource | GenerateSource | RowsSource) or _is_called_by_tuples(spec)
 
 
 def _takes(spec: OperatorSpec) -> bool:
-    """Return whether an operator gives the tuples of one stream to Python, and hands their bytes to nobody."""
+    """Return whether an operator unpickles the tuples of one stream for Python, and forwards no bytes."""
     return len(spec.edges) == 1 and not spec.loop_edges and _is_called_by_tuples(spec)
 
 

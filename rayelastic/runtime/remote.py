@@ -1,7 +1,7 @@
-"""The one place where a method becomes a message and a message a method again, so that nobody else spells methods.
+"""Converts method calls to messages and back, so that no other module spells methods.
 
-Whoever calls has a Protocol's methods (`ElementApi`, `CoordinatorApi`), which a type checker follows. Must not know
-what they do, nor what carries the message.
+Callers use a Protocol's methods (`ElementApi`, `CoordinatorApi`), which type checkers follow. Must not know what they
+do, nor the transport.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ __all__ = ["Call", "Remote", "Send", "perform"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call on its way.
+    """A method call as a message.
 
     Args:
-        method: its name; that of a part of the object with a dot before it.
-        arguments: by position.
+        method: Its name; for a method of a part of the object, the part and a dot before it.
+        arguments: By position.
     """
 
     method: str
     arguments: tuple[Any, ...] = ()
 
 
-Send = Callable[[Call], Any]  # gives the answer to a call, or raises
+Send = Callable[[Call], Any]  # returns the answer to a call, or raises
 
 
 class Remote:
-    """Stands for an object that lives elsewhere: its methods are sent. Those of a part of it are, too.
+    """A proxy of an object in another process: calls of its methods, and those of its parts, are sent.
 
     Args:
-        send: carries a call there.
+        send: Transports a call.
 
     >>> Remote(lambda call: call).routing.hold("a->b", 1)
     Call(method='routing.hold', arguments=('a->b', 1))
@@ -58,7 +58,7 @@ def perform(target: Any, call: Call) -> Any:
     """Call what a `Remote` has sent.
 
     Raises:
-        AttributeError: there is no such public method.
+        AttributeError: It isn't a public method.
 
     >>> perform("a-b", Call("split", ("-",)))
     ['a', 'b']

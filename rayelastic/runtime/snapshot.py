@@ -1,9 +1,9 @@
-"""Snapshots of jobs in a directory or object store: what was written, by whom, and whether it still is what it was.
+"""Snapshots of jobs in a directory or object store: their files, their signature, and the detection of damage.
 
 A snapshot is a folder of chunks, each an export of one operator's state (native `export_chunk`), and of
 `manifest.json`, which is written last: a folder without one isn't a snapshot. The manifest has the SHA-256 of every
-chunk, and of itself an HMAC under the user's key, if there is one (reliability rule D7, R15). Python values are only
-ever unpickled when that HMAC is right. Knows neither processing elements nor schedulers.
+chunk, and an HMAC of itself under the user's key, if there is one (reliability rule D7, R15). Python values are only
+unpickled if that HMAC is right. Knows neither processing elements nor schedulers.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Manifest", "Part", "Snapshot", "SnapshotFolder", "rows_folder"]
 
 FORMAT = 4  # of manifest and files
-READ = (2, 3, FORMAT)  # a reader takes no others; in 2 no file was packed, before 4 no sink kept a ledger of its parts
+READ = (2, 3, FORMAT)  # readable formats; in 2 no file was packed, before 4 no sink kept a ledger of its parts
 MANIFEST = "manifest.json"
 SHORTEST_KEY = 16  # bytes
 CHUNK_BYTES = 4 << 20  # of one file of state
 CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint
-SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder: no way out of it
+SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # of a file in the folder; can't name one outside
 FILE_MODE, FOLDER_MODE = 0o600, 0o700  # of local files, reliability rule D7
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where the state of a job is kept between two runs.
+    """The location of a job's saved state.
 
     Args:
-        location: a folder, or a URI that `pyarrow.fs` knows, such as 's3://bucket/folder'. Every processing element
-            has to reach it. A relative path is one of the process that gives it. A folder of this machine is made if it
-            is missing; nobody but its owner may be allowed to write there.
-        key: secret bytes (16 or more) that sign the snapshot. Needed where an operator keeps Python values.
-        drop: operators whose state is not to be restored, because the topology hasn't got them any more; sources that
-            are to be read from the start; sinks that are to begin anew, in place of what the first run wrote.
-        rename: {name in the snapshot: name in the topology}, of operators that are called otherwise now.
+        location: A folder, or a URI that `pyarrow.fs` knows, such as 's3://bucket/folder'. Every processing element has
+            to reach it. A relative path is relative to the calling process. A missing local folder is made; only its
+            owner may be allowed to write there.
+        key: Secret bytes (16 or more) that sign the snapshot. Required if an operator keeps Python values.
+        drop: Operators whose state isn't restored, because the topology lacks them. Also sources to read from the
+            start, and sinks to begin anew, replacing the output of the first run.
+        rename: {name in the snapshot: name in the topology}, of renamed operators.
 
     Raises:
-        ConfigError: no such location, too short a key, or two operators become one.
+        ConfigError: An invalid location, too short a key, or two operators of one name.
 
     >>> Snapshot("/tmp/counts", key=b"0123456789abcdef")
     Snapshot(location='/tmp/counts', drop=(), rename={})
@@ -109,7 +109,7 @@ class SnapshotFolder:
     """The files of a snapshot.
 
     Args:
-        snapshot: where, and under which key.
+        snapshot: Its location and key.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -130,14 +130,14 @@ class SnapshotFolder:
 
     @property
     def location(self) -> str:
-        """Where it is."""
+        """The location."""
         return str(self._snapshot.location)
 
     def numbered(self) -> list[str]:
         """Return the checkpoints in it, by the names of their folders, the newest first.
 
         Raises:
-            StateError: it can't be looked at.
+            StateError: It can't be accessed.
         """
         from pyarrow import fs
 
@@ -149,11 +149,11 @@ class SnapshotFolder:
         return sorted((name for name in names if CHECKPOINT_NAME.fullmatch(name)), key=int, reverse=True)
 
     def is_there(self) -> bool:
-        """Tells whether it is a snapshot that was completed; raises StateError if it can't be looked at."""
+        """Return whether it is a complete snapshot; raise StateError if it can't be accessed."""
         return self.has(MANIFEST)
 
     def has(self, name: str) -> bool:
-        """Tells whether a file is in it; raises StateError if it can't be looked at."""
+        """Return whether a file is in it; raise StateError if it can't be accessed."""
         from pyarrow import fs
 
         try:
@@ -162,13 +162,13 @@ class SnapshotFolder:
             raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
 
     def prepare(self) -> None:
-        """Make the folder; raise StateError if a snapshot is in it already, or it can't be written."""
+        """Make the folder; raise StateError if it has a snapshot already, or isn't writable."""
         if self.is_there():
             raise self._error("holds a snapshot already", "Give another folder, or remove that one")
         self.make()
 
     def try_out(self) -> None:
-        """Raise StateError unless there can be snapshots in it: makes one, without anything, and remove it."""
+        """Check that it can hold snapshots, by writing and removing an empty one; raise StateError if not."""
         trial = SnapshotFolder(Snapshot(below(self.location, f"trial-{secrets.token_hex(4)}")))
         trial.make()
         try:
@@ -177,15 +177,15 @@ class SnapshotFolder:
             trial.remove()
 
     def enter(self, *, own: bool) -> None:
-        """Has an element be able to write there, what the coordinator has made; raises StateError if it can't.
+        """Make an element able to write to the coordinator's folder; raise StateError if it can't.
 
-        Nothing is made on another disk: what would be written there nobody could go back to, and nobody would remove.
+        It isn't created on another disk, because a checkpoint there could be neither restored nor removed.
 
         Args:
-            own: each node has its own share, on its own disk.
+            own: Each node has its own share, on its own disk.
         """
         if own or not self._local:
-            self.make()  # folders of a store are names
+            self.make()  # folders of a store are only names
         elif Path(self._folder).is_dir():
             self._check_ours()
         else:
@@ -193,7 +193,7 @@ class SnapshotFolder:
             raise self._error(problem, "Give a place that every node of the cluster sees")
 
     def make(self) -> None:
-        """Make the folder, if it isn't there; raise StateError if it can't be written."""
+        """Make the folder, if it doesn't exist; raise StateError if it isn't writable."""
         try:
             if self._local:
                 for above in filter(lambda one: not one.exists(), reversed(Path(self._folder).parents)):
@@ -206,7 +206,7 @@ class SnapshotFolder:
             raise self._unwritable(error) from None
 
     def write(self, name: str, data: bytes) -> str:
-        """Write a file and gives its SHA-256 in hex."""
+        """Write a file and return its SHA-256 in hex."""
         path = f"{self._folder}/{name}"
         try:
             if self._local:
@@ -224,7 +224,7 @@ class SnapshotFolder:
         return self.write(name, stored), len(stored)
 
     def take(self, name: str, other: SnapshotFolder) -> bool:
-        """Has a file of another snapshot be one of this one, too; False: that can't be done, or it isn't there.
+        """Share a file of another snapshot; False: that is impossible, or the file is missing.
 
         On a local disk it is one file with two names, elsewhere the store copies it.
         """
@@ -243,7 +243,7 @@ class SnapshotFolder:
 
     @staticmethod
     def _write_local(path: Path, data: bytes) -> None:
-        path.unlink(missing_ok=True)  # of an attempt that failed; of a link the link, never what it points to
+        path.unlink(missing_ok=True)  # of a failed attempt; a symlink is removed, never its target
         mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(path, mode, FILE_MODE), "wb") as file:
             file.write(data)
@@ -251,23 +251,23 @@ class SnapshotFolder:
             os.fsync(file.fileno())
 
     def _check_ours(self) -> None:
-        """Raise StateError for a folder in which others could replace what is written."""
+        """Raise StateError for a folder in which others could replace files."""
         held = Path(self._folder).stat()
         if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         with contextlib.suppress(OSError):
             self._files.delete_file(f"{self._folder}/{name}")
 
     def remove(self) -> None:
-        """Remove all of it."""
+        """Remove the whole snapshot."""
         with contextlib.suppress(OSError):
             self._files.delete_dir(self._folder)
 
     def discard(self) -> None:
-        """Make it no snapshot again."""
+        """Remove the manifest, so that it isn't a snapshot any more."""
         self.delete(MANIFEST)
 
     def write_manifest(
@@ -280,7 +280,7 @@ class SnapshotFolder:
         alone: bool = False,
         told: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Complete the snapshot; see Manifest. `told`: its shapes and automatic names."""
+        """Complete the snapshot; see Manifest. `told` has its shapes and automatic names."""
         files: dict[str, list[tuple[str, str]]] = {}
         for part in parts:
             for operator, written in part.files.items():
@@ -305,7 +305,7 @@ class SnapshotFolder:
         self.write(MANIFEST, json.dumps(document).encode())
 
     def manifest(self) -> Manifest:
-        """Read the manifest; raise StateError if it isn't whole, isn't ours, or is of another format."""
+        """Read the manifest; raise StateError if it is damaged, wrongly signed, or of another format."""
         data = self._read(MANIFEST)
         try:
             document = json.loads(data)
@@ -343,7 +343,7 @@ class SnapshotFolder:
         )
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """Read files one after the other; raise StateError for one that isn't what was written."""
+        """Read files one after the other; raise StateError for one that has changed."""
         for name, digest in files:
             if SAFE_NAME.fullmatch(name) is None:
                 raise self._error(f"names a file {name!r} that isn't in it", "Use an earlier snapshot")
@@ -353,7 +353,7 @@ class SnapshotFolder:
             yield data
 
     def states(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """Return the exports in files that `write_state` wrote; raises StateError as `chunks` does."""
+        """Yield the exports in files that `write_state` wrote; raise StateError as `chunks` does."""
         return map(unpacked, self.chunks(files))
 
     def _read(self, name: str) -> bytes:
@@ -385,12 +385,12 @@ class SnapshotFolder:
 
 
 def rows_beside(snapshot: Snapshot) -> Snapshot:
-    """Where checkpoints keep rows that sinks have in memory: beside all of them, as one counts on those of others."""
+    """Return the location of rows that sinks have in memory: beside all checkpoints, because they share them."""
     return Snapshot(beside(str(snapshot.location), "rows"), key=snapshot.key)
 
 
 def rows_folder(snapshot: Snapshot, *, alone: bool = False) -> SnapshotFolder:
-    """Return the same, as a folder; alone: they are in itself, as in a savepoint."""
+    """Return the same, as a folder; alone: in the snapshot itself, as for a savepoint."""
     return SnapshotFolder(snapshot if alone else rows_beside(snapshot))
 
 

@@ -1,4 +1,4 @@
-"""Says whether the marks of an epoch can cut the streams of a job, or its sources have to stand still for a checkpoint.
+"""Decides whether checkpoint barriers can flow through a job's streams, or its sources have to be held.
 
 Pure: knows the operators and the plan, nothing that runs.
 """
@@ -19,10 +19,10 @@ __all__ = ["why_standstill"]
 
 
 def why_standstill(job: JobSpec) -> str:
-    """Why the sources of a job stand still while a checkpoint is taken; empty: they needn't, marks go with the records.
+    """Return why the sources of a job are held while a checkpoint is taken; empty: barriers flow with the records.
 
     Args:
-        job: which.
+        job: The job.
 
     Returns:
         A sentence that names an operator, or nothing.
@@ -42,7 +42,7 @@ def why_standstill(job: JobSpec) -> str:
 
 
 def _why_woken(spec: OperatorSpec) -> str:
-    """What runs an operator between its tuples; empty: nothing."""
+    """Return what runs an operator between its tuples; empty: nothing."""
     if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
         return "waits for several calls at a time"
     return "is woken by the clock" if waits_for_clock(spec) else ""

@@ -1,4 +1,4 @@
-"""Takes a checkpoint of a running job once a period, and removes what isn't needed any more.
+"""Takes a checkpoint of a running job once per period, and removes obsolete ones.
 
 Must not know how one is taken.
 """
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointLoop"]
 
-STANDSTILL_SHARE = 20  # sources stand still for at most one part in so many of the time
-ASKED_SHARE = 2  # the same where somebody waits for one: the source that it is asked for stands still anyway
-FIRST = 1.0  # seconds until the first one: before it the job could only begin anew
+STANDSTILL_SHARE = 20  # sources are held for at most one part in so many of the time
+ASKED_SHARE = 2  # the same for a requested checkpoint, because the requesting source waits anyway
+FIRST = 1.0  # seconds until the first one: before it the job could only restart from its beginning
 LONGEST_WAIT = 600.0  # seconds between two checkpoints, however long they take
 MOST_BACKOFF = 16  # periods after failures in a row
 
@@ -34,13 +34,13 @@ class CheckpointLoop:
     """Takes checkpoints, one after the other.
 
     Args:
-        job: its name.
-        every: seconds between two.
-        take: takes one, and tells how long it took.
-        state: of the job.
-        counters: reads and, with a value, writes what was counted.
-        clock: seconds, monotonic.
-        age: seconds since the start of the job, for the records; `clock` if not given.
+        job: The job's name.
+        every: Seconds between two.
+        take: Takes one, and returns its duration.
+        state: Returns the job's state.
+        counters: Reads and, with a value, writes the counters.
+        clock: Returns seconds, monotonic.
+        age: Returns seconds since the start of the job, for the records; `clock` by default.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class CheckpointLoop:
         self._clock = clock
         self._failed = 0  # in a row
         self._taking = threading.RLock()
-        self._changed = threading.Condition()  # guards what follows
-        self._begun = 0  # how many were
-        self._complete = 0  # the last one of these that is
-        self._wanted = 0  # somebody waits for the one of this number, or for a later one
+        self._changed = threading.Condition()  # guards the fields below
+        self._begun = 0  # the number of started checkpoints
+        self._complete = 0  # the number of the last complete one
+        self._wanted = 0  # a caller waits for the one of this number, or for a later one
         self._stopped = False
         self._thread: threading.Thread | None = None
 
@@ -76,22 +76,22 @@ class CheckpointLoop:
         self._thread.start()
 
     def halt(self) -> None:
-        """Has it end with the checkpoint that it is at; returns at once."""
+        """Make it end with the current checkpoint; return at once."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def join(self, timeout: float) -> None:
-        """Wait until its thread has ended, and nobody writes for it any more; so many seconds at most."""
+        """Wait until its thread has ended, and its last checkpoint is written; so many seconds at most."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
 
     def ask(self, timeout: float) -> bool:
-        """Has one be taken as soon as may be, and waits for it; whether one is complete that was begun since.
+        """Request a checkpoint as soon as possible, wait, and return whether one is complete that was started since.
 
         Args:
-            timeout: seconds.
+            timeout: Seconds.
         """
         with self._changed:
             wanted = self._begun + 1
@@ -102,12 +102,12 @@ class CheckpointLoop:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Has nobody else take one meanwhile."""
+        """Prevent other checkpoints inside the context."""
         with self._taking:
             yield
 
     def take(self) -> Exception | None:
-        """Take one now, if the job runs, after the one that is being taken; return why it couldn't be."""
+        """Take one now, if the job runs, after the current one; return why it failed."""
         with self._taking:
             return self._take_next()
 
@@ -148,10 +148,10 @@ class CheckpointLoop:
         return None
 
     def wait_before_next(self, *, asked: bool = False) -> float:
-        """Seconds until the next one is due.
+        """Return the seconds until the next one is due.
 
         Args:
-            asked: whether somebody waits for it, whose source stands still meanwhile.
+            asked: Whether it is requested by a source that waits meanwhile.
         """
         if asked:
             backoff = min(FIRST, self._every) * min(MOST_BACKOFF, (1 << self._failed) - 1)

@@ -1,7 +1,7 @@
-"""How long a job waits for servers and stores outside of it, and when it tries again.
+"""How long a job waits for servers and stores outside it, and when it retries.
 
-One outage lasts until a checkpoint is complete: a server that answers and fails at once spends the same budget.
-Must not know how a job recovers.
+One outage lasts until a checkpoint is complete: a server that answers and fails at once spends the same budget. Must
+not know how a job recovers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_PAUSE = 15.0  # seconds
 
 
 def without_checkpoints(failure: Failure) -> Failure:
-    """Return the failure of a job that takes none: an outage ends it, and it says what to do about that."""
+    """Return the failure of a job without checkpoints: an outage ends it; the failure has a hint."""
     if not failure.outage:
         return failure
     hint = "Without checkpoints a job can't wait for it: give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
@@ -35,9 +35,9 @@ class Outages:
     """The outages of one job, one after the other.
 
     Args:
-        timeout: seconds for which the job waits in one, all in all.
-        clock: seconds, monotonic.
-        wall: seconds since 1970.
+        timeout: Seconds for which the job waits in one, in all.
+        clock: Returns seconds, monotonic.
+        wall: Returns seconds since 1970.
     """
 
     def __init__(
@@ -48,18 +48,18 @@ class Outages:
         self._wall = wall
         self._now: Outage | None = None
         self._taken = -1  # checkpoints, when it began
-        self._waited = 0.0  # seconds, without those of the recovery that is under way
+        self._waited = 0.0  # seconds, without those of the current recovery
         self._waiting_since: float | None = None
 
     def fails(self, failure: Failure, taken: int) -> tuple[Outage, bool]:
-        """Note that a server or store doesn't answer.
+        """Record that a server or store doesn't answer.
 
         Args:
-            failure: what an operator, or an attempt to restore, says.
-            taken: checkpoints that the job has completed so far.
+            failure: The failure of an operator, or of an attempt to restore.
+            taken: Checkpoints that the job has completed so far.
 
         Returns:
-            The outage, whose `pause` is to pass before the next attempt, and whether it begins with this failure.
+            The outage, whose `pause` is the wait before the next attempt, and whether it begins with this failure.
         """
         before = self._now if taken == self._taken else None
         if before is None:
@@ -78,7 +78,7 @@ class Outages:
         return self._now, before is None
 
     def ends(self) -> float:
-        """Note that the job runs again; return the seconds that it has waited since the outage began, 0 without one."""
+        """Record that the job runs again; return the seconds that it has waited in the outage, 0 without one."""
         if self._waiting_since is None:
             return 0.0
         self._waited += self._clock() - self._waiting_since

@@ -1,7 +1,7 @@
-"""Saves a running job where its user says, at one moment of its streams; the job goes on.
+"""Takes a savepoint of a running job, at one moment of its streams; the job continues.
 
-Unlike a checkpoint a savepoint counts on nothing else, is never removed, and no recovery goes back to it: so what sinks
-prepared for it is shown with the next checkpoint, or at once where the job takes none.
+Unlike a checkpoint, a savepoint refers to nothing else, is never removed, and no recovery restores it. So what sinks
+prepared for it is shown with the next checkpoint, or at once if the job takes none.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Epochs", "take_savepoint"]
 
-SKIPPED = 1000  # numbers, by each coordinator that follows one that died: of its attempts folders and marks may be left
+SKIPPED = 1000  # numbers skipped after a coordinator died, because folders and barriers of its attempts may be left
 
 
 class Epochs:
-    """The numbers of a job's checkpoints and savepoints, each higher than all that its sinks have heard of.
+    """The numbers of a job's checkpoints and savepoints, each higher than all that its sinks have received.
 
     Args:
-        job: what runs.
-        settings: of its checkpoints; None: it takes none.
-        journal: knows those of coordinators before this one.
+        job: The job.
+        settings: The settings of its checkpoints; None: it takes none.
+        journal: Knows those of earlier coordinators.
 
     Raises:
-        StateError: where they are kept can't be looked at, or written to.
+        StateError: Their location can't be accessed, or written to.
     """
 
     def __init__(self, job: JobSpec, settings: Checkpoint | None, journal: ChangeJournal) -> None:
         last = max((one.epoch for one in journal.checkpoints), default=job.epoch)
         if settings is not None and settings.location is not None and not journal.checkpoints:
-            # Earlier runs may have left theirs there: where it can't be looked at, theirs would pass for newer ones.
+            # Earlier runs may have left checkpoints there, which would otherwise count as newer ones.
             place = SnapshotFolder(Snapshot(settings.location))
             last = max(last, *(int(name) for name in place.numbered()[:1]), 0)
             place.try_out()
-        self.before = last + SKIPPED * max(0, journal.incarnation - 1)  # no coordinator before this one went beyond it
+        self.before = last + SKIPPED * max(0, journal.incarnation - 1)  # no earlier coordinator exceeded it
         self._numbers = count(self.before + 1)
 
     def next(self) -> int:
-        """Gives the next one; to be called while the plan stands still, so that they are taken in their order."""
+        """Return the next one; call it while the plan is held, so that they are taken in order."""
         return next(self._numbers)
 
 
@@ -75,24 +75,24 @@ def take_savepoint(
     *,
     show: bool,
 ) -> Taken:
-    """Holds a job, saves it and lets it go on; it goes on as well if it can't be saved.
+    """Hold a job, save it and release it; it continues as well if it can't be saved.
 
     Args:
-        job: which.
-        plan: in force.
-        running: its elements.
-        snapshot: where to.
-        epoch: its number among the job's checkpoints.
-        journal: of the job, so that another coordinator lets go what this one holds.
-        show: whether sinks show at once what they prepared: nobody can go back behind it.
+        job: The job.
+        plan: The plan in force.
+        running: Its elements.
+        snapshot: The destination.
+        epoch: Its number among the job's checkpoints.
+        journal: The job's journal, so that another coordinator releases what this one holds.
+        show: Whether sinks show at once what they prepared, because no recovery can roll it back.
 
     Returns:
-        What is told of it.
+        The record of the savepoint.
 
     Raises:
-        StateError: it can't be saved; names the operator.
-        PELostError: an element is lost.
-        TimeoutError: one doesn't answer.
+        StateError: It can't be saved; the message names the operator.
+        PELostError: An element is lost.
+        TimeoutError: An element doesn't answer.
     """
     folder, began = SnapshotFolder(snapshot), time.monotonic()
     folder.prepare()
@@ -112,7 +112,7 @@ def take_savepoint(
             job.name, forms_of(job), parts, plan.to_dict(), alone=True, told=told_of(job.operators.values())
         )
         read_back(folder, parts)
-        journal.goes_on()  # without that line another coordinator would take it for one that failed, and discard it
+        journal.goes_on()  # without that line another coordinator would discard it as a failed one
     except BaseException:
         folder.discard()
         note_going_on(job.name, journal)

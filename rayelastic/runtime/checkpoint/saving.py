@@ -1,7 +1,7 @@
-"""Saves a job at one moment of its streams, when it is stopped into a snapshot or at a checkpoint.
+"""Saves a job at one moment of its streams, when it is stopped with a savepoint or at a checkpoint.
 
-The journal tells each step before it is done, so that another coordinator ends what one that dies has begun. Knows the
-elements by their handles, and nothing of changes of plan.
+The journal records each step before it is done, so that another coordinator completes the work of one that dies. Knows
+the elements by their handles, and nothing of changes of plan.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ __all__ = [
     "take_checkpoint",
 ]
 
-STOP_PATIENCE = 60.0  # seconds for what is under way to be processed, before a snapshot
+STOP_PATIENCE = 60.0  # seconds for tuples in flight to be processed, before a savepoint
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
 SAVE_TIMEOUT = 600.0  # seconds for a processing element to write its state
-MARK_PATIENCE = 60.0  # seconds for marks to come to all operators; nobody stands still meanwhile
+MARK_PATIENCE = 60.0  # seconds for barriers to reach all operators, which run meanwhile
 COMMIT_TIMEOUT = 60.0  # seconds for its sinks to show what they prepared
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A checkpoint that is complete.
+    """A complete checkpoint.
 
     Args:
-        epoch: its number.
-        seconds: that it took.
-        paused: of that, for which sources stood still.
-        bytes: of state that was written.
-        slowest: the operator whose state was there last; empty: none has any.
-        slowest_seconds: until it was.
-        held: the operator that stood still longest while its state was written; empty: none did.
-        held_seconds: for which it did.
+        epoch: Its number.
+        seconds: Its duration.
+        paused: The part of that for which sources were held.
+        bytes: Bytes of state that were written.
+        slowest: The operator whose state was written last; empty: none has any.
+        slowest_seconds: The time until it was.
+        held: The operator that was held longest while its state was written; empty: none was.
+        held_seconds: How long it was held.
     """
 
     epoch: int
@@ -80,14 +80,14 @@ class Taken:
 
     @staticmethod
     def of(parts: Sequence[Part], epoch: int, seconds: float, paused: float) -> Taken:
-        """What is told of a checkpoint with such parts."""
+        """Make the record of a checkpoint with such parts."""
         costs = [(ended, name, size) for part in parts for name, (size, ended) in part.costs.items()]
         ended, slowest, _ = max(costs, default=(0.0, "", 0))
         longest, held = max(((one, name) for part in parts for name, one in part.held.items()), default=(0.0, ""))
         return Taken(epoch, seconds, paused, sum(size for _, _, size in costs), slowest, ended, held, longest)
 
     def record(self, at: float, place: str = "") -> CheckpointRecord:
-        """The record of it, which was complete so many seconds after the start of the job; of a savepoint its place."""
+        """Return its record; `at`: seconds from the job's start to its completion, `place`: that of a savepoint."""
         return CheckpointRecord(
             self.epoch,
             at,
@@ -106,11 +106,11 @@ def check_savable(job: JobSpec, state: State) -> None:
     """Reject a job that can't be saved now.
 
     Args:
-        job: which.
-        state: where it is in its life.
+        job: The job.
+        state: Its state.
 
     Raises:
-        StateError: it can't.
+        StateError: It can't be saved.
     """
     if state is not State.RUNNING:
         raise StateError(f"job '{job.name}' is {state.value}: there is nothing to save")
@@ -124,18 +124,18 @@ def save_job(
     epoch: int,
     journal: ChangeJournal,
 ) -> None:
-    """Holds a job, saves it and has its sources end where they are; it goes on if it can't be saved.
+    """Hold a job, save it and end its sources where they are; it continues if it can't be saved.
 
     Args:
-        job: which.
-        plan: in force.
-        running: its elements.
-        snapshot: where to.
-        epoch: a number that no checkpoint has.
-        journal: of the job, so that another coordinator ends what this one has begun.
+        job: The job.
+        plan: The plan in force.
+        running: Its elements.
+        snapshot: The destination.
+        epoch: A number that no checkpoint has.
+        journal: The job's journal, so that another coordinator completes what this one has begun.
 
     Raises:
-        StateError: it can't be saved; names the operator.
+        StateError: It can't be saved; the message names the operator.
     """
     folder = SnapshotFolder(snapshot)
     folder.prepare()
@@ -155,18 +155,19 @@ def save_job(
         if not noting:
             folder.discard()
         held.end(go_on=True)
-        if note_going_on(job.name, journal) and noting:  # before it another coordinator might have counted on it
+        if note_going_on(job.name, journal) and noting:  # before that, another coordinator might have relied on it
             folder.discard()
         raise
     held.end(go_on=False)
 
 
 def note_going_on(job: str, journal: ChangeJournal) -> bool:
-    """Record that a job goes on, or tells that this can't be noted; whether it is. What failed before counts more.
+    """Record that a job continues; return whether that succeeded, and log if not. An earlier failure is more important.
 
     Args:
-        job: its name.
-        journal: of the job; without that line the next coordinator lets go what isn't held any more, which is harmless.
+        job: The job's name.
+        journal: Its journal; without that line the next coordinator releases what isn't held any more, which is
+            harmless.
     """
     try:
         journal.goes_on()
@@ -185,23 +186,24 @@ def take_checkpoint(
     keep: int,
     journal: ChangeJournal,
 ) -> Taken:
-    """Save a job at one moment of its streams; it goes on, also if it can't be saved.
+    """Save a job at one moment of its streams; it continues, also if it can't be saved.
 
-    That moment goes through the streams with the records, as a mark; where it can't (alignment.py), all stand still.
+    That moment flows through the streams with the records, as a checkpoint barrier; if it can't (alignment.py), all
+    operators are held.
 
     Args:
-        job: which.
-        plan: in force.
-        running: its elements.
-        snapshot: where to.
-        epoch: the number of the checkpoint.
-        keep: how many complete ones are kept.
-        journal: of the job; the checkpoint is complete once it is noted there.
+        job: The job.
+        plan: The plan in force.
+        running: Its elements.
+        snapshot: The destination.
+        epoch: The number of the checkpoint.
+        keep: The number of complete ones to keep.
+        journal: The job's journal; the checkpoint is complete once it is recorded there.
 
     Raises:
-        StateError: it can't be saved; names the operator.
-        PELostError: an element is lost.
-        TimeoutError: one doesn't answer.
+        StateError: It can't be saved; the message names the operator.
+        PELostError: An element is lost.
+        TimeoutError: An element doesn't answer.
     """
     folder, began = SnapshotFolder(snapshot), time.monotonic()
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
@@ -219,7 +221,7 @@ def take_checkpoint(
         raise
     try:
         outdated = journal.checkpointed(SavedAt(epoch, str(snapshot.location)), plan, keep)
-    except BaseException:  # the line may be there all the same: what it names stays, until a later one is complete
+    except BaseException:  # the line may have been written: what it names stays until a later one is complete
         note_going_on(job.name, journal)
         raise
     commit(job.name, handles.values(), epoch, [one.location for one in journal.checkpoints])
@@ -251,35 +253,35 @@ def _at_marks(
             return element.save_at_marks(snapshot, epoch, MARK_PATIENCE)
         except BaseException as problem:
             problems.append(problem)
-            abandon(handles.values(), epoch)  # the marks that the others wait for won't come
+            abandon(handles.values(), epoch)  # the barriers that the others wait for won't arrive
             return None
 
-    # All at once: none has its marks before the others have sent theirs.
+    # All at once: none has its barriers before the others have sent theirs.
     saved = [part for part in ask_all(handles, save, SAVE_TIMEOUT, len(handles)).values() if part is not None]
     if problems:
         raise problems[0]
     lost = ask_all(handles, lambda element: element.status().lost_peers, COMMIT_TIMEOUT)
     for pe, peers in lost.items():
-        for peer in handles.keys() & peers.keys():  # a mark may have overtaken what was lost there
+        for peer in handles.keys() & peers.keys():  # a barrier may have overtaken the tuples that were lost there
             raise StateError(f"the link between {pe} and {peer} of job '{job.name}' was lost: {peers[peer]}")
     return [part for part, _ in saved], max(held for _, held in saved)
 
 
 def abandon(handles: Iterable[PEHandle], epoch: int) -> None:
-    """Has marks of epochs up to one mean nothing any more; what is held at them goes on."""
+    """Ignore barriers of epochs up to one; operators that are held at them continue."""
     for handle in handles:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next epoch ends this one, too
             handle.within(COMMIT_TIMEOUT).abandon_epochs(epoch)
 
 
 def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str] | None = None) -> None:
-    """Has all sinks show what they prepared until a checkpoint, which is complete.
+    """Make all sinks show what they prepared until a checkpoint, which is complete.
 
     Args:
-        job: its name.
-        handles: its elements.
-        epoch: of the checkpoint.
-        kept: where the checkpoints are that may be gone back to; nodes remove others from their disks. None: none.
+        job: The job's name.
+        handles: Its elements.
+        epoch: The checkpoint's epoch.
+        kept: The locations of the checkpoints that can be restored; nodes remove others from their disks. None: none.
     """
     for handle in handles:
         try:
@@ -290,19 +292,19 @@ def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str
 
 
 def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], before: int) -> None:
-    """End what a coordinator that died has begun: a job that was saved ends where it is held, another one goes on.
+    """Complete what a dead coordinator has begun: a saved job ends where it is held, another one continues.
 
     Args:
-        job: its name.
-        journal: of the job.
-        handles: its elements.
-        before: the highest number that a checkpoint of it may have.
+        job: The job's name.
+        journal: Its journal.
+        handles: Its elements.
+        before: The highest number that a checkpoint of it may have.
     """
-    if journal.checkpoints:  # it may have died before the sinks heard of it
+    if journal.checkpoints:  # it may have died before the sinks were notified
         commit(job, handles, journal.checkpoints[-1].epoch)
     if (stop := journal.open_stop) is None:
         return
-    if not stop.saved:  # nobody has been told that it is a snapshot
+    if not stop.saved:  # no caller knows it as a savepoint
         SnapshotFolder(Snapshot(stop.location)).discard()
     for handle in handles:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
@@ -313,7 +315,7 @@ def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], befo
 
 
 def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
-    """Raise StateError unless a later run can read what was written: the job still has its state."""
+    """Raise StateError unless a later run can read what was written, while the job still has its state."""
     try:
         folder.manifest()
         for part in parts:
@@ -327,6 +329,6 @@ def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
 
 
 def forms_of(job: JobSpec) -> dict[str, str]:
-    """What the state of each operator that keeps any looks like."""
+    """Return the form of the state of each operator that keeps any."""
     forms = {name: state_form(spec) for name, spec in job.operators.items()}
     return {name: form for name, form in forms.items() if form is not None}

@@ -1,9 +1,8 @@
-"""Brings a job to one moment of its streams: its sources are held, what they sent is processed, then all is held.
+"""Brings a job to one moment of its streams: its sources are held, their tuples are processed, then all is held.
 
-Elements may feed each other, as in front of and behind a replicated region: so nobody is first. Everything flows until
-each link has given on what was put into it; then all operators are held. If something was still on its way, as behind
-a timer, or couldn't leave its element because the other end of a link was held already, they are let go on for a while,
-but for the sources. Knows elements by their handles.
+Elements may feed each other, as around a replicated region, so none is first. Tuples flow until each link has delivered
+all its input; then all operators are held. If some tuple was still in flight, as from a timer, or was stuck because the
+other end of a link was held already, all but the sources are released for a while. Knows elements by their handles.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Flow", "Standstill", "ask_all", "is_empty"]
 
-Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, given on here)}
-LOOK = 0.005  # seconds between two looks at what is on its way
+Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, received from it here)}
+LOOK = 0.005  # seconds between two checks for tuples in flight
 FIRST_TURN = 0.05  # seconds to hold all operators in; as many between two tries
 MOST_TURN = 1.0
-MOST_CALLS = 16  # at once
-ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time that what is asked for may take
-RELEASE_TIMEOUT = 10.0  # seconds for a processing element to go on, or to end
+MOST_CALLS = 16  # concurrent ones
+ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time of the requested action
+RELEASE_TIMEOUT = 10.0  # seconds for a processing element to continue, or to end
 
 T = TypeVar("T")
 
 
 class Standstill:
-    """The elements of a job, as they are held at one moment.
+    """The elements of a job, held at one moment.
 
     Args:
-        job: its name, for messages.
-        handles: of all elements, by id.
-        patience: seconds for what is under way to be processed.
+        job: The job's name, for messages.
+        handles: All elements, by id.
+        patience: Seconds for tuples in flight to be processed.
     """
 
     def __init__(self, job: str, handles: Mapping[str, PEHandle], patience: float) -> None:
@@ -49,10 +48,10 @@ class Standstill:
         self._patience = patience
 
     def begin(self) -> None:
-        """Holds all elements.
+        """Hold all elements.
 
         Raises:
-            StateError: what is under way isn't processed in time, or can't be saved; names the operator.
+            StateError: Tuples in flight aren't processed in time, or can't be saved; the message names the operator.
         """
         until, turn = time.monotonic() + self._patience, FIRST_TURN
         self.each(lambda element: element.hold_sources(), self._patience)
@@ -67,7 +66,7 @@ class Standstill:
             turn = min(2 * turn, MOST_TURN)
 
     def _hold_all(self, turn: float) -> str:
-        """Try to hold all operators, and let them go on if that isn't to be; return what was busy then."""
+        """Try to hold all operators, and release them if that fails; return why it failed."""
         held = self.each(lambda element: element.hold_all(turn), turn)
         busy = next((why for _, why in held.values() if why), "")
         if not busy and is_empty({pe: flow for pe, (flow, _) in held.items()}):
@@ -76,16 +75,16 @@ class Standstill:
         return busy or f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s"
 
     def each(self, ask: Callable[[ElementApi], T], patience: float) -> dict[str, T]:
-        """Ask all elements at once; {element: its answer}.
+        """Call all elements at once; return {element: its answer}.
 
         Args:
-            ask: a call of a method.
-            patience: seconds that it may take.
+            ask: A call of a method.
+            patience: Seconds that it may take.
         """
         return ask_all(self._handles, ask, patience)
 
     def end(self, go_on: bool) -> None:
-        """Lets everything go, or has the sources end where they are; see ElementApi.release."""
+        """Release everything, or end the sources where they are; see ElementApi.release."""
         for handle in self._handles.values():
             with suppress(PELostError, TimeoutError):  # its watcher reports a loss
                 handle.within(RELEASE_TIMEOUT).release(go_on)
@@ -104,13 +103,13 @@ class Standstill:
 def ask_all(
     handles: Mapping[str, PEHandle], ask: Callable[[ElementApi], T], patience: float, most: int = MOST_CALLS
 ) -> dict[str, T]:
-    """Ask all elements at once; {element: its answer}.
+    """Call all elements at once; return {element: its answer}.
 
     Args:
-        handles: of the elements, by id.
-        ask: a call of a method.
-        patience: seconds that it may take.
-        most: calls at the same time.
+        handles: The elements, by id.
+        ask: A call of a method.
+        patience: Seconds that it may take.
+        most: The most concurrent calls.
     """
     with ThreadPoolExecutor(min(most, len(handles))) as calls:
         asked = {
@@ -121,9 +120,9 @@ def ask_all(
 
 
 def is_empty(flows: Mapping[str, Flow]) -> bool:
-    """Tells whether nothing is on its way between elements.
+    """Return whether no tuple is in flight between elements.
 
-    A link of which only one knows one end is to one that has left, or from one: nothing comes there any more.
+    A link with only one known end is from or to an element that has left, and transports nothing any more.
 
     Args:
         flows: {element: its links}.

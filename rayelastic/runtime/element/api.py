@@ -1,6 +1,6 @@
-"""What others may ask of a processing element, wherever it lives. `ProcessingElement` does it; handles lead to one.
+"""The interface of a processing element for others, in any process. `ProcessingElement` implements it, handles call it.
 
-Arguments are given by position: that is how they travel. Must not know how they do.
+Arguments are positional, because that is how calls are transported. Must not know the transport.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["ElementApi", "RoutingApi"]
 
 
 class RoutingApi(Protocol):
-    """The commands of a change to the routers of an element; `Routing` carries them out.
+    """The commands of a plan change to the routers of an element; `Routing` implements them.
 
-    Each tells how it went: done, late (not yet), refused (its epoch is old) or ended (the router has had all tuples).
+    Each returns its outcome: done, late (not yet), refused (its epoch is old) or ended (the router has had all tuples).
     """
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int, /) -> RouterAnswer:
@@ -36,15 +36,15 @@ class RoutingApi(Protocol):
         ...
 
     def detach(self, edge: str, target: int, epoch: int, /) -> RouterAnswer:
-        """Says goodbye to a replica to which nothing is routed any more."""
+        """Close the link to a replica that receives no tuples any more."""
         ...
 
     def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int, /) -> RouterAnswer:
-        """Keep back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        """Buffer the records of partitions from now on; a mark follows the last one that went to their owner."""
         ...
 
     def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int, /) -> RouterAnswer:
-        """Send the records of partitions to a replica from now on, those that were kept back first."""
+        """Send the records of partitions to a replica from now on, the buffered ones first."""
         ...
 
     def await_mark(self, point: str, mark: int, count: int, patience: float, /) -> bool:
@@ -52,7 +52,7 @@ class RoutingApi(Protocol):
         ...
 
     def end(self, edge: str, /) -> None:
-        """End an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
+        """End an edge into this element once its links have ended; no new link opens. Safe to repeat."""
         ...
 
     def await_end(self, region: str, edge: str, patience: float, /) -> bool:
@@ -61,7 +61,7 @@ class RoutingApi(Protocol):
 
 
 class ElementApi(Protocol):
-    """A processing element. Whoever is elsewhere may raise PELostError and TimeoutError from each of its methods."""
+    """A processing element. In another process, each of its methods may raise PELostError and TimeoutError."""
 
     @property
     def routing(self) -> RoutingApi:
@@ -71,15 +71,15 @@ class ElementApi(Protocol):
     # --- its life -----------------------------------------------------------------------------------------------
 
     def open(self) -> PortAddress | None:
-        """Open its data port, if anybody has to reach it; return where it listens."""
+        """Open its data port, if any element connects to it; return the address."""
         ...
 
     def connect(self, peers: Mapping[str, PortAddress | None], /) -> None:
-        """Open the links that leave it, to where its peers listen."""
+        """Open its outgoing links, to the addresses of its peers."""
         ...
 
     def start(self) -> None:
-        """Build its operators and runs them."""
+        """Build its operators and run them."""
         ...
 
     def wait(self, timeout: float, /) -> PEStatus:
@@ -87,21 +87,21 @@ class ElementApi(Protocol):
         ...
 
     def stop(self, drain: bool, /) -> None:
-        """End its sources alone (drain), or everything at once."""
+        """End its sources only (drain), or everything at once."""
         ...
 
     def close(self) -> None:
         """End everything that it holds; safe to repeat."""
         ...
 
-    # --- what it tells ------------------------------------------------------------------------------------------
+    # --- its reports --------------------------------------------------------------------------------------------
 
     def status(self) -> PEStatus:
-        """Where it is in its life, and why it failed if it did."""
+        """Return its state, and its failure if it failed."""
         ...
 
     def address(self) -> PortAddress | None:
-        """Where it listens; None if nobody connects to it."""
+        """Return its address; None if no element connects to it."""
         ...
 
     def sample(self) -> PESample:
@@ -109,17 +109,17 @@ class ElementApi(Protocol):
         ...
 
     def adaptations(self, number: int = 0, /) -> tuple[Adaptation, ...]:
-        """What was adapted, from a pass on."""
+        """Return the adaptations from a pass on."""
         ...
 
     def results(self) -> dict[str, SinkResult]:
-        """Complete its sinks, once it has finished, and return what they leave, by operator; safe to repeat."""
+        """Complete its sinks, once it has finished, and return their results, by operator; safe to repeat."""
         ...
 
     # --- sources that are fed from outside ------------------------------------------------------------------------
 
     def ingest_address(self, source: str, /) -> IngestAddress:
-        """Where the rows of a source are to be pushed to."""
+        """Return the address to push the rows of a source to."""
         ...
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
@@ -127,7 +127,7 @@ class ElementApi(Protocol):
         ...
 
     def end_epoch(self, source: str, epoch: Epoch, rows: dict[int, int], /) -> int:
-        """End a micro-batch, each of whose partitions had so many rows; return how many aren't given on yet."""
+        """End a micro-batch with so many rows in each partition; return how many rows the source hasn't emitted."""
         ...
 
     def has_open_epoch(self, source: str, /) -> bool:
@@ -141,15 +141,15 @@ class ElementApi(Protocol):
         ...
 
     def hold_levels(self, held: bool, /) -> None:
-        """Has its adaptation loop hold still while regions change, or begin anew, with nothing learned."""
+        """Hold its adaptation loop while regions change, or restart it, with nothing learned."""
         ...
 
     def pause_levels(self, paused: bool, /) -> None:
-        """Has its loops decide nothing, or decide again."""
+        """Pause the decisions of its loops, or resume them."""
         ...
 
     def share_host(self, budget: CpuBudget | None, /) -> HostUse:
-        """Has it keep to its part of the host from now on (None: it has that alone); returns what it used so far."""
+        """Limit it to its share of the host from now on (None: the whole host); return what it has used so far."""
         ...
 
     def send_state(
@@ -159,69 +159,70 @@ class ElementApi(Protocol):
         ...
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges, /) -> int:
-        """Forget the state of keys; return how many there were."""
+        """Drop the state of keys; return how many there were."""
         ...
 
     def state_size(self, operators: Sequence[str], /) -> tuple[int, int]:
-        """How many keys operators have, and bytes."""
+        """Return the number of keys of operators, and their bytes."""
         ...
 
     def read_state(self, operator: str, ranges: Ranges, most: int, /) -> list[bytes]:
-        """Export of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        """Export about so many keys of an operator in some hash ranges, while it runs."""
         ...
 
-    # --- snapshots --------------------------------------------------------------------------------------------------
+    # --- checkpoints ------------------------------------------------------------------------------------------------
 
     def hold_sources(self) -> None:
-        """Holds its sources at their positions."""
+        """Hold its sources at their positions."""
         ...
 
     def hold_all(self, patience: float, /) -> tuple[dict[str, tuple[int, int]], str]:
-        """Holds everything once what is there has been processed.
+        """Hold all operators once the tuples in the element have been processed.
 
-        Returns the flow then, and what wasn't processed in time: all goes on there in that case.
+        Returns the flow then, and why they aren't held, if not in time: in that case everything continues.
         """
         ...
 
     def let_go_on(self) -> None:
-        """Lets its operators go again but for the sources."""
+        """Release its operators, except the sources."""
         ...
 
     def flow(self) -> dict[str, tuple[int, int]]:
-        """{link: (records and marks that were put into it here, those that were given on from it here)}."""
+        """Return {link: (records and marks that were put into it here, those that were received from it here)}."""
         ...
 
     def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False, /) -> Part:
         """Write the state of its operators, which are all held, for a checkpoint.
 
-        With `alone` nothing of it counts on other checkpoints; with `stops` the job ends there.
+        With `alone` it refers to no other checkpoint; with `stops` the job ends there.
         """
         ...
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float, /) -> tuple[Part, float]:
-        """Write the state of its operators while they run, each where the mark of an epoch has come to it.
+        """Write the state of its operators while they run, each at the checkpoint barrier of an epoch.
 
-        Its sources send that; all elements are asked at once. Returns also the seconds for which sources were held.
+        Its sources send the barrier; all elements are called at once. Returns also the seconds for which sources were
+        held.
         """
         ...
 
     def abandon_epochs(self, epoch: int, /) -> None:
-        """Has marks up to that of an epoch mean nothing any more; who is held at one goes on."""
+        """Ignore barriers up to that of an epoch from now on; operators that are held at one continue."""
         ...
 
     def commit(self, epoch: int, kept: Sequence[str] | None = None, /) -> None:
-        """Show what its sinks had prepared when a checkpoint was taken, which is complete now.
+        """Show what its sinks prepared for a checkpoint that is complete now.
 
-        Checkpoints on the disk of its node that aren't at one of the places in `kept` are removed.
+        Checkpoints on its node's local disk are removed, except those at the places in `kept`.
         """
         ...
 
     def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:
-        """Return a file of a checkpoint, as its node has it; None if it hasn't, or another one."""
+        """Return a file of a checkpoint from its node's disk; None if it is missing or another one."""
         ...
 
     def keep_saved(self, snapshot: Snapshot, name: str, data: bytes, /) -> None:
-        """Write a file of a checkpoint that another node has to its own disk."""
+        """Write a file of another node's checkpoint to its own disk."""
         ...
 
     def discard_checkpoints(self) -> None:
@@ -229,8 +230,8 @@ class ElementApi(Protocol):
         ...
 
     def release(self, go_on: bool, /) -> None:
-        """Lets its operators go again, or ends its sources where they are.
+        """Release its operators, or end its sources where they are.
 
-        Ended like this, sinks complete what they have; the streams aren't at their end, so nobody else hears of one.
+        In the second case, sinks complete what they have; no other operator sees an end of the streams.
         """
         ...

@@ -1,8 +1,7 @@
-"""Ends a scheduler at once, though an operator may not come back: a request without time-out, a loop without end.
+"""Ends a scheduler at once, though an operator may not return: a request without time-out, an endless loop.
 
-Functions get a moment to return by themselves. Then GeneratorExit is raised in those that are in Python code, as
-sources have it. A thread that waits in a library and never comes back can be ended by nobody: it is left behind, and
-the operator is named.
+Functions have a moment to return by themselves. Then GeneratorExit is raised in those that run Python code, as in
+sources. A thread that waits in a library for ever can't be ended: it is left behind, and the operator is named.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ __all__ = ["end_scheduler"]
 
 POLITE = 1.0  # seconds for functions to return
 INSIST = 1.0  # seconds for them to unwind
-LOOK = 0.2  # seconds between two looks at who is at work
-BUSY = 0.5  # of that time in a function: it is the one
+LOOK = 0.2  # seconds between two checks of the running functions
+BUSY = 0.5  # seconds of that time in a function after which it is the cause
 
 
 def end_scheduler(
@@ -34,17 +33,17 @@ def end_scheduler(
     ids: Mapping[str, int],
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[str, ...]:
-    """Stop a scheduler, and drop what is under way; logs who doesn't come back, and warns.
+    """Stop a scheduler, and drop the tuples in flight; log a warning that names operators that don't return.
 
     Args:
-        spec: of its processing element.
-        scheduler: which.
-        natives: its operators by name.
-        ids: their numbers in it.
-        clock: seconds, monotonic.
+        spec: The processing element.
+        scheduler: Its scheduler.
+        natives: Its operators by name.
+        ids: Their numbers in the scheduler.
+        clock: Returns seconds, monotonic.
 
     Returns:
-        The operators that don't come back, if there are any. Their threads, and all that they use, stay until they do.
+        The operators that don't return. Their threads, and all that they use, stay until they do.
     """
     if scheduler.stop_within(POLITE):
         return ()
@@ -68,6 +67,6 @@ def _told(spec: PESpec, left_behind: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _inside(scheduler: _native.Scheduler, ids: Mapping[str, int]) -> dict[str, float]:
-    """Seconds that threads have been in each operator's function."""
+    """Return for each operator the seconds that threads have been in its function."""
     counters = scheduler.sample().operators
     return {name: counters[number].inside_seconds for name, number in ids.items()}

@@ -1,6 +1,6 @@
-"""What the native scheduler says of a failure, told to the user: the operator, the tuple, and the true traceback.
+"""Turns a native failure into one for the user: with the operator, the tuple, and the original traceback.
 
-A compiled function can't raise; it says which tuple it failed on, and the Python function is run again on that tuple.
+A compiled function can't raise; it returns the failing tuple's index, and the Python function runs again on that tuple.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from rayelastic.runtime.values.failure import Cause, Failure
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-TOO_LARGE = ": a tuple has more text than can go"  # link_send.cpp: the end of a link fails of itself, its peer of that
+TOO_LARGE = (
+    ": a tuple has more text than can go"  # link_send.cpp: a link's end fails by itself, its peer because of that
+)
 
 
 def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, OperatorSpec]) -> Failure:
     """Explain a failure.
 
     Args:
-        native: what the scheduler says of it.
-        operators: those of the processing element, by name; what isn't among them is the end of a link.
+        native: The scheduler's failure.
+        operators: The processing element's operators, by name; any other name is the end of a link.
     """
     name, record, exception = native.operator, native.record, native.exception
     spec = operators.get(name)
@@ -66,13 +68,13 @@ def _traceback(exception: BaseException) -> str:
 
 
 def sink_failure(error: SinkError) -> Failure:
-    """Explain why a sink couldn't prepare: the job recovers, unless another job has taken the sink."""
+    """Explain why a sink couldn't prepare: the job recovers, unless another job has taken over the sink."""
     outside, outage = not isinstance(error, SinkTakenError), is_outage(error)
     return Failure(str(error), error.operator, outside=outside, outage=outage, cause=Cause(error))
 
 
 def completion_failure(error: Exception) -> Failure:
-    """Explain why what a sink has written couldn't be completed, or a user's object not be shut down."""
+    """Explain why a sink's output couldn't be completed, or a user's object couldn't be shut down."""
     if isinstance(error, JobFailedError):
         return Failure(
             error.reason, error.operator, traceback=error.traceback_text, outside=True, cause=Cause(error.__cause__)

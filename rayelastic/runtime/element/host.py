@@ -1,7 +1,7 @@
-"""Where processing elements live: the one interface between the coordinator and the world that hosts them.
+"""The interface between the coordinator and the processes that host processing elements.
 
-`InProcessHost` keeps them in the calling process (`rel.run`); `rayelastic.on_ray` has the host that puts each into a
-Ray actor. The coordinator can't tell the difference.
+`InProcessHost` keeps them in the calling process (`rel.run`); the host in `rayelastic.on_ray` puts each into a Ray
+actor. The coordinator doesn't distinguish them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PEHandle(Protocol):
-    """A processing element, wherever it lives."""
+    """A processing element in any process."""
 
     @property
     def pe(self) -> str:
@@ -31,23 +31,23 @@ class PEHandle(Protocol):
         ...
 
     def within(self, timeout: float) -> ElementApi:
-        """Return the processing element itself, as far as the caller can tell.
+        """Return the processing element, or a proxy of it.
 
         Args:
-            timeout: seconds that each call of a method waits for its answer. The call raises PELostError if the
-                process of the element is gone, and TimeoutError if there is no answer in time.
+            timeout: Seconds that each call of a method waits for its answer. The call raises PELostError if the process
+                of the element is gone, and TimeoutError if there is no answer in time.
         """
         ...
 
     def is_alive(self) -> bool:
-        """Tells whether its process is there, without asking it: it may be busy."""
+        """Return whether its process exists, without a call: it may be busy."""
         ...
 
     def kill(self, *, at_once: bool = False) -> None:
-        """End the processing element and frees what it holds; safe to repeat.
+        """End the processing element and free what it holds; safe to repeat.
 
         Args:
-            at_once: don't ask it, as it doesn't answer.
+            at_once: End it without a call, because it doesn't answer.
         """
         ...
 
@@ -57,7 +57,7 @@ class PEHost(Protocol):
 
     @property
     def can_lose(self) -> bool:
-        """Whether they live in processes of their own, which may be lost while the job's coordinator goes on."""
+        """Whether they live in their own processes, which may be lost while the job's coordinator continues."""
         ...
 
     def start_pe(self, spec: PESpec) -> PEHandle:
@@ -69,15 +69,15 @@ class PEHost(Protocol):
         ...
 
     def make_ready(self, count: int, node: str = "") -> None:
-        """Keep so many processes ready for elements to come, on a node or on any, if starting one takes time."""
+        """Keep so many spare processes for later elements, on a node or on any, if starting one takes time."""
         ...
 
     def close(self) -> None:
-        """End what was kept ready."""
+        """End the spare processes."""
         ...
 
     def find_pes(self) -> Sequence[PEHandle]:
-        """Find the processing elements of this job that are there, whoever made them; of two with one id the newer."""
+        """Find the existing processing elements of this job, whoever made them; of two with one id the newer."""
         ...
 
     def nodes(self) -> tuple[Node, ...]:
@@ -85,11 +85,11 @@ class PEHost(Protocol):
         ...
 
     def avoid(self, nodes: frozenset[str]) -> None:
-        """Has nothing start on some machines from now on, in place of those named before; `nodes` leaves them out."""
+        """Exclude some machines from new starts, instead of those excluded before; `nodes` omits them."""
         ...
 
     def request(self, cpus: int) -> None:
-        """Ask whoever can start machines for so many CPUs more than there are; 0: what there is will do."""
+        """Request so many additional CPUs from the cluster's autoscaler; 0: the existing ones suffice."""
         ...
 
 
@@ -109,7 +109,7 @@ class InProcessHandle:
         return self._element
 
     def is_alive(self) -> bool:
-        """Tells that its process is there: it is this one."""
+        """Return True: its process is this one."""
         return True
 
     def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
@@ -125,16 +125,16 @@ class InProcessHost:
 
     @property
     def can_lose(self) -> bool:
-        """They end with this process alone."""
+        """False: they end with this process."""
         return False
 
     def start_pe(self, spec: PESpec) -> InProcessHandle:
-        """Make a processing element in this process; of a job that takes checkpoints with objects of its own.
+        """Make a processing element in this process; if the job takes checkpoints, with copies of users' objects.
 
         Raises:
-            StateError: a user's object can't be copied; names the operator.
+            StateError: A user's object can't be copied; the message names the operator.
         """
-        if spec.by_epoch:  # another start must not find what this one has left in them
+        if spec.by_epoch:  # a restart must not see the state that this run leaves in them
             spec = replace(spec, operators=tuple(map(with_copy, spec.operators)))
         self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
         return self._made[spec.pe]
@@ -144,21 +144,21 @@ class InProcessHost:
         handle.kill()
 
     def make_ready(self, count: int, node: str = "") -> None:
-        """Nothing has to be."""
+        """Do nothing: an element needs no process."""
 
     def close(self) -> None:
-        """Nothing was."""
+        """Do nothing: there are no spare processes."""
 
     def find_pes(self) -> Sequence[PEHandle]:
-        """Return those that this host has made, the last ones of each id."""
+        """Return the elements that this host has made, the last one of each id."""
         return list(self._made.values())
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return this machine, as far as this process may use it."""
+        """Return this machine, with the CPUs that this process may use."""
         return (Node(socket.gethostname(), float(available_cpus())),)
 
     def avoid(self, nodes: frozenset[str]) -> None:
-        """There is this machine alone."""
+        """Do nothing: there is only this machine."""
 
     def request(self, cpus: int) -> None:
-        """Nobody can: there is this machine alone."""
+        """Do nothing: there is only this machine."""

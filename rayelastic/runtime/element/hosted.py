@@ -1,6 +1,6 @@
-"""The operators of a processing element: what they read, write and run, and the native operators that are made of them.
+"""The operators of a processing element: their readers, writers and functions, and the native operators made of them.
 
-Knows one operator at a time; how they are connected, and what runs them, is not known here.
+Knows one operator at a time, neither their connections nor the scheduler.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from rayelastic.runtime.port.data_port import Hello
     from rayelastic.runtime.values.specs import PESpec
 
-MARK_PERIOD = 0.1  # seconds between two marks by which a source has its latency sampled
+MARK_PERIOD = 0.1  # seconds between two marks that sample the latency of a source
 
 
 class HostedOperators:
     """The operators of one processing element.
 
     Args:
-        spec: of the processing element.
+        spec: The processing element.
     """
 
     def __init__(self, spec: PESpec) -> None:
@@ -73,20 +73,20 @@ class HostedOperators:
 
     @property
     def by_name(self) -> dict[str, OperatorSpec]:
-        """What they are."""
+        """The operators by name."""
         return {operator.name: operator for operator in self._spec.operators}
 
     def open(self, outputs: Mapping[str, Output], store: BlobStore | None, *, by_epoch: bool) -> None:
         """Make the sources and sinks.
 
         Args:
-            outputs: what the sinks of the run that this one goes on from have written.
-            store: reads the blobs of the checkpoint that has them.
-            by_epoch: whether the job makes checkpoints: what sinks write stays hidden until one is complete.
+            outputs: The outputs that sinks had written at the restored checkpoint.
+            store: Reads the blobs of that checkpoint.
+            by_epoch: Whether the job takes checkpoints: sinks hide their output until one is complete.
 
         Raises:
-            SinkError: something can't be written where a sink is to write.
-            StateError: what is there isn't what the earlier run left; names the sink.
+            SinkError: A sink's output can't be written.
+            StateError: An output isn't what the earlier run left; the message names the sink.
         """
         settings = self._spec.config.checkpoint
         keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
@@ -100,10 +100,10 @@ class HostedOperators:
                 self.sinks[operator.name] = sink_operator(described, past, f"{self._spec.pe}-{number:04}")
 
     def begin(self) -> None:
-        """Has the sinks bring their outputs to where they were: all of the job have looked at them. Before they run.
+        """Make the sinks roll back their outputs, once all of the job's have checked theirs, before the operators run.
 
         Raises:
-            SinkError: an output can't be written; names the sink.
+            SinkError: An output can't be written; the message names the sink.
         """
         for name, sink in self.sinks.items():
             try:
@@ -114,7 +114,7 @@ class HostedOperators:
 
     @property
     def is_fed(self) -> bool:
-        """Whether rows of a source come from outside, by connections."""
+        """Whether clients push the rows of a source over connections."""
         return any(source.ingest is not None for source in self.sources.values())
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
@@ -127,7 +127,7 @@ class HostedOperators:
         return True
 
     def ingest(self, source: str) -> IngestServer:
-        """What takes the rows of a source that is fed from outside."""
+        """Return the server of a source that is fed from outside."""
         ingest = self.sources[source].ingest
         assert ingest is not None
         return ingest
@@ -137,18 +137,18 @@ class HostedOperators:
         self.natives = {operator.name: self._made(operator) for operator in self._operators}
 
     def seek(self, positions: Mapping[str, int], inputs: Mapping[str, Input]) -> dict[str, int]:
-        """Has the sources begin at their positions, or as near in front of them as they can. Before they start.
+        """Make the sources begin at their positions, or as close before them as possible. Call it before they start.
 
         Args:
-            positions: {source: rows that it has given}.
-            inputs: what they read, and where they were in it.
+            positions: {source: rows that it has emitted}.
+            inputs: What they read, and their position in it.
 
         Returns:
-            {source: rows that it will give again}, to be skipped.
+            {source: rows that it will emit again}, which are to be skipped.
 
         Raises:
-            SourceError: a file can't be looked at; names the source.
-            StateError: what was saved is damaged; names the source.
+            SourceError: A file can't be accessed; the message names the source.
+            StateError: The saved position is damaged; the message names the source.
         """
         again = {}
         for name, position in positions.items():
@@ -161,24 +161,24 @@ class HostedOperators:
         return again
 
     def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:
-        """Make all that the sinks have taken outlive the process. Every operator is held, and nothing is under way.
+        """Make the rows that sinks have received durable. Every operator is held, and no tuple is in flight.
 
         Args:
-            epoch: of the checkpoint, 1 and up; each is larger than the one before.
-            store: takes what isn't written anywhere else.
+            epoch: The checkpoint's number, 1 and up; each is larger than the one before.
+            store: Stores data that isn't written anywhere else.
 
         Returns:
-            {sink: what it has written}, for the checkpoint. A sink that is made with that goes on there, and removes
-            what was written behind it.
+            {sink: what it has written}, for the checkpoint. A sink that is made with this continues there, and removes
+            all later output.
 
         Raises:
-            SinkError: a sink can't write; names it. It refuses to go on.
-            StateError: the checkpoint can't be written.
+            SinkError: A sink can't write, and stops; the message names it.
+            StateError: The checkpoint can't be written.
         """
         return {name: self.prepare_sink(name, epoch, store) for name in self.sinks}
 
     def prepare_sink(self, name: str, epoch: int, store: BlobStore) -> Output:
-        """Return the same of one sink, which is held, or has ended."""
+        """Prepare one sink, which is held, or has ended."""
         with self._naming(name):
             return self.sinks[name].prepare(epoch, store)
 
@@ -186,12 +186,12 @@ class HostedOperators:
         """Do the same for a job that ends where its operators are held.
 
         Args:
-            epoch: a number that no checkpoint has.
-            taken: {sink: rows that it has taken in this run}.
-            store: takes what isn't written anywhere else.
+            epoch: A number that no checkpoint has.
+            taken: {sink: rows that it has received in this run}.
+            store: Stores data that isn't written anywhere else.
 
         Returns:
-            {sink: what it will have written once it is completed}, where a later run meets that.
+            {sink: what it will have written once it is completed}, for a later run.
         """
         written = {}
         for name, sink in self.sinks.items():
@@ -203,11 +203,11 @@ class HostedOperators:
     def commit(self, epoch: int) -> None:
         """Show what was prepared for an epoch, whose checkpoint is complete, and those before.
 
-        From any thread, while the operators run; safe to repeat. If it is left out, the next one does it, or whoever
-        goes on from the checkpoint.
+        Call it from any thread, while the operators run; safe to repeat. If it is omitted, the next commit shows it, or
+        the job that restores the checkpoint.
 
         Raises:
-            SinkError: a sink can't show it, after the others have; names it.
+            SinkError: A sink can't show it, after the others have; the message names it.
         """
         failures: list[SinkError] = []
         for name, sink in self.sinks.items():
@@ -219,24 +219,24 @@ class HostedOperators:
             raise failures[0]
 
     def wakes(self, poke: Callable[[int], None], ids: Mapping[str, int]) -> None:
-        """Has operators that wait for calls poked when one is done.
+        """Poke operators that wait for calls when one is done.
 
         Args:
-            poke: the scheduler's.
+            poke: The scheduler's function.
             ids: {operator: its number in the scheduler}.
         """
         for name, calls in self._calls.items():
             calls.wakes(functools.partial(poke, ids[name]))
 
     def complete(self) -> dict[str, Any]:
-        """Complete what the sinks have written, and shut the user's objects down; safe to repeat.
+        """Complete the output of the sinks, and shut the users' objects down; safe to repeat.
 
         Returns:
-            {sink: what it leaves}.
+            {sink: its result}.
 
         Raises:
-            SinkError: a sink can't be completed; names it.
-            JobFailedError: a user's object can't be shut down; names the operator.
+            SinkError: A sink can't be completed; the message names it.
+            JobFailedError: A user's object can't be shut down; the message names the operator.
         """
         left = {}
         for name, sink in self.sinks.items():
@@ -246,10 +246,10 @@ class HostedOperators:
         return left
 
     def close(self, left_behind: Collection[str] = ()) -> None:
-        """Free what sources, sinks and classes hold; safe to repeat. What sinks have hidden stays hidden.
+        """Free what sources, sinks and classes hold; safe to repeat. Hidden output of sinks stays hidden.
 
         Args:
-            left_behind: operators that a thread is still in.
+            left_behind: Operators that a thread is still in.
         """
         for calls in self._calls.values():
             calls.close()
@@ -278,7 +278,7 @@ class HostedOperators:
             return self._channels(spec, spec.body)
         if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
             return self._concurrent(self._objects.initialized(spec), spec.body.concurrent)
-        if spec.kind not in (OperatorKind.SOURCE, OperatorKind.SINK):  # theirs are, since they were opened
+        if spec.kind not in (OperatorKind.SOURCE, OperatorKind.SINK):  # those were made in `open`
             spec = self._objects.initialized(spec)
         return self._makers.get(spec.kind, function_operator)(spec)
 

@@ -1,6 +1,6 @@
-"""The life of a processing element: created, running, and once finished, failed or cancelled.
+"""The life of a processing element: created, running, and then finished, failed or cancelled.
 
-Owns its state and the failure that it ended by. Whoever ends it holds `ending` meanwhile, so that it ends once.
+Owns its state and its failure. A thread that ends it holds `ending` meanwhile, so that it ends once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["ElementLife"]
 
 
 class ElementLife:
-    """The life of one processing element, which is created now.
+    """The life of one processing element, from its creation on.
 
     Example:
         >>> life = ElementLife()
@@ -37,12 +37,12 @@ class ElementLife:
 
     @property
     def state(self) -> State:
-        """Where it is in it."""
+        """The current state."""
         return self._state
 
     @property
     def failure(self) -> Failure | None:
-        """Why it failed; None if it didn't."""
+        """The reason why it failed; None if it didn't."""
         return self._failure
 
     @property
@@ -51,15 +51,15 @@ class ElementLife:
         return time.monotonic() - self._created_at
 
     def begins(self) -> None:
-        """It runs from now on."""
+        """Record that it runs from now on."""
         self._state = State.RUNNING
 
     def ends(self, failure: Failure | None) -> None:
-        """It has ended by itself, with a failure or without."""
+        """Record that it has ended by itself, with a failure or without."""
         self._failure = failure
         self._state = State.FINISHED if failure is None else State.FAILED
 
     def cancelled(self) -> None:
-        """Others have ended it, if it hadn't ended before."""
+        """Record that it was ended from outside, unless it had ended before."""
         if not self._state.is_final:
             self._state = State.CANCELLED

@@ -1,8 +1,8 @@
 """A processing element (PE): hosts one native scheduler, its operators, and the links that enter and leave it (P01).
 
-A plain object: `rel.run` keeps it in the calling process, `rel.submit` puts it into a Ray actor. It touches tuples (in
-native threads) and decides nothing about other PEs. Its life: `open` its data port, `connect` to the PEs downstream,
-`start`, run until its streams are final, `close`.
+A plain object: `rel.run` keeps it in the calling process, `rel.submit` puts it into a Ray actor. It processes tuples
+(in native threads) and makes no decisions about other PEs. Its life: `open` its data port, `connect` to the PEs
+downstream, `start`, run until its streams are final, `close`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 
 class ProcessingElement:
-    """One process's share of a job.
+    """The part of a job that runs in one process.
 
     Args:
-        spec: its operators, links and configuration.
-        host: the address of this node that its data port binds to.
+        spec: Its operators, links and configuration.
+        host: The address of this node that its data port binds to.
     """
 
     def __init__(self, spec: PESpec, *, host: str = "127.0.0.1") -> None:
@@ -69,13 +69,13 @@ class ProcessingElement:
         self._given_up = False  # whether it was closed
 
     def open(self) -> PortAddress | None:
-        """Make sources and sinks, and open the data port if anybody has to reach this PE.
+        """Make sources and sinks, and open the data port if any PE connects to this one.
 
         Returns:
-            Where it listens; `None` if nobody connects to it.
+            Its address; `None` if no PE connects to it.
 
         Raises:
-            StateError: what its sources read, or its sinks have written, isn't what it was at the snapshot.
+            StateError: The input of a source, or the output of a sink, has changed since the snapshot.
         """
         outputs = self._saved.read()
         self._hosted.open(outputs, self._saved.rows, by_epoch=self.spec.by_epoch)
@@ -85,23 +85,23 @@ class ProcessingElement:
         return self.address()
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
-        """Open the links that leave this PE.
+        """Open the outgoing links of this PE.
 
         Args:
-            peers: where each PE of the job listens, by its id.
+            peers: The address of each PE of the job, by id.
 
         Raises:
-            LinkError: a peer doesn't listen, or refuses.
+            LinkError: A peer doesn't listen, or rejects the connection.
         """
         self._links.connect(peers)
         self._routing.connect(peers)
 
     def start(self) -> None:
-        """Build the operators and runs them.
+        """Build the operators and run them.
 
         Raises:
-            LinkError: a link that should arrive didn't.
-            StateError: the snapshot that it goes on from is damaged or doesn't fit.
+            LinkError: An expected link didn't arrive.
+            StateError: The restored snapshot is damaged or doesn't fit.
         """
         self._links.wait_arrived()
         parts = self._hosted, self._saved, self._routing, self._dialler
@@ -116,14 +116,14 @@ class ProcessingElement:
         return self.status()
 
     def status(self) -> PEStatus:
-        """Where this PE is in its life, and why it failed if it did."""
+        """Return the state of this PE, and its failure if it failed."""
         lost, secured = self._routing.lost_peers(), self._encryption()
         budget = self._running.budget if self._running is not None else None
         host, pid, life = socket.gethostname(), os.getpid(), self._life
         return PEStatus(self.spec.pe, life.state, life.failure, host, pid, lost, secured, budget)
 
     def sample(self) -> PESample:
-        """Counters so far."""
+        """Return the counters so far."""
         running = self._running
         links = {name: link.counters() for name, link in self._all_links().items()}
         port = self._entrance.counters
@@ -144,26 +144,26 @@ class ProcessingElement:
         )
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:
-        """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
+        """Return the kept adaptations from pass `number` on; none if elasticity is off."""
         return self._running.adaptations(number) if self._running is not None else ()
 
     def results(self) -> dict[str, SinkResult]:
-        """Complete the sinks of a PE whose streams have ended, and return what they leave, by operator.
+        """Complete the sinks of a PE whose streams have ended, and return their results, by operator.
 
         Raises:
-            SinkError: a sink can't be completed; names it.
-            JobFailedError: a user's object can't be shut down; names the operator.
+            SinkError: A sink can't be completed; the message names it.
+            JobFailedError: A user's object can't be shut down; the message names the operator.
         """
         taken = {operator.name: operator.tuples_in for operator in self.sample().operators}
         before = {name: sink.before for name, sink in self._hosted.sinks.items()}
         with self._life.ending:
-            if self._given_up and self.spec.by_epoch:  # another element shows what this one has hidden
+            if self._given_up and self.spec.by_epoch:  # another element shows this one's hidden output
                 raise StateError(f"{self.spec.pe} was given up before its sinks were completed")
             left = self._hosted.complete()
         return {name: SinkResult(name, before[name] + taken[name], value) for name, value in left.items()}
 
     def ingest_address(self, source: str) -> IngestAddress:
-        """Where the rows of a source that is fed from outside are to be pushed to."""
+        """Return the address to push the rows of a source to that is fed from outside."""
         address = self._entrance.address
         assert address is not None
         return ingest_address(self.spec, address, source, complete=self._hosted.ingest(source).finished)
@@ -182,29 +182,29 @@ class ProcessingElement:
 
     @property
     def routing(self) -> Routing:
-        """Its routers, which take the commands of a change."""
+        """The routers, which execute the commands of a plan change."""
         return self._routing
 
     def address(self) -> PortAddress | None:
-        """Where it listens, as `open` told; `None` if nobody connects to it."""
+        """Return its address, as `open` does; `None` if no PE connects to it."""
         return self._entrance.address
 
     def hold_levels(self, held: bool) -> None:
-        """Has its adaptation loop hold still while regions change, or begin anew (architecture, section 1)."""
+        """Hold its adaptation loop while regions change, or restart it (architecture, section 1)."""
         if self._running is not None:
             self._running.hold_levels(held)
 
     def pause_levels(self, paused: bool) -> None:
-        """Has its loops decide nothing on threads, queues and channels, or decide again."""
+        """Pause the decisions of its loops on threads, queues and channels, or resume them."""
         if self._running is not None:
             self._running.pause_levels(paused)
 
     def share_host(self, budget: CpuBudget | None) -> HostUse:
-        """Keep to its part of the host from now on. See ElementApi."""
+        """Limit it to its share of the host from now on. See ElementApi."""
         return self._started().share_host(budget)
 
     def advance(self, epoch: int) -> None:
-        """Reject links of older epochs from now on: they come from elements that were replaced."""
+        """Reject links of older epochs from now on, because they come from elements that were replaced."""
         self._entrance.advance(epoch)
 
     def send_state(
@@ -214,7 +214,7 @@ class ProcessingElement:
         return self._started().states.send(operators, ranges, to_pe, address, epoch)
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
-        """Forget the state of some keys; return how many there were."""
+        """Drop the state of some keys; return how many there were."""
         return self._running.states.drop(operators, ranges) if self._running is not None else 0
 
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
@@ -222,38 +222,38 @@ class ProcessingElement:
         return self._started().states.size(operators)
 
     def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Export of the keys of an operator in some hash ranges, about so many, read while it runs."""
+        """Export about so many keys of an operator in some hash ranges, while it runs."""
         return self._running.states.look(operator, ranges, most) if self._running is not None else []
 
     def stop(self, drain: bool) -> None:
         """Stop this PE.
 
         Args:
-            drain: end its sources and return; what they sent still reaches the sinks, and `wait` tells when. Otherwise
-                drop what is on its way, and return when every thread has ended that comes back.
+            drain: End its sources and return; their tuples still reach the sinks, and `wait` returns then. Otherwise
+                drop the tuples in flight, and return when every thread that returns has ended.
         """
         if self._running is not None:
             self._running.stop(drain)
 
     def hold_sources(self) -> None:
-        """Holds its sources at their positions, so that nothing new comes.
+        """Hold its sources at their positions, so that no new tuples come.
 
         Raises:
-            StateError: an operator's state, or a source's position, can't be saved; names it.
+            StateError: An operator's state, or a source's position, can't be saved; the message names it.
         """
         self._held().hold_sources()
 
     def hold_all(self, patience: float) -> tuple[dict[str, tuple[int, int]], str]:
-        """Holds all operators once everything that is here has been processed. See ElementApi."""
+        """Hold all operators once every tuple in the element has been processed. See ElementApi."""
         busy = self._held().hold_all(patience)
         return self.flow(), busy
 
     def let_go_on(self) -> None:
-        """Lets all operators go again but for the sources."""
+        """Release all operators, except the sources."""
         self._held().let_go_on()
 
     def flow(self) -> dict[str, tuple[int, int]]:
-        """{link: (records and marks that were put into it here, those that were given on from it here)}."""
+        """Return {link: (records and marks that were put into it here, those that were received from it here)}."""
         links = {name: link.flow for name, link in self._all_links().items()}
         return links | self._routing.flow()
 
@@ -263,17 +263,17 @@ class ProcessingElement:
             return self._held().save(snapshot, epoch, alone, stops)
 
     def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
-        """Save its operators while they run, each at the mark of an epoch. See MarkedSaving.save."""
+        """Save its operators while they run, each at the checkpoint barrier of an epoch. See MarkedSaving.save."""
         with self._failing_with_sinks():
             return self._started().marked.save(snapshot, epoch, patience)
 
     def abandon_epochs(self, epoch: int) -> None:
-        """Has marks of epochs up to one mean nothing any more: nobody is held at them, or waits for them."""
+        """Ignore barriers of epochs up to one: no operator is held at them, or waits for them."""
         if self._running is not None:
             self._running.marked.abandon(epoch)
 
     def commit(self, epoch: int, kept: Sequence[str] | None = None) -> None:
-        """Show what its sinks had prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
+        """Show what its sinks prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
         if kept is not None:
             keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
         if self._running is not None:
@@ -286,14 +286,14 @@ class ProcessingElement:
         return self._running.left_behind if self._running is not None else ()
 
     def saved(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
-        """Return a file of a checkpoint, as this node has it; None if it hasn't, or another one."""
+        """Return a file of a checkpoint from this node's disk; None if it is missing or another one."""
         try:
             return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
         except StateError:
             return None
 
     def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
-        """Write a file of a checkpoint that another node has to the disk of this one."""
+        """Write a file of another node's checkpoint to the disk of this one."""
         folder = SnapshotFolder(snapshot)
         folder.make()  # not `prepare`: on the coordinator's disk it is complete
         folder.write(name, data)
@@ -303,7 +303,7 @@ class ProcessingElement:
         discard_local(self.spec.job_id)
 
     def release(self, go_on: bool) -> None:
-        """Lets all operators go again; see ElementApi.release."""
+        """Release all operators; see ElementApi.release."""
         if self._running is not None:
             self._running.holding.release(go_on)
 
@@ -321,7 +321,7 @@ class ProcessingElement:
             self._links.close()
             self._routing.close()
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _started(self) -> Running:
         if self._running is None:
@@ -360,7 +360,7 @@ class ProcessingElement:
 
     @contextlib.contextmanager
     def _failing_with_sinks(self) -> Iterator[None]:
-        """End it at once if a sink couldn't prepare: no later checkpoint would get past that, nor would its end."""
+        """End it at once if a sink couldn't prepare: no later checkpoint could succeed, nor its end."""
         try:
             yield
         except SinkError as error:
@@ -373,7 +373,7 @@ class ProcessingElement:
             raise
 
     def _completed(self) -> Failure | None:
-        """Complete what its sinks have written; in a job that takes checkpoints that comes once all have ended."""
+        """Complete the output of its sinks; in a job with checkpoints, that happens once all elements have ended."""
         if self.spec.by_epoch:
             return None
         try:

@@ -1,7 +1,7 @@
-"""What a processing element hosts of elastic regions, live: routers, gathers and taps, and the commands that they take.
+"""The live part of elastic regions in a processing element: routers, gathers and taps, and their commands.
 
-Built from a `PERouting`; how keys move is written down in native_sched/include/rayelastic/net/router.hpp. Decides
-nothing and knows no plan: commands name an edge, partitions and a target, and are refused if their epoch is old.
+Built from a `PERouting`; native_sched/include/rayelastic/net/router.hpp explains how keys migrate. Decides nothing and
+knows no plan: commands name an edge, partitions and a target, and are rejected if their epoch is old.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
 LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
-LINK_WINDOW_BYTES = 256 << 10  # of these: what is under way has to arrive before a key can move, so it is little
-MOST_KEY = 60  # characters that are told of a key
+LINK_WINDOW_BYTES = 256 << 10  # of these: small, because the bytes in flight must arrive before a key can migrate
+MOST_KEY = 60  # characters of a key in a report
 FIRST_END_MARK = 1 << 62  # as in mark_log.hpp
-COMMAND_TIMEOUT = 20.0  # seconds for a router to carry out a command; it may have to wait for room downstream first
+COMMAND_TIMEOUT = 20.0  # seconds for a router to execute a command; it may have to wait for room downstream first
 
 
 def _end_mark(edge: str) -> int:
-    """Return the mark behind the last record of an edge; the coordinator's are less (mark_log.hpp)."""
+    """Return the mark after the last record of an edge; the coordinator's marks are less (mark_log.hpp)."""
     return FIRST_END_MARK | int.from_bytes(blake2b(edge.encode(), digest_size=7).digest())
 
 
@@ -53,8 +53,8 @@ class Routing:
     """The routers, gathers and taps of one processing element.
 
     Args:
-        spec: of the processing element.
-        dial: opens an authenticated connection to another processing element, for a link.
+        spec: The processing element.
+        dial: Opens an authenticated connection to another processing element, for a link.
     """
 
     def __init__(self, spec: PESpec, dial: Callable[[PlanLink, PortAddress, int], socket.socket]) -> None:
@@ -62,12 +62,12 @@ class Routing:
         self._dial = dial
         self._lock = threading.Lock()
         self._links: dict[str, _native.Link] = {}
-        self._peers: dict[str, str] = {}  # by name of the link
-        self._targets: dict[tuple[str, int], str] = {}  # (edge, target): name of the link
+        self._peers: dict[str, str] = {}  # by the link's name
+        self._targets: dict[tuple[str, int], str] = {}  # (edge, target): the link's name
         self._operators = {operator.name: operator for operator in spec.operators}
         self._scheduler: _native.Scheduler | None = None
         self._numbers: dict[str, int] = {}  # of routers in the scheduler
-        self._shown: dict[str, tuple[bytes, bool, str]] = {}  # by edge, its hot key and what is told of it
+        self._shown: dict[str, tuple[bytes, bool, str]] = {}  # by edge, its hot key and its text
         self._gathers = {
             plan.edge.name: _native.Gather(
                 f"{plan.edge.name} in",
@@ -102,22 +102,22 @@ class Routing:
 
     @property
     def links(self) -> Mapping[str, _native.Link]:
-        """Those that there are, by name, and those that have ended since the last one was made: a job's at its end."""
+        """The existing links, by name, with those that have ended since the last one was made."""
         with self._lock:
             return dict(self._links)
 
     @property
     def gathers(self) -> Sequence[_native.Gather]:
-        """Where streams come in by any number of links."""
+        """The gathers, each of which receives a stream over any number of links."""
         return tuple(self._gathers.values())
 
     # --- how it starts ------------------------------------------------------------------------------------------
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
-        """Open the links that leave from here at the start.
+        """Open the links that leave this element at the start.
 
         Args:
-            peers: where each processing element listens.
+            peers: The address of each processing element.
         """
         for plan in self._spec.routing.routers:
             for target, link in plan.links.items():
@@ -126,10 +126,10 @@ class Routing:
             self._keep(link, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Take a link that another processing element has opened; return whether it is one for here.
+        """Accept a link that another processing element has opened; return whether it belongs here.
 
         Raises:
-            LinkError: the stream that it belongs to has ended.
+            LinkError: The stream that it belongs to has ended.
         """
         for plan in self._spec.routing.gathers:
             link = routed_link(plan.edge, hello.sender, self._spec.pe)
@@ -144,8 +144,8 @@ class Routing:
         """Add routers, gathers and taps to a scheduler that isn't started, and connect them with its operators.
 
         Args:
-            scheduler: has the operators.
-            numbers: of these, by name.
+            scheduler: The scheduler with the operators.
+            numbers: The operators' numbers, by name.
         """
         routing = self._spec.routing
         self._scheduler = scheduler
@@ -194,46 +194,46 @@ class Routing:
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> RouterAnswer:
-        """Open a link to a replica that a router doesn't know yet; done also if it is known already."""
+        """Open a link to a replica that a router doesn't know yet; done also if it knows it already."""
         counters = self._routers[edge].counters()
         if self._targets.get((edge, target)) == link.name and target not in counters.broken:
             return RouterAnswer.DONE
-        if counters.closed:  # a link that says goodbye at once would end the edge there for other routers, too
+        if counters.closed:  # a link that closes at once would end the edge for other routers, too
             return RouterAnswer.ENDED
         return self._answer(edge, self._attach(edge, target, link, address, epoch))
 
     def detach(self, edge: str, target: int, epoch: int) -> RouterAnswer:
-        """Says goodbye to a replica to which nothing is routed any more."""
+        """Close the link to a replica that receives no tuples any more."""
         answer = self._answer(edge, self._routers[edge].detach(target, epoch))
         if answer is RouterAnswer.DONE:
             self._targets.pop((edge, target), None)
         return answer
 
     def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
-        """Keep back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        """Buffer the records of partitions from now on; a mark follows the last one that went to their owner."""
         return self._answer(edge, self._routers[edge].hold(list(partitions), owner, mark, epoch))
 
     def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> RouterAnswer:
-        """Send the records of partitions to a replica from now on, those that were kept back first."""
+        """Send the records of partitions to a replica from now on, the buffered ones first."""
         return self._answer(edge, self._routers[edge].route(list(partitions), target, epoch))
 
     def await_mark(self, point: str, mark: int, count: int, patience: float) -> bool:
         """Wait until a mark has passed a point.
 
         Args:
-            point: an elastic region that has a replica here (its tap), or the name of an edge (its gather).
-            mark: its number.
-            count: how often it has to come: once from each router.
-            patience: seconds.
+            point: An elastic region that has a replica here (its tap), or the name of an edge (its gather).
+            mark: The mark's number.
+            count: How often it has to arrive: once from each router.
+            patience: Seconds.
 
         Returns:
-            Whether it has, or nothing more will ever come there.
+            Whether it has, or nothing more will ever arrive there.
         """
         where = self._taps[point] if point in self._taps else self._gathers[point]
         return where.wait_mark(mark, count, patience)
 
     def end(self, edge: str) -> None:
-        """End an edge that leads here once its links have ended: nobody opens another. Safe to repeat."""
+        """End an edge into this element once its links have ended; no new link opens. Safe to repeat."""
         if edge in self._gathers:
             self._gathers[edge].seal()
 
@@ -241,9 +241,9 @@ class Routing:
         """Wait until the replica of a region here has processed all of an edge whose routers have ended.
 
         Args:
-            region: elastic.
-            edge: its name; it leads into the region.
-            patience: seconds.
+            region: An elastic region.
+            edge: The name of an edge into the region.
+            patience: Seconds.
 
         Returns:
             Whether it has.
@@ -252,33 +252,33 @@ class Routing:
         return self._taps[region].wait_mark(_end_mark(edge), by_router + (edge in self._gathers), patience)
 
     def lost_peers(self) -> dict[str, str]:
-        """Return {processing element: why} of links that broke; whether that matters is the coordinator's to say."""
+        """Return {processing element: why} of broken links; the coordinator decides whether that matters."""
         with self._lock:
             return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
 
     def hot_keys(self) -> dict[str, HotKey]:
-        """Return {region: the key that has most of its tuples} of the regions that tuples go to by keys from here."""
-        found: dict[str, list[HotKey]] = {}
+        """Return {region: its most frequent key} of the regions whose tuples this element partitions by key."""
+        keys_by_region: dict[str, list[HotKey]] = {}
         for plan in self._spec.routing.routers:
             if (seen := self._routers[plan.edge.name].hottest()) is not None:
                 key, null, share, looks = seen
                 one = HotKey(self._key(plan, key, null), share, looks) if share >= LEAST else HotKey("", 0.0, looks)
-                found.setdefault(plan.region, []).append(one)
-        return {region: merged(several) for region, several in found.items()}
+                keys_by_region.setdefault(plan.region, []).append(one)
+        return {region: merged(several) for region, several in keys_by_region.items()}
 
     def flow(self) -> dict[str, tuple[int, int]]:
-        """What replicas here hand over in turn to gathers here, as if it were by links; both counts start at 1."""
+        """Return the tuples that replicas here pass to gathers here directly, counted as if over links, from 1."""
         ends = {
             plan.edge.name: self._gathers[plan.edge.name].flow for plan in self._spec.routing.gathers if plan.in_turn
         }
         return {name: (put + 1, passed + 1) for name, (put, passed) in ends.items()}
 
     def close(self) -> None:
-        """Unblock whoever waits in a link."""
+        """Unblock the threads that wait in a link."""
         for link in self.links.values():
             link.interrupt()
 
-    # --- how it is done -------------------------------------------------------------------------------------------
+    # --- implementation -------------------------------------------------------------------------------------------
 
     def _attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> int:
         kept = self._keep(link, self._dial(link, address, epoch), link.to_pe)
@@ -301,17 +301,17 @@ class Routing:
         return kept
 
     def _forget_ended(self) -> None:
-        """Lets go of the links of replicas that have gone; their elements may be many by and by."""
+        """Drop the links of replicas that have gone, which may become many."""
         for name in [name for name, link in self._links.items() if link.ended]:
             del self._links[name], self._peers[name]
 
     def _key(self, plan: RouterPlan, key: bytes, null: bool) -> str:
-        """What is told of a key; of the last one it is known."""
+        """Return the text of a key; the last one is cached."""
         known = self._shown.get(plan.edge.name)
         if known is None or known[:2] != (key, null):
             try:
                 text = shown_key(key, columns_of(self._sent(plan.edge), plan.keys), null=null)
-            except UnicodeDecodeError:  # whoever made this text didn't look at it
+            except UnicodeDecodeError:  # its producer didn't check the text
                 text = repr(key)
             known = self._shown[plan.edge.name] = key, null, bounded(text, MOST_KEY)
         return known[2]

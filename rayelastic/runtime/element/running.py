@@ -1,6 +1,6 @@
-"""A processing element that runs: its native scheduler with all operators in it, and the loops beside it.
+"""A running processing element: its native scheduler with all operators, and the loops beside it.
 
-Made when the element starts, whole or not at all; so whoever has one needn't ask what is there.
+Made when the element starts, completely or not at all, so that its users need no checks.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Running:
     """The scheduler of an element, which runs from now on; its sources and loops do after `begin`.
 
     Args:
-        spec: of the element.
-        hosted: its operators, opened.
-        saved: what it goes on from, which has been read.
-        routing: its routers, gathers and taps.
-        dialler: opens connections to other elements.
-        links: that enter and leave it, by name.
+        spec: The element.
+        hosted: Its operators, opened.
+        saved: The restored snapshot, already read.
+        routing: Its routers, gathers and taps.
+        dialler: Opens connections to other elements.
+        links: Its incoming and outgoing links, by name.
 
     Raises:
-        SinkError: what a sink is to write can't be brought to where it was; names the sink.
-        StateError: the snapshot that it goes on from is damaged or doesn't fit.
+        SinkError: A sink's output can't be rolled back; the message names the sink.
+        StateError: The restored snapshot is damaged or doesn't fit.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Running:
             source.watch(functools.partial(self.given, name))
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
         hosted.begin()
-        # Last of all: operators run from here on, and what an interrupt leaves half made nobody could end.
+        # Last: operators run from here on, and an interrupt must not leave a scheduler that can't be ended.
         self.started_at = time.monotonic()
         self.scheduler.start(config.threads.count or 1, {self.ids[name]: model.value for name, model in pinned.items()})
 
@@ -125,44 +125,44 @@ class Running:
             loop.start()
 
     def adaptations(self, number: int) -> tuple[Adaptation, ...]:
-        """What was adapted, from pass `number` on, as far as it is kept; nothing if elasticity is off."""
+        """Return the kept adaptations from pass `number` on; none if elasticity is off."""
         return self._adaptation.journal.since(number) if self._adaptation is not None else ()
 
     def given(self, source: str) -> int:
-        """Rows that a source has given in this run."""
+        """Return the number of rows that a source has emitted in this run."""
         return self.scheduler.sample().operators[self.ids[source]].tuples_out
 
     def hold_levels(self, held: bool) -> None:
-        """Has its adaptation loop hold still, or begin anew."""
+        """Hold its adaptation loop, or restart it."""
         if self._adaptation is not None:
             self._adaptation.hold(held, Still.CHANGE)
 
     def pause_levels(self, paused: bool) -> None:
-        """Has its loops decide nothing, or decide again."""
+        """Pause the decisions of its loops, or resume them."""
         for loop in (self._adaptation, self._channels):
             if loop is not None:
                 loop.hold(paused)
 
     @property
     def budget(self) -> CpuBudget | None:
-        """CPUs of its host that it may keep busy; None: it isn't bounded."""
+        """The CPUs of its host that it may use; None: unlimited."""
         return self._adaptation.budget if self._adaptation is not None else None
 
     def share_host(self, budget: CpuBudget | None) -> HostUse:
-        """Keep to its part of the host from now on. See ElementApi."""
+        """Limit it to its share of the host from now on. See ElementApi."""
         if self._adaptation is not None:
             self._adaptation.budget = budget
         return HostUse(cpu_seconds(self.scheduler.sample()), waited_seconds(), available_cpus())
 
     def stop(self, drain: bool) -> None:
-        """Stop its sources alone (drain), or all of its threads."""
+        """Stop its sources only (drain), or all of its threads."""
         if drain:
             self.holding.end_sources()  # links that arrive end by themselves, when their producers have
         elif not self.left_behind:
             self.left_behind = end_scheduler(self._spec, self.scheduler, self._hosted.natives, self.ids)
 
     def end_loops(self) -> None:
-        """End what adapts it; what is in force stays."""
+        """End its adaptation loops; the current configuration stays."""
         for loop in self._loops():
             loop.stop()
 

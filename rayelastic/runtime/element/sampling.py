@@ -1,4 +1,4 @@
-"""What a processing element says of itself, made of the native scheduler's counters."""
+"""The samples of a processing element, made from the native scheduler's counters."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["ElementSampling"]
 
 WATERMARK = COUNTERS.index("watermark")
-LOST = 3  # columns of the native table behind COUNTERS: tuples left out, those that no port took, lines repaired
+LOST = 3  # columns of the native table after COUNTERS: tuples dropped, those without a port, lines repaired
 
 
 class ElementSampling:
-    """Makes the samples of one processing element; what doesn't change is looked up once.
+    """Makes the samples of one processing element; constant parts are looked up once.
 
     Args:
-        spec: of the processing element.
+        spec: The processing element.
         ids: {operator: its number in the scheduler}.
     """
 
@@ -65,14 +65,14 @@ class ElementSampling:
         """Make a sample.
 
         Args:
-            native: the scheduler's sample.
-            seconds: since the start.
-            failed: the operator that failed.
-            links: counters of each link.
-            port: counters of the data port.
-            latencies: {sink: its marks by how long they were under way}.
-            widths: channels in use, of stages.
-            bad_rows: {source: rows that it left out because they aren't of its schema}.
+            native: The scheduler's sample.
+            seconds: Time since the start.
+            failed: The operator that failed.
+            links: The counters of each link.
+            port: The counters of the data port.
+            latencies: {sink: its marks by latency}.
+            widths: Channels in use, of stages.
+            bad_rows: {source: rows that it dropped because they aren't of its schema}.
             hot_keys: {region: its most frequent key}.
         """
         counted = np.frombuffer(native.table, dtype=np.float64).reshape(-1, len(COUNTERS) + LOST)
@@ -87,9 +87,9 @@ class ElementSampling:
             self._note(more, failed, errors=1)
         lossy = {self._names[row] for row in np.flatnonzero(mine[:, len(COUNTERS) :].any(axis=1))}
         for name in lossy | {name for name, count in bad_rows.items() if count and name in self._rows}:
-            one = native.operators[int(self._ids[self._rows[name]])]
-            dropped = _dropped(self._specs.get(name), one, bad_rows.get(name, 0))
-            self._note(more, name, dropped=dropped, lines_repaired=one.repaired)
+            counters = native.operators[int(self._ids[self._rows[name]])]
+            dropped = _dropped(self._specs.get(name), counters, bad_rows.get(name, 0))
+            self._note(more, name, dropped=dropped, lines_repaired=counters.repaired)
             if LATE in dropped and name not in self._with_late:
                 self._with_late.add(name)
                 tell(
@@ -120,7 +120,7 @@ class ElementSampling:
 
 
 def _dropped(spec: OperatorSpec | None, counted: _native.OperatorSample, bad_rows: int) -> dict[str, int]:
-    """Tuples that went nowhere, by reason."""
+    """Return the numbers of dropped tuples, by reason."""
     ports = [] if spec is None else [port.name for port in spec.outputs[1:]]
     counts = dict(zip(ports, counted.untaken, strict=False)) | {FAILED: counted.skipped, BAD_ROW: bad_rows}
     return {reason: count for reason, count in counts.items() if count}

@@ -1,6 +1,6 @@
-"""The keyed state of a processing element, as others give it and get it while keys move (J16).
+"""The keyed state of a processing element, as it is sent to and received from others while keys migrate (J16).
 
-Owns the stores of its operators. What goes over the connection is `state_transfer`'s; who moves what, nobody's here.
+Owns the stores of its operators. `state_transfer` has the protocol; the coordinator decides which keys migrate.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class StateExchange:
     """The keyed state of one processing element, whose operators have been built.
 
     Args:
-        spec: of the processing element.
-        dial: opens a connection: by the channel, to an element, which listens at an address, in an epoch.
-        stores: of the operators.
+        spec: The processing element.
+        dial: Opens a connection: for a channel, to an element, at its address, in an epoch.
+        stores: The stores of the operators.
     """
 
     def __init__(
@@ -46,31 +46,31 @@ class StateExchange:
         """Copy the state of some keys to another processing element; it stays here too.
 
         Args:
-            operators: whose state.
-            ranges: of the hashes of the keys, both ends included.
-            to_pe: who shall have it.
-            address: where that listens.
-            epoch: of the change.
+            operators: The operators with the state.
+            ranges: Ranges of the keys' hashes, both ends included.
+            to_pe: The receiving element.
+            address: Its address.
+            epoch: The change's epoch.
 
         Returns:
-            How many keys it took, and the bytes of their state.
+            The number of keys that it received, and the bytes of their state.
 
         Raises:
-            LinkError: it is lost, or refused.
+            LinkError: It is lost, or rejects the state.
         """
         kept = [operator for operator in operators if operator in self._stores]
         connection = self._dial(STATE_CHANNEL, to_pe, address, epoch)
         return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self._stores, kept, ranges)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Take a connection that brings keys, in a thread of its own; return whether it is one."""
+        """Accept a connection that brings keys, in a thread of its own; return whether it is one."""
         if hello.channel.partition(":")[0] != STATE_CHANNEL:
             return False
         threading.Thread(target=self.receive, args=(connection, hello), daemon=True).start()
         return True
 
     def receive(self, connection: socket.socket, hello: Hello) -> None:
-        """Take the state of keys that come here; the sender hears of any failure by the end of the connection."""
+        """Receive the state of keys; the end of the connection reports any failure to the sender."""
         key = self._key(hello.sender, self._spec.pe, hello.epoch)
         try:
             receive_state(connection, key, self._stores)
@@ -78,7 +78,7 @@ class StateExchange:
             _log.warning("'%s' couldn't take state from '%s': %s", self._spec.pe, hello.sender, error)
 
     def drop(self, operators: Sequence[str], ranges: Ranges) -> int:
-        """Forget the state of some keys; return how many there were."""
+        """Drop the state of some keys; return how many there were."""
         return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
@@ -86,7 +86,7 @@ class StateExchange:
         return self._stores.size([operator for operator in operators if operator in self._stores])
 
     def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Export of some keys, while the operator runs; see StateStores.look."""
+        """Export some keys while the operator runs; see StateStores.look."""
         if operator not in self._stores:
             return []
         return self._stores.look(operator, ranges, most)

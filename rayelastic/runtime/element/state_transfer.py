@@ -1,18 +1,18 @@
-"""Keyed state goes from one processing element to another, straight and in chunks (J16, J33).
+"""Transfers keyed state from one processing element to another, directly and in chunks (J16, J33).
 
-Over a connection of its own, whose handshake has proved the job's secret. Every frame is signed with a key that is
-derived for this transfer alone. The state of Python operators is pickled: it is unpickled only after its signature was
+It uses a separate connection, whose handshake has proved the job's secret. Every frame is signed with a key that is
+derived for this transfer alone. The state of Python operators is pickled. It is unpickled only after its signature was
 checked, and only in an element of the same job (reliability rule D5). Other state is read by its layout and trusted no
-more than tuples on a link (D6): its checksum is signed in its place, a hundred times as fast. An operator is held while
-a chunk of its state is looked for, read, written or forgotten, not longer; and not at all to read what stays as it is
-while no tuple comes.
+more than tuples on a link (D6): its signed checksum is a hundred times as fast. An operator is held only while a chunk
+of its state is searched, read, written or dropped. State that doesn't change while no tuple arrives is read without
+that.
 
     frame    length of the body (4), sequence (4), operator (2), kind (1), HMAC-SHA256 of these and the body, or of
-             these and its CRC-32C where it is a chunk that holds nothing pickled (32), body
-    begin    number of hash ranges (4), these (16 each), how many keys the sender has in all (8), names of operators;
-             what the receiver has of keys of these ranges, of an earlier attempt, is dropped
+             these and its CRC-32C for a chunk without pickled data (32), body
+    begin    number of hash ranges (4), these (16 each), the total number of keys to send (8), names of operators;
+             the receiver drops keys of these ranges from an earlier attempt
     chunk    an export of the operator's state
-    end      the receiver answers with an end frame whose sequence is the number of keys that it took
+    end      the receiver answers with an end frame whose sequence is the number of keys that it received
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
-LOOKED_AT_BYTES = 256  # of a key, about, where some are looked at
-CHUNK_KEYS = 1 << 12  # that are forgotten while their operator is held
-CHUNK_PLACES = 1 << 16  # that are looked at for keys while their operator is held
-PAUSE_TIMEOUT = 10.0  # seconds for an operator to come to its safe point
-REST = 0.5  # of the length of a pause: how long the operator runs at least until the next one
+LOOKED_AT_BYTES = 256  # the approximate size of a key when a few are read
+CHUNK_KEYS = 1 << 12  # that are dropped while their operator is held
+CHUNK_PLACES = 1 << 16  # that are searched for keys while their operator is held
+PAUSE_TIMEOUT = 10.0  # seconds for an operator to reach its safe point
+REST = 0.5  # of the length of a pause: the least time that the operator runs until the next one
 SILENCE = 30.0  # seconds without a byte after which the other side is lost
 
 Ranges = tuple[tuple[int, int], ...]
@@ -54,7 +54,7 @@ _MAC_BYTES = 32
 
 
 class Kind(Enum):
-    """What a frame is."""
+    """The kind of a frame."""
 
     BEGIN = 1
     CHUNK = 2
@@ -62,10 +62,10 @@ class Kind(Enum):
 
 
 class StateStores:
-    """The keyed state of the operators of one processing element, to be touched while it runs.
+    """The keyed state of one processing element's operators, to be accessed while it runs.
 
     Args:
-        stores: {operator: (its state, how to have it pause; None: it doesn't run)}.
+        stores: {operator: (its state, a function that pauses it; None: it doesn't run)}.
     """
 
     def __init__(self, stores: Mapping[str, tuple[_native.KeyedState, _native.OperatorPause | None]]) -> None:
@@ -78,11 +78,11 @@ class StateStores:
         return operator in self._stores
 
     def is_pickled(self, operator: str) -> bool:
-        """Tells whether the state of an operator holds Python values."""
+        """Return whether the state of an operator holds Python values."""
         return self._stores[operator][0].pickled
 
     def chunks(self, operator: str, ranges: Ranges) -> Iterator[bytes]:
-        """Gives the state of the keys in some hash ranges, of which no tuple comes meanwhile, chunk by chunk."""
+        """Yield the state of the keys in some hash ranges, for which no tuple arrives meanwhile, chunk by chunk."""
         keys = self._selected(operator, ranges)
         self._given[operator] = ranges, keys
         state, pause = self._stores[operator]
@@ -97,10 +97,10 @@ class StateStores:
                 return
 
     def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Export of the keys in some hash ranges, about `most` of them, each read at a safe point; they stay here.
+        """Export about `most` keys in some hash ranges, each read at a safe point; they stay here.
 
         Raises:
-            StateError: what was counted doesn't fit into its state.
+            StateError: The counted keys don't fit into its state.
         """
         state, pause = self._stores[operator]
         if pause is not None:
@@ -112,31 +112,31 @@ class StateStores:
                     str(error), operator=operator, hint="The job fails by it, too: see its failure"
                 ) from None
         chunks: list[bytes] = []
-        found = place = 0
+        found_keys = place = 0
         while True:
             keys, at = _native.KeySelection(ranges), 0
             with self._pace(), self._lock:
                 place = state.select_chunk(keys, place, CHUNK_PLACES, pause)
-            while found < most:
+            while found_keys < most:
                 with self._pace(), self._lock:
                     chunk, at = state.export_chunk(keys, at, min(CHUNK_BYTES, most * LOOKED_AT_BYTES), pause)
                 if count := keys_in(chunk):
                     chunks.append(chunk)
-                    found += count
+                    found_keys += count
                 if at == 0:
                     break
-            if place == 0 or found >= most:
+            if place == 0 or found_keys >= most:
                 return chunks
 
     def expect(self, operator: str, ranges: Ranges, keys: int) -> None:
-        """Gets ready to take the keys in some hash ranges: drops those of an earlier attempt.
+        """Prepare to receive the keys in some hash ranges: drop those of an earlier attempt.
 
         Args:
-            operator: whose.
-            ranges: of hashes, both ends included.
-            keys: about how many will be here in the end, as far as none is now.
+            operator: The operator.
+            ranges: Ranges of hashes, both ends included.
+            keys: The approximate final number of keys, if there are none now.
         """
-        self._given.pop(operator, None)  # it tells nothing of what comes
+        self._given.pop(operator, None)  # it doesn't cover new keys
         if _overlap(self._came[operator], ranges):
             self.drop(operator, ranges)
         state, pause = self._stores[operator]
@@ -152,7 +152,7 @@ class StateStores:
             return state.import_(chunk, pause)
 
     def drop(self, operator: str, ranges: Ranges) -> int:
-        """Forget the keys in some hash ranges; return how many there were."""
+        """Drop the keys in some hash ranges; return how many there were."""
         given, keys = self._given.pop(operator, (None, None))
         if keys is None or given != ranges:
             keys = self._selected(operator, ranges)
@@ -179,7 +179,7 @@ class StateStores:
     @staticmethod
     @contextlib.contextmanager
     def _pace() -> Iterator[None]:
-        """Lets an operator run after it has paused, so that what comes for it doesn't wait for all pauses in a row."""
+        """Let an operator run after a pause, so that its tuples don't wait for all pauses in a row."""
         began = time.monotonic()
         yield
         time.sleep(REST * (time.monotonic() - began))
@@ -193,20 +193,20 @@ class StateStores:
 def send_state(
     connection: socket.socket, key: bytes, stores: StateStores, operators: Sequence[str], ranges: Ranges
 ) -> tuple[int, int]:
-    """Send the state of some keys and waits until it has been taken.
+    """Send the state of some keys and wait until it has been received.
 
     Args:
-        connection: to the element that shall have it; closed afterwards.
-        key: that signs the frames.
-        stores: where it is; it stays there.
-        operators: whose state.
-        ranges: of hashes, both ends included.
+        connection: To the receiving element; closed afterwards.
+        key: Signs the frames.
+        stores: The state; it stays there.
+        operators: The operators with the state.
+        ranges: Ranges of hashes, both ends included.
 
     Returns:
-        How many keys the receiver took, and the bytes of their state.
+        The number of keys that the receiver got, and the bytes of their state.
 
     Raises:
-        LinkError: the receiver is lost, or refused.
+        LinkError: The receiver is lost, or rejects the state.
     """
     with contextlib.closing(connection), _lost_as_link_error():
         connection.settimeout(SILENCE)
@@ -225,10 +225,10 @@ def send_state(
 
 
 def receive_state(connection: socket.socket, key: bytes, stores: StateStores) -> int:
-    """Take what `send_state` sends.
+    """Receive what `send_state` sends.
 
     Raises:
-        LinkError: the sender is lost, or a frame isn't as it was signed.
+        LinkError: The sender is lost, or a frame's signature is wrong.
     """
     with contextlib.closing(connection), _lost_as_link_error():
         connection.settimeout(SILENCE)
@@ -281,12 +281,12 @@ def _send(
 ) -> None:
     header = _HEADER.pack(len(body), sequence, operator, kind.value)
     connection.sendall(header + _signature(key, header, body, by_checksum=by_checksum))
-    if body:  # the other side may close once it has the end: even nothing couldn't be sent then
+    if body:  # the other side may close after the end, so that even an empty send fails
         connection.sendall(body)
 
 
 def _receive(connection: socket.socket, key: bytes, by_checksum: Sequence[bool]) -> tuple[int, int, Kind, bytes]:
-    """Take a frame; `by_checksum` tells for each operator whether its chunks are signed by their checksum."""
+    """Receive a frame; `by_checksum` says for each operator whether its chunks are signed by their checksum."""
     header = _exactly(connection, _HEADER.size)
     length, sequence, operator, kind = _HEADER.unpack(header)
     signature = _exactly(connection, _MAC_BYTES)

@@ -1,4 +1,4 @@
-"""Edges of the graph become connections between ports of a scheduler, and links those that leave or enter it."""
+"""Connects the ports of a scheduler for the edges of the graph, and links for those that leave or enter it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import PESpec
 
-STANDSTILL = 10.0  # seconds in which nothing comes of a side that is read first: it may wait for the other one
+STANDSTILL = 10.0  # seconds without tuples from the side that is read first: it may wait for the other
 
 
 def connect_operators(
@@ -27,10 +27,10 @@ def connect_operators(
     """Connect the operators of a scheduler with each other.
 
     Args:
-        scheduler: which has them, and isn't started.
-        operators: what they are.
+        scheduler: A scheduler with them that isn't started.
+        operators: The operators.
         numbers: {operator: its number in the scheduler}.
-        routed: edges that somebody else connects.
+        routed: Edges that routers connect.
     """
     by_name = {operator.name: operator for operator in operators}
     for operator in operators:
@@ -43,31 +43,31 @@ def connect_operators(
 
 
 def let_sources_wait(scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int]) -> None:
-    """Has sources begin when one side of a join has ended, or stands still (graph/operators/joins/build_first.py).
+    """Start sources when one side of a join has ended, or stands still (graph/operators/joins/build_first.py).
 
     Args:
-        scheduler: which has its operators, and isn't started.
-        spec: of the processing element.
+        scheduler: A scheduler with its operators that isn't started.
+        spec: The processing element.
         numbers: {operator: its number in the scheduler}.
     """
     by_name = {operator.name: operator for operator in spec.operators}
-    for one in spec.waiting:
-        port = input_number(by_name[one.join], one.port)
-        scheduler.begin_after(numbers[one.source], numbers[one.join], port, STANDSTILL)
+    for waiting in spec.waiting:
+        port = input_number(by_name[waiting.join], waiting.port)
+        scheduler.begin_after(numbers[waiting.source], numbers[waiting.join], port, STANDSTILL)
 
 
 def shared_operators(
     operators: Sequence[OperatorSpec], natives: Mapping[str, _native.Operator], routed: Collection[Edge] = ()
 ) -> frozenset[str]:
-    """Tells which operators whoever fills their queue runs, too, where it finds that full.
+    """Find the operators that a producer runs, too, when it finds their queue full.
 
-    Those that have a part of their own for that, and functions without state that alone give to one that has, and to
-    nobody else (native_sched/src/engine/context/operator_parts.cpp).
+    These are operators with mergeable parts, and stateless functions whose only consumer is such an operator
+    (native_sched/src/engine/context/operator_parts.cpp).
 
     Args:
-        operators: of a scheduler, upstream before downstream.
-        natives: what they are there.
-        routed: edges that lead elsewhere.
+        operators: A scheduler's operators, upstream before downstream.
+        natives: Their native operators.
+        routed: Edges that lead elsewhere.
     """
     takers: dict[str, list[str]] = {operator.name: [] for operator in operators}
     for operator in operators:
@@ -89,10 +89,10 @@ def connect_links(
     """Add the ends of the links that enter and leave a processing element, and connect them.
 
     Args:
-        scheduler: which has its operators, and isn't started.
-        spec: of the processing element.
+        scheduler: A scheduler with its operators that isn't started.
+        spec: The processing element.
         numbers: {operator: its number in the scheduler}.
-        links: by name.
+        links: Links by name.
     """
     by_name = {operator.name: operator for operator in spec.operators}
     for link in spec.links_in:
@@ -109,7 +109,7 @@ def connect_links(
 
 def output_number(operator: OperatorSpec, port: str) -> int:
     """Return the number of an output port in the scheduler."""
-    return next(number for number, made in enumerate(operator.outputs) if made.name == port)
+    return next(number for number, output in enumerate(operator.outputs) if output.name == port)
 
 
 def input_number(operator: OperatorSpec, port: str) -> int:

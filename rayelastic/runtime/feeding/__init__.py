@@ -1,1 +1,1 @@
-"""Sources whose rows somebody outside pushes, as a job answers for them."""
+"""Sources whose rows a client pushes, as the coordinator sees them."""

@@ -1,7 +1,7 @@
-"""The sources of a job that are fed from outside, as its coordinator answers for them.
+"""The sources of a job that are fed from outside, as its coordinator manages them.
 
-Whoever pushes (rayelastic/job/feeding.py) asks where to, tells of failures, and waits until a checkpoint has what came.
-Must not know how checkpoints are taken, nor how a job goes back to one.
+The client (rayelastic/job/feeding.py) asks for their address, reports failures, and waits until a checkpoint has its
+rows. Must not know how checkpoints are taken or restored.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 __all__ = ["FedSources", "is_streamed"]
 
-PATIENCE = 5.0  # seconds that one call waits for a checkpoint; whoever pushes asks again
+PATIENCE = 5.0  # seconds that one call waits for a checkpoint; the client calls again
 DRAIN_PATIENCE = 30.0  # seconds for a micro-batch to be complete before a job is stopped
-LOOK = 0.02  # seconds between two looks
+LOOK = 0.02  # seconds between two checks
 
 
 def is_streamed(operator: OperatorSpec) -> bool:
-    """Return whether it is a source whose rows are forgotten by whoever pushes once a checkpoint has them."""
+    """Return whether the client of a source drops its rows once a checkpoint has them."""
     return isinstance(operator.body, IngestSource) and operator.body.streams
 
 
 class FedSources:
-    """Those of one job.
+    """The fed sources of one job.
 
     Args:
-        operators: of the job.
-        hosting: the element that has a source; raises PELostError if it is gone.
-        status: of the job.
-        checkpoint: has a checkpoint be taken and waits for it, so many seconds at most; whether one is complete that
-            was begun since. None: the job takes none.
-        fail: ends the job.
+        operators: The job's operators.
+        hosting: Returns the element that has a source; raises PELostError if it is gone.
+        status: Returns the job's status.
+        checkpoint: Requests a checkpoint, waits for it, so many seconds at most, and returns whether one is complete
+            that was started since. None: the job takes none.
+        fail: Fails the job.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class FedSources:
         checkpoint: Callable[[float], bool] | None,
         fail: Callable[[Failure], None],
     ) -> None:
-        self._streamed = tuple(one.name for one in operators if is_streamed(one))
+        self._streamed = tuple(operator.name for operator in operators if is_streamed(operator))
         self._hosting = hosting
         self._status = status
         self._checkpoint = checkpoint
@@ -65,11 +65,11 @@ class FedSources:
         self._nobody = threading.Event()
         self._stops = False
         self._saving = False
-        self._unsafe: set[str] = set()  # sources whose micro-batch has come, and is in no checkpoint
+        self._unsafe: set[str] = set()  # sources whose micro-batch has arrived, and is in no checkpoint
 
     @contextmanager
     def saved(self) -> Iterator[None]:
-        """While a job is stopped into a snapshot, which ends its sources: nobody's push fails by that."""
+        """Keep pushes from failing while a job is stopped with a savepoint, which ends its sources."""
         self._saving = True
         try:
             yield
@@ -78,10 +78,10 @@ class FedSources:
             raise
 
     def address(self, source: str) -> IngestAddress | None:
-        """Where to push rows to; None while the job goes back.
+        """Return the address to push rows to; None while the job recovers.
 
         Raises:
-            SourceError: the job is over, or is being stopped.
+            SourceError: The job is over, or is being stopped.
         """
         status = self._status()
         if status.state.is_final or self._stops:
@@ -96,7 +96,7 @@ class FedSources:
             return None
 
     def fail(self, source: str, reason: str, pushed_to: IngestAddress | None) -> bool:
-        """Says that a push failed; so has the job, unless it goes back and the push is to be repeated: True then."""
+        """Report a failed push, which fails the job unless it recovers; True: repeat the push."""
         if self._status().state.is_final or self._stops:
             return False
         if self._saving:
@@ -109,10 +109,10 @@ class FedSources:
     def secure(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
         """Wait until a checkpoint has the rows of a micro-batch, a few seconds at most. Safe to repeat.
 
-        A job without checkpoints has nothing better than that they have arrived.
+        In a job without checkpoints, it suffices that they have arrived.
 
         Raises:
-            SourceError: other rows have arrived, or the job is over.
+            SourceError: Other rows have arrived, or the job is over.
         """
         self._unsafe.add(source)
         secured = self._secured(source, address, epoch, rows)
@@ -121,7 +121,7 @@ class FedSources:
         return secured
 
     def await_complete(self) -> None:
-        """Wait until no micro-batch is under way, and let none begin: the job is about to be stopped."""
+        """Wait until no micro-batch is open, and let none begin, because the job is about to be stopped."""
         self._stops = True
         until = time.monotonic() + DRAIN_PATIENCE
         while self._under_way() and not self._status().state.is_final and time.monotonic() < until:
@@ -129,10 +129,10 @@ class FedSources:
 
     @property
     def has_streams(self) -> bool:
-        """Whether there are sources that get micro-batches."""
+        """Whether there are sources of micro-batches."""
         return bool(self._streamed)
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _secured(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
         until, status = time.monotonic() + PATIENCE, self._status()
@@ -151,15 +151,15 @@ class FedSources:
             if self._checkpoint is None:
                 return Secured.HELD
             done = self._checkpoint(max(LOOK, until - time.monotonic()))
-            # It is of what has the rows only if that is still there: the job may have gone back, or on by another plan.
+            # The checkpoint has the rows only if their element still exists: the job may have recovered.
             same = self._hosting(source).ingest_address(source).is_same(address)
         except (PELostError, TimeoutError):
-            return Secured.NOT_YET  # the next call hears what has become of it
+            return Secured.NOT_YET  # the next call detects the outcome
         return Secured.HELD if done and same else Secured.NOT_YET
 
     def _under_way(self) -> bool:
         try:
-            return bool(self._unsafe) or any(self._hosting(one).has_open_epoch(one) for one in self._streamed)
+            return bool(self._unsafe) or any(self._hosting(source).has_open_epoch(source) for source in self._streamed)
         except (PELostError, TimeoutError):
             return False
 

@@ -1,1 +1,1 @@
-"""Files as batches and batches as files. Know no scheduler."""
+"""Reads files as batches, and writes batches as files. Knows no scheduler."""

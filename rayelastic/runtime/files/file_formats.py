@@ -1,4 +1,4 @@
-"""How rows become a Parquet or CSV file, and how the rows of one are put into another."""
+"""Formats of output files: how rows are written, and how the rows of one file are copied into another."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 __all__ = ["CsvFormat", "FileFormat", "ParquetFormat"]
 
-COPY_BYTES = 1 << 20  # of a file that is copied, at once
+COPY_BYTES = 1 << 20  # the size of a read when a file is copied
 
 
 class FileFormat(Protocol):
-    """How rows become a file."""
+    """The format of a file of rows."""
 
     suffix: str
 
     def begin(self, file: Any) -> Any:
-        """Return pyarrow's writer, with `write_batch` and `close`, on a file that was just opened."""
+        """Return pyarrow's writer, with `write_batch` and `close`, on a newly opened file."""
         ...
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:
-        """Put the first rows of another file behind what a writer on a file has written."""
+        """Append the first rows of another file to the file of a writer."""
         ...
 
 
@@ -35,7 +35,7 @@ class ParquetFormat:
     """Parquet, a row group for each batch.
 
     Args:
-        schema: of the rows.
+        schema: The schema of the rows.
     """
 
     suffix = ".parquet"
@@ -50,7 +50,7 @@ class ParquetFormat:
         return ParquetWriter(file, self._schema)
 
     def copy(self, before: Any, rows: int, writer: Any, file: Any) -> None:  # noqa: ARG002  (the writer has the file)
-        """Copy row group by row group; of the last one as many rows as are asked for."""
+        """Copy row group by row group; of the last one only the requested rows."""
         from pyarrow.parquet import ParquetFile
 
         old = ParquetFile(before)
@@ -65,7 +65,7 @@ class CsvFormat:
     """CSV with a header, as pyarrow writes it: quotes inside a text are doubled, a row ends with a line feed.
 
     Args:
-        schema: of the rows.
+        schema: The schema of the rows.
     """
 
     suffix = ".csv"
@@ -75,7 +75,7 @@ class CsvFormat:
         self._written = _written(self._schema)
 
     def begin(self, file: Any) -> Any:
-        """Return a writer, which has written the header."""
+        """Return a writer, which has already written the header."""
         from pyarrow.csv import CSVWriter
 
         writer = CSVWriter(file, self._written)
@@ -94,7 +94,7 @@ class CsvFormat:
 
 
 def _written(schema: Any) -> Any:
-    """How fields are written: times with a zone in UTC; UUIDs and durations as texts of their own."""
+    """Return the written types of fields: times with a zone in UTC; UUIDs and durations as texts."""
     import pyarrow as pa
 
     if _has_blank_lines(schema):
@@ -114,11 +114,11 @@ def _has_blank_lines(schema: Any) -> bool:
 
 
 class _Casting:
-    """Writes batches of other types; None of a single column as a quoted empty text: a blank line is no row.
+    """Casts batches to the written types; writes None in a single column as "", because a blank line isn't a row.
 
     Args:
         writer: pyarrow's.
-        schema: of what it writes.
+        schema: The schema of its rows.
     """
 
     def __init__(self, writer: Any, schema: Any) -> None:
@@ -126,10 +126,10 @@ class _Casting:
 
     def write_batch(self, batch: Any) -> None:
         """Write the rows."""
-        made = cast_table(batch, self._schema)
-        if made.num_columns == 1:
-            made = type(batch).from_arrays([made.column(0).fill_null("")], schema=self._schema)
-        self._writer.write_batch(made)
+        cast = cast_table(batch, self._schema)
+        if cast.num_columns == 1:
+            cast = type(batch).from_arrays([cast.column(0).fill_null("")], schema=self._schema)
+        self._writer.write_batch(cast)
 
     def close(self) -> None:
         """Close the writer."""
@@ -137,7 +137,7 @@ class _Casting:
 
 
 def _end_of(file: Any, rows: int) -> int:
-    """Where the header and so many rows of CSV end, in bytes; at the end if there are fewer."""
+    """Return where the header and so many rows of CSV end, in bytes; the end of the file if there are fewer."""
     at, seen, quotes = 0, -1, 0
     while piece := file.read(COPY_BYTES):
         codes = np.frombuffer(piece, np.uint8)

@@ -1,11 +1,11 @@
-"""A folder of part files that the batches of a sink go to; epoch by epoch, if there are checkpoints.
+"""A folder of part files for the batches of a sink; with checkpoints, a part per epoch.
 
-A part is hidden until what it has is final: at the end of the stream, or when a checkpoint is complete that counts on
-it. So a job that goes on from a snapshot or checkpoint leaves what one run would have left, whenever that ended.
+A part is hidden until its rows are final: at the end of the stream, or when the checkpoint that refers to it is
+complete. So a job that restores a snapshot or checkpoint leaves the same rows as one uninterrupted run.
 
-The name of a part has its number, its lineage (the runs that went on from each other) and the claim under which it was
-written: no two writers ever make the same name. At a restore, parts that the ledger names have to be whole. Other parts
-of the lineage are taken back, and parts of other lineages are never touched.
+The name of a part has its number, its lineage (the chain of runs that restored each other) and the claim under which it
+was written, so that no two writers use the same name. At a restore, the parts in the ledger have to be undamaged. Other
+parts of the lineage are removed, and parts of other lineages are never touched.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ __all__ = ["PartFolder"]
 
 
 class PartFolder:
-    """Part files in a folder, numbered: one for a run, or one for each epoch in which there were rows.
+    """Part files in a folder, numbered: one per run, or one per epoch that has rows.
 
-    Its methods but `commit` are called by one thread at a time.
+    Its methods except `commit` are called by one thread at a time.
 
     Args:
-        location: a path or URI of the folder.
-        form: how rows become a file.
-        context: who writes, and what it goes on from.
-        digits: of the numbers, at least.
-        appends: whether parts of other lineages stay, and numbers go on behind them. Otherwise one part of an earlier
-            run of the same job is replaced, and any other one is an error.
+        location: A path or URI of the folder.
+        form: The format of a file.
+        context: The writer, and the run that it continues.
+        digits: The least number of digits of a number.
+        appends: Whether parts of other lineages stay, and the numbers continue after theirs. Otherwise one part of an
+            earlier run of the same job is replaced, and any other one is an error.
 
     Raises:
-        SinkTakenError: another run writes there.
-        SinkError: the folder has parts of others, whose rows would be mixed with these.
-        StateError: what is there isn't what the earlier run left.
+        SinkTakenError: Another run writes there.
+        SinkError: The folder has parts of others, whose rows would be mixed with these.
+        StateError: The folder isn't what the earlier run left.
     """
 
     def __init__(
@@ -72,20 +72,20 @@ class PartFolder:
             self._rows = self._rows_before = sum(file.rows for file in files)
             try:
                 self._to_show, self._to_take_back = self._checked(files)
-            except DamagedError:  # a writer that was given up may have shown a part meanwhile, its last one
+            except DamagedError:  # an abandoned writer may have shown its last part meanwhile
                 self._to_show, self._to_take_back = self._checked(files)
         except BaseException:
             self._owner.release(changed=False)
             raise
 
     def begin(self) -> str:
-        """Bring the folder to where it was at the checkpoint: all of its parts shown, and no later ones of its lineage.
+        """Roll the folder back to the checkpoint: all of its parts shown, and no later ones of its lineage.
 
         Returns:
-            What it has taken back, in words; empty: nothing.
+            A description of what it removed; empty: nothing.
 
         Raises:
-            SinkError: a file can't be shown or removed.
+            SinkError: A file can't be shown or removed.
         """
         self._owner.check()
         for file in self._to_show:
@@ -97,10 +97,10 @@ class PartFolder:
         return f"{counted(len(self._to_take_back), 'part')} of {self._folder.shown!r}" if self._to_take_back else ""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch.
+        """Write a batch.
 
         Raises:
-            SinkError: it can't be written.
+            SinkError: It can't be written.
         """
         if self._part is None:
             self._part = self._begun()
@@ -108,7 +108,7 @@ class PartFolder:
         self._rows += batch.num_rows
 
     def end_part(self) -> None:
-        """End the file that is being written, if there is one; it stays hidden."""
+        """End the current file, if there is one; it stays hidden."""
         if self._part is not None:
             ended = self._part.end()
             self._ledger.items.append(to_line(ended))
@@ -118,10 +118,10 @@ class PartFolder:
             self._next += 1
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """End the file that is being written, to be shown when the checkpoint of an epoch is complete.
+        """End the current file, to be shown when the checkpoint of an epoch is complete.
 
         Raises:
-            SinkTakenError: another run has taken the folder over.
+            SinkTakenError: Another run has taken over the folder.
         """
         self._owner.check()
         self.end_part()
@@ -134,7 +134,7 @@ class PartFolder:
         """Show what was prepared for an epoch and those before; safe to repeat, from any thread.
 
         Raises:
-            SinkTakenError: another run has taken the folder over.
+            SinkTakenError: Another run has taken over the folder.
         """
         with self._lock:
             due = [(prepared, file) for prepared, file in self._waiting if 0 < prepared <= epoch]
@@ -142,30 +142,30 @@ class PartFolder:
         self._ledger.commit(epoch)
 
     def show(self) -> None:
-        """End the file that is being written, and show all there are."""
+        """End the current file, and show all files."""
         self.end_part()
         with self._lock:
             self._show(list(self._waiting))
 
     def close(self) -> str:
-        """Show what there is; return the folder. If that is no file at all, an empty one, which has the columns."""
+        """Show all files and return the folder. If there is no file, write an empty one, which has the columns."""
         if self._part is None and self._next == 0:
             self._part = self._begun()
         self.show()
         return self._location
 
     def abandon(self) -> None:
-        """Let others have the folder: what isn't shown stays hidden."""
+        """Release the folder for others; hidden files stay hidden."""
         self._owner.release(changed=self._has_effect)
 
     def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (what was taken is what was written)
-        """End the file that is being written: the job is stopped, and shows the rest when it is closed."""
+        """End the current file for a stopped job, which shows the rest when it is closed."""
         self._owner.check()
         self.end_part()
         self._has_effect = True
         return Output(self._folder.shown, self._rows, 0, self._lineage, blobs=self._ledger.write_all(store))
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _show(self, files: list[tuple[int, WrittenFile]]) -> None:
         for number, (prepared, file) in enumerate(files):
@@ -177,7 +177,7 @@ class PartFolder:
             self._discard_of_earlier_runs()
 
     def _show_file(self, file: WrittenFile) -> None:
-        """Show a file, the first one in place of what an earlier run of the job has left."""
+        """Show a file; the first one replaces what an earlier run of the job has left."""
         if self._owner.record.replaces:
             for name in self._owner.record.replaces:
                 self._folder.delete(name)
@@ -186,7 +186,7 @@ class PartFolder:
         self._has_effect = True
 
     def _discard_of_earlier_runs(self) -> None:
-        """Remove what runs of the same job hid here that ended badly: what they would show has been replaced."""
+        """Remove what failed runs of the same job hid here, because their rows have been replaced."""
         before, context = self._owner.before, self._context
         if before is None or (before.job, before.sink) != (context.job, context.sink):
             return
@@ -204,12 +204,12 @@ class PartFolder:
         return found[2] if found is not None else ""
 
     def _checked(self, files: list[WrittenFile]) -> tuple[list[WrittenFile], list[str]]:
-        """Look at what is there; return the files to be shown, and the names of those to be taken back."""
-        there = self._folder.sizes()
-        hidden = [file for file in files if file.name not in there and hidden_name(file.name) in there]
+        """Check the existing files; return those to be shown, and the names of those to be removed."""
+        sizes = self._folder.sizes()
+        hidden = [file for file in files if file.name not in sizes and hidden_name(file.name) in sizes]
         check_whole(self._folder, [file for file in files if file not in hidden], hidden)
         ours = {file.name for file in files}
-        parts = [name for name in there if name.startswith("part-") and name.endswith(self._form.suffix)]
+        parts = [name for name in sizes if name.startswith("part-") and name.endswith(self._form.suffix)]
         others = [name for name in parts if self._tag_of(name) != self._tag]
         if not self._appends:
             self._check_others(others)
@@ -219,7 +219,7 @@ class PartFolder:
         return hidden, [name for name in parts if self._tag_of(name) == self._tag and name not in ours]
 
     def _check_others(self, others: list[str]) -> None:
-        """Raise SinkError unless there is one part at most, of an earlier run of this job: that is replaced."""
+        """Raise SinkError unless there is one part at most, of an earlier run of this job, which is replaced."""
         before, context, record = self._owner.before, self._context, self._owner.record
         unknown = [name for name in others if name not in record.replaces]
         if not unknown:

@@ -1,7 +1,7 @@
 """A sink whose result grows while the job runs: a folder of Parquet files, each of which appears when it is complete.
 
-Whoever reads the folder (Spark, DuckDB, pyarrow) sees whole files only. What is in it already stays, and numbering goes
-on behind it. With checkpoints a file appears when one is complete that counts on it.
+Readers of the folder (Spark, DuckDB, pyarrow) see complete files only. Existing files stay, and numbers continue after
+theirs. With checkpoints, a file appears when the checkpoint that refers to it is complete.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
 
-PART_ROWS = 1_000_000  # rows after which a file is written at once: what waits stays in memory
-JOIN_TIMEOUT = 5.0  # seconds for a file that is being written
+PART_ROWS = 1_000_000  # rows after which a file is written at once, because they are in memory
+JOIN_TIMEOUT = 5.0  # seconds for the current file
 DIGITS = 6  # of a part's number
 
 
 class GrowingTable:
-    """Takes batches, and writes what came once a period.
+    """Collects batches, and writes a file per period.
 
     Args:
-        location: path or URI of its folder, which is made if missing.
-        schema: of the rows.
-        period: seconds after which rows that wait are written.
-        context: who writes, and what it goes on from.
-        part_rows: rows after which they are written at once.
-        by_epoch: whether files stay hidden until a checkpoint is complete.
+        location: A path or URI of its folder, which is made if missing.
+        schema: The schema of the rows.
+        period: Seconds between two files.
+        context: The writer, and the run that it continues.
+        part_rows: The number of rows after which a file is written at once.
+        by_epoch: Whether files stay hidden until a checkpoint is complete.
 
     Raises:
-        SinkTakenError: another run writes there.
-        StateError: what is there isn't what the earlier run left.
+        SinkTakenError: Another run writes there.
+        StateError: The folder isn't what the earlier run left.
     """
 
     def __init__(
@@ -53,24 +53,24 @@ class GrowingTable:
         self._period = period
         self._part_rows = part_rows
         self._by_epoch = by_epoch
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
-        self._writing = threading.Lock()  # one file at a time, in the order in which rows came
+        self._writing = threading.Lock()  # one file at a time, in the order of the rows
         self._failure: Exception | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="growing-table", daemon=True)
         self._thread.start()
 
     def begin(self) -> str:
-        """Bring the folder to where it was at the checkpoint; see PartFolder.begin."""
+        """Roll the folder back to the checkpoint; see PartFolder.begin."""
         return self._parts.begin()
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch.
+        """Add a batch.
 
         Raises:
-            OSError: an earlier one couldn't be written.
+            OSError: An earlier one couldn't be written.
         """
         with self._lock:
             if self._failure is not None:
@@ -82,10 +82,10 @@ class GrowingTable:
             self._write_part()
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Write what still waits, to be shown when the checkpoint of an epoch is complete.
+        """Write the collected rows, to be shown when the checkpoint of an epoch is complete.
 
         Raises:
-            OSError: rows couldn't be written.
+            OSError: Rows couldn't be written.
         """
         self._write_part()
         with self._writing:
@@ -98,7 +98,7 @@ class GrowingTable:
         self._parts.commit(epoch)
 
     def close(self) -> str:
-        """Write what still waits; return the folder. A table without rows gets one file, for its columns.
+        """Write the collected rows; return the folder. A table without rows gets one file, for its columns.
 
         Raises:
             OSError: rows couldn't be written.
@@ -111,13 +111,13 @@ class GrowingTable:
         return self._parts.close()
 
     def abandon(self) -> None:
-        """Begin no more files: somebody else goes on from the last checkpoint, or nobody does."""
+        """Start no more files: another process restores the last checkpoint, or the job is over."""
         self._closed.set()
         self._thread.join(JOIN_TIMEOUT)
         self._parts.abandon()
 
     def output(self, rows: int, store: BlobStore) -> Output:
-        """Write what still waits: the job is stopped, and shows the rest when it is closed."""
+        """Write the collected rows for a stopped job, which shows the rest when it is closed."""
         self._write_part()
         with self._writing:
             return self._parts.output(rows, store)
@@ -126,7 +126,7 @@ class GrowingTable:
         while not self._closed.wait(self._period):
             try:
                 self._write_part()
-            except Exception as error:  # told with the next batch, or at the end
+            except Exception as error:  # raised with the next batch, or at the end
                 with self._lock:
                     self._failure = error
                 return

@@ -1,7 +1,7 @@
-"""What a source read, as far as can be told without reading it all: so that a job goes on with the input that it had.
+"""A fingerprint of a source's input, so that a restored job detects that its input has changed.
 
-A position is a number of rows. It means something in the same input only: files of the same lengths, with the same
-first and last bytes, in the same order. The last one may have grown, and more may follow it.
+A position is a number of rows. It is valid only in the same input: files of the same lengths, with the same first and
+last bytes, in the same order. The last file may have grown, and more may follow it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rayelastic.graph.edges.sources import (
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.plan_text import counted
 
-EDGE_BYTES = 64 << 10  # at the start and at the end of a file that are looked at
+EDGE_BYTES = 64 << 10  # hashed at the start and at the end of a file
 EDGE_ROWS = 100  # the same of rows in memory
 KINDS = {
     TextSource: "text files",
@@ -42,7 +42,7 @@ KINDS = {
     ArrowSource: "an Arrow table",
     SequenceSource: "a sequence",
     RowsSource: "Python tuples",
-    GenerateSource: "Python tuples",  # whoever makes them: tests give by rows what a script gave before
+    GenerateSource: "Python tuples",  # of rows or a function: tests replace one by the other
     CallableSource: "Python tuples",
     IngestSource: "rows that are pushed",
     PolledSource: "what an object is asked for",
@@ -54,9 +54,9 @@ class Piece:
     """A file, or rows in memory.
 
     Args:
-        size: bytes, or rows.
-        start: a hash of the first of them; empty: not looked at, as over a network.
-        end: a hash of the last of them.
+        size: Bytes, or rows.
+        start: A hash of the first of them; empty: not computed, as over a network.
+        end: A hash of the last of them.
     """
 
     size: int
@@ -66,12 +66,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a source is to begin, so that it needn't read what it has given.
+    """Where a source can begin, so that it needn't read what it has emitted.
 
     Args:
-        file: its number.
-        byte: in it, where a row begins.
-        rows: that the source gave before those that begin there.
+        file: The number of the file.
+        byte: The byte in it at which a row begins.
+        rows: The number of rows before that one.
     """
 
     file: int
@@ -81,13 +81,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a source reads. Goes through JSON by `asdict`.
+    """The input of a source. Converted to JSON by `asdict`.
 
     Args:
-        kind: in words.
-        pieces: its files, in their order, or its rows; none: a function makes them.
-        place: near its position, if a number of rows doesn't tell where these are.
-        position: of a source that says itself where it is: what JSON can hold; None: of all others.
+        kind: Its kind, as text.
+        pieces: Its files, in order, or its rows; none: a function makes them.
+        place: A place near its position, if the number of rows doesn't determine it.
+        position: The position of a source that reports it, a value for JSON; None: of all others.
     """
 
     kind: str
@@ -96,22 +96,22 @@ class Input:
     position: Any = None
 
     def __post_init__(self) -> None:
-        pieces: Sequence[Any] = self.pieces  # as JSON has them, perhaps
+        pieces: Sequence[Any] = self.pieces  # possibly from JSON
         place: Any = self.place
         object.__setattr__(self, "pieces", tuple(Piece(**one) if isinstance(one, dict) else one for one in pieces))
         object.__setattr__(self, "place", Place(**place) if isinstance(place, dict) else place)
 
 
 def input_of(spec: OperatorSpec, place: Place | None = None, position: object = None) -> Input:
-    """Looks at what a source reads.
+    """Inspect the input of a source.
 
     Args:
-        spec: the source.
-        place: where it is.
-        position: the same, of a source that says it itself.
+        spec: The source.
+        place: Its place.
+        position: Its position, if the source reports it.
 
     Raises:
-        OSError: a file isn't there any more.
+        OSError: A file doesn't exist any more.
     """
     body = spec.body
     return Input(
@@ -123,15 +123,15 @@ def input_of(spec: OperatorSpec, place: Place | None = None, position: object = 
 
 
 def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
-    """Raise StateError if a source isn't what it was when the job was stopped.
+    """Raise StateError if a source's input has changed since the job was stopped.
 
     Args:
-        spec: the source.
-        before: what it read then.
-        position: the rows that it had given.
+        spec: The source.
+        before: Its input then.
+        position: The rows that it had emitted.
 
     Raises:
-        SourceLostError: its store doesn't answer.
+        SourceLostError: Its store doesn't answer.
     """
     try:
         problem = _difference(spec.body, before, position)
@@ -152,7 +152,7 @@ def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
 
 
 def is_away(body: object, error: OSError | LocationError) -> bool:
-    """Return whether the store of what a source reads may answer again later."""
+    """Return whether the store of a source's input may answer again later."""
     if isinstance(error, LocationError):
         return error.is_outage
     read = body.of if isinstance(body, BadRows) else body
@@ -183,7 +183,7 @@ def _difference(body: object, before: Input, position: int) -> str | None:
 
 
 class _Content(NamedTuple):
-    """Of a piece as it is now: its size, how much of its edges is looked at, and what is from here to there."""
+    """The current content of a piece: its size, the hashed size of its edges, and a function that reads a range."""
 
     size: int
     edge: int

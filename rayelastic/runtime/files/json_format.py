@@ -1,4 +1,4 @@
-"""Arrow batches as lines of JSON."""
+"""Writes Arrow batches as lines of JSON."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["JsonFormat"]
 
 _MINUTE, _DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
-COPY_BYTES = 1 << 20  # of a file that is copied, at once
+COPY_BYTES = 1 << 20  # the size of a read when a file is copied
 
 
 class JsonFormat:
-    """JSON, an object a line; implements FileFormat.
+    """JSON, an object per line; implements FileFormat.
 
     Args:
-        schema: of the rows.
+        schema: The schema of the rows.
     """
 
     suffix = ".jsonl"
@@ -52,11 +52,11 @@ class JsonFormat:
 
 
 class JsonWriter:
-    """Writes batches to a file that is open.
+    """Writes batches to an open file.
 
     Args:
-        file: with `write`.
-        forms: of the fields, by name.
+        file: A file with `write`.
+        forms: The fields' forms, by name.
     """
 
     def __init__(self, file: Any, forms: dict[str, Form]) -> None:
@@ -73,23 +73,23 @@ class JsonWriter:
         self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
-        """Does nothing: all is written."""
+        """Do nothing, because everything is written."""
 
 
 def _differs(form: Form) -> bool:
-    """Return whether Python's json would write it otherwise, or not at all."""
+    """Return whether Python's json would write it differently, or not at all."""
     return form.kind in (DataType.JSON, DataType.MAP) or any(_differs(part) for _, part, _ in form.parts)
 
 
 def _text_of(value: Any, form: Form | None = None) -> str:
-    """Return a value as JSON: text that is JSON as it is, maps of texts as objects.
+    """Return a value as JSON: JSON text unchanged, maps with text keys as objects.
 
     Args:
-        value: as Arrow has it in Python.
-        form: of it; None: Python's json can write it.
+        value: Arrow's Python value.
+        form: Its form; None: Python's json can write it.
 
     Raises:
-        SinkError: text that should be JSON isn't, or is nested too deep.
+        SinkError: A text that should be JSON isn't, or is nested too deep.
     """
     if value is None:
         return "null"
@@ -108,7 +108,7 @@ def _text_of(value: Any, form: Form | None = None) -> str:
 
 
 def _checked(text: str) -> str:
-    """Text that is JSON, in one line; its numbers stay as they are written."""
+    """Return JSON text on one line, with its numbers unchanged."""
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
@@ -130,9 +130,9 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _text(value: Any) -> Any:
-    """What JSON has in place of a value that it hasn't."""
+    """Return the JSON replacement of a value that JSON lacks."""
     if isinstance(value, dt.datetime) and value.tzinfo is not None and (value.utcoffset() or _DAY) % _MINUTE:
-        value = value.astimezone(dt.UTC)  # before 1900 clocks differ by seconds, which ISO 8601 can't write
+        value = value.astimezone(dt.UTC)  # before 1900, offsets have seconds, which ISO 8601 can't write
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, Decimal | uuid.UUID):
@@ -145,7 +145,7 @@ def _text(value: Any) -> Any:
 
 
 def _lines(file: Any, lines: int) -> int:
-    """Where so many lines end, in bytes; at the end if there are fewer."""
+    """Return where so many lines end, in bytes; the end of the file if there are fewer."""
     at, seen = 0, 0
     if lines == 0:
         return 0

@@ -1,4 +1,4 @@
-"""Where checkpoints are kept on the local disk of each node, if a job names no other place."""
+"""The location of checkpoints on the local disk of each node, if a job sets no other one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def local_folder(job_id: str) -> Path:
 
 
 def is_local(location: str, job_id: str) -> bool:
-    """Tells whether each node has its own share of a checkpoint of one run.
+    """Return whether each node has its own share of a checkpoint of one run.
 
     >>> is_local(f"{local_folder('7f')}/00000001", "7f"), is_local("/mnt/saved/00000001", "7f")
     (True, False)
@@ -24,17 +24,17 @@ def is_local(location: str, job_id: str) -> bool:
 
 
 def discard_local(job_id: str) -> None:
-    """Remove it: nobody can go back any more."""
+    """Remove a run's checkpoints, when it can't be restored any more."""
     shutil.rmtree(local_folder(job_id), ignore_errors=True)
 
 
 def keep_local(job_id: str, kept: Collection[str]) -> None:
-    """Remove all checkpoints of it but some; what their sinks count on beside them stays.
+    """Remove a run's checkpoints except some; the rows of sinks beside them stay.
 
     Args:
-        job_id: of the run.
-        kept: names of the folders of those that stay.
+        job_id: The run's id.
+        kept: Names of the folders that stay.
     """
-    for one in local_folder(job_id).glob("[0-9]*"):
-        if one.name not in kept:
-            shutil.rmtree(one, ignore_errors=True)  # another element of this node may be at it
+    for folder in local_folder(job_id).glob("[0-9]*"):
+        if folder.name not in kept:
+            shutil.rmtree(folder, ignore_errors=True)  # another element of this node may be removing it

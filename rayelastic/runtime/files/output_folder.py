@@ -1,7 +1,7 @@
-"""Files that a sink writes, on this machine or on another file system: each appears when it is complete.
+"""The files of a sink, on this machine or on another file system: each appears when it is complete.
 
-A file is written under a name that starts with a dot, which readers of folders leave out, and renamed later. A local
-one is on the disk before that, and its new name after. On a file system of objects (S3) renaming is a copy.
+A file is written under a name that starts with a dot, which readers of folders ignore, and renamed later. A local one
+is synced to disk before that, and its new name after. On an object store (S3) renaming is a copy.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rayelastic.graph.edges.locations import LocationError, file_system, local_p
 
 __all__ = ["OutputFolder", "WrittenFile", "hidden_name"]
 
-_OF_OBJECTS = ("s3", "gcs", "abfs")  # file systems without folders of their own
-PIECE = 1 << 20  # bytes that are read at once
-READERS = 4  # files that are read at the same time
+_OF_OBJECTS = ("s3", "gcs", "abfs")  # object stores, without folders of their own
+PIECE = 1 << 20  # the bytes of one read
+READERS = 4  # files that are read concurrently
 
 
 def hidden_name(name: str) -> str:
-    """Return what a file is called until it is shown.
+    """Return the name of a file until it is shown.
 
     >>> hidden_name("part-0.csv")
     '.part-0.csv.partial'
@@ -40,10 +40,10 @@ class WrittenFile:
     """A complete file.
 
     Args:
-        name: what it is called once it is shown.
-        rows: in it.
-        size: bytes.
-        digest: its SHA-256 in hex.
+        name: Its name once it is shown.
+        rows: The number of its rows.
+        size: Its bytes.
+        digest: Its SHA-256 in hex.
     """
 
     name: str
@@ -53,15 +53,15 @@ class WrittenFile:
 
 
 class OutputFolder:
-    """A folder to write files into; made with its first file.
+    """A folder of output files; made with its first file.
 
     Args:
-        location: a path or URI of the folder.
-        is_file: whether the location may be that of a file: it is, if it has a suffix. Then the folder is the one
-            around it, and `file` its name.
+        location: A path or URI of the folder.
+        is_file: Whether the location may be a file's: it is, if it has a suffix. Then the folder is the one around it,
+            and `file` its name.
 
     Raises:
-        SinkError: a URI that can't be used.
+        SinkError: The URI can't be used.
     """
 
     def __init__(self, location: str, *, is_file: bool = False) -> None:
@@ -93,34 +93,34 @@ class OutputFolder:
         from pyarrow import fs
 
         try:
-            found = self._files.get_file_info(fs.FileSelector(str(self._path / below), allow_not_found=True))
+            listing = self._files.get_file_info(fs.FileSelector(str(self._path / below), allow_not_found=True))
         except OSError as error:
             raise self.error(error) from error
-        return {one.base_name: one.size for one in found if one.type is fs.FileType.File}
+        return {info.base_name: info.size for info in listing if info.type is fs.FileType.File}
 
     def changed_at(self, name: str) -> float | None:
-        """When a file was last written, in seconds of its file system's wall clock; None: it isn't there.
+        """Return when a file was last written, in seconds of its file system's wall clock; None: it doesn't exist.
 
         Raises:
-            SinkError: it can't be looked at.
+            SinkError: It can't be accessed.
         """
         with self.raising():
             mtime: int | None = self._files.get_file_info(self._at(name)).mtime_ns
         return None if mtime is None else mtime / 1e9
 
     def digests(self, names: list[str]) -> dict[str, str]:
-        """The SHA-256 of files, in hex; of one that can't be read no value."""
+        """Return the SHA-256 of files, in hex, except unreadable ones."""
         with ThreadPoolExecutor(READERS, "digests") as readers:
             return {
                 name: digest for name, digest in zip(names, readers.map(self._digest, names), strict=True) if digest
             }
 
     def discard_hidden(self, which: Callable[[str], bool], keep: frozenset[str] = frozenset()) -> None:
-        """Remove hidden files that runs have left which ended badly.
+        """Remove hidden files that failed runs have left.
 
         Args:
-            which: of the names that such files would have been given.
-            keep: names that hidden files keep.
+            which: Returns whether a shown name is of such a file.
+            keep: Shown names of files to keep.
         """
         for name in self.names():
             if (found := _HIDDEN.fullmatch(name)) is not None and found[1] not in keep and which(found[1]):
@@ -130,7 +130,7 @@ class OutputFolder:
         """Begin a file, which is hidden.
 
         Raises:
-            SinkError: nothing can be written there.
+            SinkError: It can't be written there.
         """
         try:
             self.make()
@@ -139,12 +139,12 @@ class OutputFolder:
             raise self.error(error) from error
 
     def make(self, below: str = "") -> None:
-        """Make the folder, or one in it; of a store of objects nothing has to be."""
+        """Make the folder, or one in it; an object store needs none."""
         if self._files.type_name not in _OF_OBJECTS:
             self._files.create_dir(str(self._path / below), recursive=True)
 
     def read(self, name: str) -> Any:
-        """Open a file that is there, for reading anywhere in it.
+        """Open an existing file for random reads.
 
         Raises:
             OSError: it can't be read.
@@ -152,10 +152,10 @@ class OutputFolder:
         return self._files.open_input_file(self._at(name))
 
     def close(self, file: Any, name: str) -> None:
-        """End a file that was begun; it stays hidden, and what was written outlives the machine's loss of power.
+        """End a file; it stays hidden, and its content survives a loss of power.
 
         Raises:
-            SinkError: its end couldn't be written.
+            SinkError: Its end couldn't be written.
         """
         try:
             file.close()
@@ -165,22 +165,22 @@ class OutputFolder:
             raise self.error(error) from error
 
     def show(self, name: str, shown: str) -> None:
-        """Gives a hidden file its name, in place of what has it; safe to repeat.
+        """Show a hidden file under its name, and replace another one of that name; safe to repeat.
 
         Args:
-            name: that it was opened with.
-            shown: what it is called from now on.
+            name: The name that it was opened with.
+            shown: Its name from now on.
 
         Raises:
-            SinkError: it isn't there, and no file of that name either, or it can't be renamed.
+            SinkError: Neither exists, or it can't be renamed.
         """
         try:
             self._files.move(self._at(hidden_name(name)), self._at(shown))
             if self.is_local:
                 _sync(str(self._path))
         except OSError as error:
-            there = set(self.names())
-            if hidden_name(name) in there or shown not in there:
+            names = set(self.names())
+            if hidden_name(name) in names or shown not in names:
                 raise self.error(error) from error
 
     def delete(self, name: str) -> None:
@@ -201,22 +201,22 @@ class OutputFolder:
         if self.is_local and not self.sizes(below):
             try:
                 Path(self._at(below)).rmdir()
-            except OSError:  # somebody has written there, or removed it
+            except OSError:  # another process has written there, or removed it
                 return
 
     def write(self, name: str, data: bytes, *, new: bool) -> bool:
         """Write a small file that readers see at once.
 
         Args:
-            name: of it, perhaps in a folder in this one.
-            data: what it has.
-            new: only if there is none of that name; otherwise in place of it. A store of objects can't tell.
+            name: Its name, possibly in a folder in this one.
+            data: Its content.
+            new: Only if the name is free; otherwise replace it. An object store can't check that.
 
         Returns:
             Whether it was written.
 
         Raises:
-            SinkError: it can't be written.
+            SinkError: It can't be written.
         """
         try:
             if not self.is_local:
@@ -237,17 +237,17 @@ class OutputFolder:
         return True
 
     def touch(self, name: str) -> None:
-        """Has a local file be as if it were written now; raises OSError if it isn't there."""
+        """Set the time of a local file to now; raise OSError if it doesn't exist."""
         os.utime(self._at(name))
 
     def error(self, error: OSError) -> SinkError:
-        """What is raised where the file system refuses; a SinkLostError if it may write again later."""
+        """Return the error to raise for one of the file system; a SinkLostError if a retry may succeed."""
         kind = SinkLostError if may_return(error, self._location) else SinkError
         return kind(f"{self.shown!r} can't be written: {error}", hint="Check rights, space and connection")
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Has what the file system raises in the block be what `error` makes of it."""
+        """Convert the file system's errors in the block by `error`."""
         try:
             yield
         except OSError as error:
@@ -273,7 +273,7 @@ _HIDDEN = re.compile(r"\.(.+)\.partial")
 
 
 def _sync(path: str) -> None:
-    """Has a file or folder written to the disk."""
+    """Sync a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,7 @@
-"""What a sink has written, as a snapshot or checkpoint says it: so that another run goes on with it, each row once.
+"""The output of a sink, as a snapshot or checkpoint records it, so that another run continues it exactly once.
 
-Rows up to a checkpoint are in files that a ledger names with size and SHA-256, shown or still hidden, or in files of
-the checkpoint itself. What is there beyond them, of the same lineage, is of a run that was lost or went on.
+Rows up to a checkpoint are in files, shown or hidden, that a ledger names with size and SHA-256, or in files of the
+checkpoint itself. Further files of the same lineage are of a run that was lost or continued.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ class BlobStore(Protocol):
 
     @property
     def location(self) -> str:
-        """Where they are."""
+        """Their location."""
         ...
 
     def write(self, name: str, data: bytes) -> str:
-        """Write a file, for good, and return its SHA-256 in hex."""
+        """Write a file durably, and return its SHA-256 in hex."""
         ...
 
     def chunks(self, files: Sequence[tuple[str, str]]) -> Iterator[bytes]:
-        """Read files, given by name and SHA-256; raise StateError for one that isn't what was written."""
+        """Read files, by name and SHA-256; raise StateError for one that has changed."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         ...
 
 
@@ -41,9 +41,9 @@ class Blob:
     """Rows in a file of a checkpoint.
 
     Args:
-        name: of the file.
-        digest: its SHA-256 in hex.
-        rows: in it; of a ledger the parts that it names.
+        name: The file's name.
+        digest: Its SHA-256 in hex.
+        rows: Its number of rows; of a ledger, its number of parts.
     """
 
     name: str
@@ -53,16 +53,16 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a sink has written when its job is stopped, or up to a checkpoint. Goes through JSON by `asdict`.
+    """The output of a sink when its job is stopped, or up to a checkpoint. Converted to JSON by `asdict`.
 
     Args:
-        location: the file or folder, one name for all of its paths, without what is secret in a URI; empty if the rows
-            stay in memory.
-        rows: in it, of this job and of those that it went on from.
-        epoch: of the checkpoint; 0: the job was stopped.
-        lineage: id of the first run of those that went on from each other; empty: nothing outlives the job.
-        end: of a table of PostgreSQL, the number behind its last part.
-        blobs: rows that are in the checkpoint, in their order; of files the ledger of the parts.
+        location: The file or folder, in a canonical form, without the secrets of a URI; empty if the rows stay in
+            memory.
+        rows: The rows in it, of this job and of those that it continues.
+        epoch: The checkpoint's epoch; 0: the job was stopped.
+        lineage: The id of the first run in the chain of restored ones; empty: nothing outlives the job.
+        end: Of a table of PostgreSQL, the number after its last part.
+        blobs: Rows that are in the checkpoint, in order; of files, the ledger of the parts.
     """
 
     location: str
@@ -73,15 +73,15 @@ class Output:
     blobs: tuple[Blob, ...] = ()
 
     def __post_init__(self) -> None:
-        blobs: Sequence[Any] = self.blobs  # as JSON has them, perhaps
+        blobs: Sequence[Any] = self.blobs  # possibly from JSON
         object.__setattr__(self, "blobs", tuple(Blob(**one) if isinstance(one, dict) else one for one in blobs))
 
     @classmethod
     def saved(cls, sink: str, held: Mapping[str, Any], has_ledger: bool) -> Output:
-        """Return what a manifest has of a sink, also one of an earlier format, which had fields of its own.
+        """Return a manifest's output of a sink, also in an earlier format, which had its own fields.
 
         Raises:
-            StateError: rows are outside of the checkpoint, and there is no ledger of their parts.
+            StateError: Rows are outside the checkpoint, and there is no ledger of their parts.
         """
         if held["location"] and not has_ledger:
             raise StateError(
@@ -92,23 +92,23 @@ class Output:
 
     @staticmethod
     def at(location: str, outputs: Mapping[str, Output]) -> Output | None:
-        """Return what was written to a location, by whichever sink."""
+        """Return the output at a location, of any sink."""
         return next((output for output in outputs.values() if output.location == location), None)
 
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """Who a sink writes for, and what it goes on from.
+    """The writer of an output, and the run that it continues.
 
     Args:
-        job: the name of the job.
-        sink: the name of the sink.
-        run: id of the run of the job, the same whatever is lost of it.
-        outputs: what the run to go on from has written, by sink.
-        store: the files of the checkpoint to go on from.
-        keep: how many complete checkpoints may be restored.
-        own: whether the run to go on from is this one.
-        blobs: prefix of the names of its files in checkpoints.
+        job: The name of the job.
+        sink: The name of the sink.
+        run: The id of the job's run, the same after each recovery.
+        outputs: The outputs of the run to continue, by sink.
+        store: The files of its checkpoint.
+        keep: The number of complete checkpoints that can be restored.
+        own: Whether the run to continue is this one.
+        blobs: The prefix of the names of its files in checkpoints.
     """
 
     job: str = ""

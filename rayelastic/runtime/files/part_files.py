@@ -1,4 +1,4 @@
-"""The parts of an output: written hidden, known by size and SHA-256, and listed in a ledger that checkpoints keep."""
+"""The parts of an output: written hidden, identified by size and SHA-256, and listed in a ledger in checkpoints."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 __all__ = ["HiddenPart", "check_whole", "lineage_tag", "part_ledger"]
 
-PIECE = 1 << 20  # bytes that are written at once
-MOST_READ = 16 << 30  # bytes of shown parts that are read at a restore, the newest ones; of others sizes are compared
+PIECE = 1 << 20  # the bytes of one write
+MOST_READ = 16 << 30  # bytes of the newest shown parts that a restore reads; of others, it compares sizes
 
 
 def lineage_tag(lineage: str) -> str:
-    """Return what the names of all parts of a lineage have."""
+    """Return the common part of the names of a lineage's parts."""
     return hashlib.sha256(lineage.encode()).hexdigest()[:8]
 
 
 def part_ledger(context: SinkContext, before: Output | None) -> BlobLog[str]:
-    """Return the list of the parts of an output, as far as a run goes on from it; one JSON array a part.
+    """Return the ledger of an output's parts, with those of the run that it continues; one JSON array per part.
 
     Raises:
-        StateError: it is damaged, or missing.
+        StateError: It is damaged, or missing.
     """
     codec = ItemCodec(lambda lines: "\n".join(lines).encode(), lambda data: data.decode().split("\n"), lambda _: 1)
     return BlobLog(codec, context.blobs, before, context.store, context.keep, own=context.own)
 
 
 def to_line(file: WrittenFile) -> str:
-    """Return a file as the ledger has it."""
+    """Return a file's line in the ledger."""
     return json.dumps(astuple(file))
 
 
@@ -51,12 +51,12 @@ def of_line(line: str) -> WrittenFile:
 
 
 def check_whole(folder: OutputFolder, shown: Sequence[WrittenFile], hidden: Sequence[WrittenFile]) -> None:
-    """Raise DamagedError unless files are there as they were written.
+    """Raise DamagedError unless files are as they were written.
 
     Args:
-        folder: where.
-        shown: those that readers see, in their order.
-        hidden: those that they don't see yet.
+        folder: Their folder.
+        shown: Visible files, in order.
+        hidden: Files that aren't visible yet.
     """
     sizes = folder.sizes()
     files = {file.name: file for file in shown} | {hidden_name(file.name): file for file in hidden}
@@ -85,12 +85,12 @@ def _damaged(folder: OutputFolder, name: str, what: str) -> DamagedError:
 
 
 class HiddenPart:
-    """A file that is being written, and its rows so far.
+    """The current file, and its rows so far.
 
     Args:
-        folder: where.
-        name: what it is called once it is shown.
-        form: how rows become a file.
+        folder: The folder.
+        name: Its name once it is shown.
+        form: The format of the file.
     """
 
     def __init__(self, folder: OutputFolder, name: str, form: FileFormat) -> None:
@@ -111,7 +111,7 @@ class HiddenPart:
         self._rows += batch.num_rows
 
     def copy(self, name: str, rows: int) -> None:
-        """Put in the first rows of a file that is there."""
+        """Copy the first rows of an existing file."""
         with self._folder.raising(), self._folder.read(name) as before:
             self._form.copy(before, rows, self._writer, self._file)
         self._rows += rows
@@ -125,7 +125,7 @@ class HiddenPart:
 
 
 class _Digested:
-    """A file that is written, and the SHA-256 of what was."""
+    """A file that computes the SHA-256 of what is written."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -146,9 +146,9 @@ class _Digested:
         return view.nbytes
 
     def flush(self) -> None:
-        """Have the file system know what was written."""
+        """Flush the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """End it."""
+        """Close it."""
         self._file.close()

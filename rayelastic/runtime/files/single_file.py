@@ -1,7 +1,7 @@
-"""One file that the batches of a sink go to. It appears at the end; until then each epoch has a hidden file.
+"""One file for the batches of a sink. It appears at the end; until then each epoch has a hidden file.
 
-When it is shown, the record of its owner has its digest, and those of the hidden files that it was put together from.
-So a run that goes on from an earlier moment knows whether the file begins with its own rows.
+When it is shown, its owner's record gets its digest, and those of the hidden files in it. So a run that restores an
+earlier moment knows whether the file begins with its own rows.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["SingleFile"]
 
 
 class SingleFile:
-    """A file; one that is there is replaced at the end.
+    """A file; it replaces an existing one at the end.
 
-    Its methods but `commit` are called by one thread at a time.
+    Its methods except `commit` are called by one thread at a time.
 
     Args:
-        location: a path or URI of the file.
-        form: how rows become a file.
-        context: who writes, and what it goes on from.
+        location: A path or URI of the file.
+        form: The format of the file.
+        context: The writer, and the run that it continues.
 
     Raises:
-        SinkTakenError: another run writes there.
-        StateError: what is there isn't what the earlier run left.
+        SinkTakenError: Another run writes there.
+        StateError: The files aren't what the earlier run left.
     """
 
     def __init__(self, location: str, form: FileFormat, context: SinkContext) -> None:
@@ -52,16 +52,16 @@ class SingleFile:
             self._ledger = part_ledger(context, before)
             self._files = [of_line(line) for line in self._ledger.items]
             self._rows = sum(file.rows for file in self._files)
-            self._in_whole = self._checked()  # how many of the files are in the one that readers see
+            self._in_whole = self._checked()  # the number of files in the visible one
         except BaseException:
             self._owner.release(changed=False)
             raise
 
     def begin(self) -> str:
-        """Remove what a run of this lineage hid that isn't counted on; return nothing: readers see no change.
+        """Remove unreferenced hidden files of this lineage; return an empty text, because readers see no change.
 
         Raises:
-            SinkError: a file can't be removed.
+            SinkError: A file can't be removed.
         """
         self._owner.check()
         tag, kept = lineage_tag(self._lineage), frozenset(file.name for file in self._files)
@@ -69,10 +69,10 @@ class SingleFile:
         return ""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch.
+        """Write a batch.
 
         Raises:
-            SinkError: it can't be written.
+            SinkError: It can't be written.
         """
         if self._part is None:
             self._part = self._begun(f".part-{len(self._files)}")
@@ -80,10 +80,10 @@ class SingleFile:
         self._rows += batch.num_rows
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """End the hidden file that is being written, for a checkpoint.
+        """End the current hidden file, for a checkpoint.
 
         Raises:
-            SinkTakenError: another run has taken the file over.
+            SinkTakenError: Another run has taken over the file.
         """
         self._owner.check()
         self._end_part()
@@ -91,14 +91,14 @@ class SingleFile:
         return Output(self._folder.shown, self._rows, epoch, self._lineage, blobs=self._ledger.prepare(epoch, store))
 
     def commit(self, epoch: int) -> None:
-        """Have the next checkpoint count on the ledger of this one; the file appears at the end."""
+        """Allow the next checkpoint to refer to the ledger of this one; the file appears at the end."""
         self._ledger.commit(epoch)
 
     def close(self) -> str:
         """Show the file; return its location.
 
         Raises:
-            SinkTakenError: another run has taken the file over.
+            SinkTakenError: Another run has taken over the file.
         """
         self._owner.check()
         self._end_part()
@@ -117,18 +117,18 @@ class SingleFile:
         return self._location
 
     def abandon(self) -> None:
-        """Let others have the file; what isn't shown stays hidden."""
+        """Release the file for others; hidden files stay hidden."""
         changed = self._is_shown or self._is_counted_on
         self._owner.release(changed=changed, forget=self._is_shown and not self._is_counted_on)
 
     def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (what was taken is what was written)
-        """End the hidden file that is being written: the job is stopped, and shows the whole when it is closed."""
+        """End the current hidden file for a stopped job, which shows the whole when it is closed."""
         self._owner.check()
         self._end_part()
         self._is_counted_on = True
         return Output(self._folder.shown, self._rows, 0, self._lineage, blobs=self._ledger.write_all(store))
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _begun(self, what: str) -> HiddenPart:
         name = f"{self._folder.file}{what}-{lineage_tag(self._lineage)}-{self._owner.record.number}"
@@ -147,7 +147,7 @@ class SingleFile:
             self._part = None
 
     def _is_complete(self) -> bool:
-        """Whether the file that readers see is what this one would be: a run that was lost has come to its end."""
+        """Return whether the visible file equals the result of this run, because a lost run has reached its end."""
         digests = tuple(file.digest for file in self._files)
         return self._in_whole == len(self._files) and self._owner.record.parts == digests
 
@@ -163,7 +163,7 @@ class SingleFile:
         return whole.end()
 
     def _checked(self) -> int:
-        """How many of the files are in the visible one, as they aren't all there any more; the others are whole."""
+        """Return how many of the files are in the visible one, because some are missing; check the others."""
         try:
             check_whole(self._folder, [], self._files)
         except DamagedError:

@@ -1,1 +1,1 @@
-"""Rows that somebody outside pushes, such as Spark's tasks: both ends of the connection."""
+"""Rows that a client such as a Spark task pushes: both ends of the connection."""

@@ -1,8 +1,8 @@
-"""What a source that is fed from outside has taken, by partition, and which part of it the source has given on.
+"""The rows that a fed source has accepted, by partition, and how many of them it has emitted.
 
-The feeder is a queue: the rows that the source has given are the first ones that were accepted. So a number of rows
-tells how far each partition is, which is the source's position in a checkpoint: (query, epoch, partition, rows).
-Whoever goes on there finds what comes again counted. Must not know connections, Spark, Ray or the native scheduler.
+The feeder is a queue: the emitted rows are the first accepted ones. So a number of rows determines the position of each
+partition, which is the source's position in a checkpoint: (query, epoch, partition, rows). After a restore, repeated
+rows count as accepted. Must not know connections, Spark, Ray or the native scheduler.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from rayelastic.runtime.ingest.frames import Epoch
 
 __all__ = ["Accepted", "Partition"]
 
-KEPT_EPOCHS = 2  # of a query: the one that is pushed, and the one before, whose last tasks may still be repeated
-KEPT_CHECKSUMS = 4  # of the last batches of a partition, in a position: by these a repeat with other rows is known
+KEPT_EPOCHS = 2  # of a query: the current one, and the one before, whose last tasks may still be repeated
+KEPT_CHECKSUMS = 4  # of the last batches of a partition, in a position: they detect a repeat with other rows
 
 
 @dataclass(slots=True)
 class Partition:
-    """What is known of one partition; `lock` is held while a batch of it is pushed, so repeats wait for each other.
+    """The state of one partition; `lock` is held while a batch of it is pushed, so that repeats wait for each other.
 
     Args:
-        rows: accepted.
-        given: of these, rows that the source has given on.
-        checksums: of accepted batches: {first row: (rows, CRC-32)}.
-        ended: how many rows it has, once that is known.
+        rows: Accepted rows.
+        given: The number of them that the source has emitted.
+        checksums: Checksums of accepted batches: {first row: (rows, CRC-32)}.
+        ended: Its number of rows, once that is known.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -45,7 +45,7 @@ class Accepted:
     """The partitions of one source.
 
     Args:
-        source: its name, for messages.
+        source: The source's name, for messages.
 
     >>> accepted = Accepted("rows")
     >>> part = accepted.partition(Epoch("q", 3), 0)
@@ -60,26 +60,26 @@ class Accepted:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._partitions: dict[tuple[Epoch, int], Partition] = {}
-        self._latest: dict[str, int] = {}  # of each query, the highest epoch seen
-        self._complete: dict[str, int] = {}  # of each query, the last epoch that ended with all of its rows
-        self._log: deque[tuple[Partition, int]] = deque()  # what the source hasn't given on, in the feeder's order
+        self._latest: dict[str, int] = {}  # by query: the highest epoch so far
+        self._complete: dict[str, int] = {}  # by query: the last epoch with all of its rows
+        self._log: deque[tuple[Partition, int]] = deque()  # rows that the source hasn't emitted, in the feeder's order
         self._logged = self._given = 0  # rows, in this run
         self._finished = False
 
     def partition(self, epoch: Epoch, number: int) -> Partition:
-        """Return the partition of a number, of an epoch that is as late as any; a new one if it wasn't known.
+        """Return the partition of a number, of the latest epoch or a new one; a new one if it is unknown.
 
         Raises:
-            SourceError: the epoch is over, or it comes too late: those before it are nowhere.
+            SourceError: The epoch is over, or comes too late: the rows before it are lost.
         """
         with self._lock:
             self._enter(epoch)
             return self._partitions.setdefault((epoch, number), Partition())
 
     def log(self, partition: Partition, rows: int) -> None:
-        """Record that the feeder is about to take rows of a partition, behind all that were noted before."""
+        """Record that the feeder is about to receive rows of a partition, after all that were recorded before."""
         with self._lock:
             self._log.append((partition, rows))
             self._logged += rows
@@ -88,17 +88,17 @@ class Accepted:
         """Record that an epoch, or all of a source that is pushed once, is complete.
 
         Args:
-            epoch: which.
-            rows: the row count of each partition, as its last successful task reported it.
+            epoch: The epoch.
+            rows: The row count of each partition, as its last successful task reported it.
 
         Raises:
-            SourceError: a partition is missing or has another count.
+            SourceError: A partition is missing or has another count.
         """
         with self._lock:
             for number, expected in rows.items():
-                found = self._partitions.get((epoch, number))
-                if found is None or found.ended != expected:
-                    have = found.ended or 0 if found is not None else 0
+                partition = self._partitions.get((epoch, number))
+                if partition is None or partition.ended != expected:
+                    have = partition.ended or 0 if partition is not None else 0
                     raise self._error(
                         f"partition {number} should have {counted(expected, 'row')}, but {have} were completed here", ""
                     )
@@ -109,10 +109,10 @@ class Accepted:
             self._complete[epoch.query] = max(epoch.number, self._complete.get(epoch.query, 0))
 
     def waiting(self, given: int) -> int:
-        """Rows that were accepted and not given on yet.
+        """Return the number of accepted rows that aren't emitted yet.
 
         Args:
-            given: rows that the source has given, in this run.
+            given: Rows that the source has emitted, in this run.
         """
         with self._lock:
             self._advance(given)
@@ -126,26 +126,26 @@ class Accepted:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more is to come: all rows of a source that is pushed once are here."""
+        """Whether all rows of a source that is pushed once have arrived."""
         return self._finished
 
     @property
     def partitions_ended(self) -> int:
-        """How many partitions are complete, of those that are still known."""
+        """Return the number of complete partitions, of those that are still known."""
         with self._lock:
-            return sum(one.ended is not None for one in self._partitions.values())
+            return sum(partition.ended is not None for partition in self._partitions.values())
 
     # --- for checkpoints ------------------------------------------------------------------------------------------
 
     def position(self, given: int) -> dict[str, Any]:
-        """Where each partition is, as JSON has it.
+        """Return the position of each partition, for JSON.
 
         Args:
-            given: rows that the source has given in this run, no fewer than the last time.
+            given: Rows that the source has emitted in this run, no fewer than the last time.
         """
         with self._lock:
             self._advance(given)
-            # Of an epoch whose rows aren't all given the rest is told to come again.
+            # If not all rows of an epoch are emitted, the client pushes the rest again.
             complete = {
                 query: number if self._is_given(Epoch(query, number)) else number - 1
                 for query, number in self._complete.items()
@@ -154,30 +154,37 @@ class Accepted:
                 "finished": self._finished and not self._log,
                 "complete": complete,
                 "partitions": [
-                    [epoch.query, epoch.number, number, one.given, one.ended == one.given, _checksums(one)]
-                    for (epoch, number), one in self._partitions.items()
+                    [
+                        epoch.query,
+                        epoch.number,
+                        number,
+                        partition.given,
+                        partition.ended == partition.given,
+                        _checksums(partition),
+                    ]
+                    for (epoch, number), partition in self._partitions.items()
                 ],
             }
 
     def restore(self, position: Any) -> None:
-        """Goes on at a position, before anything has come.
+        """Restore a position, before any row has arrived.
 
         Raises:
-            StateError: it is none.
+            StateError: It isn't a position.
         """
         try:
             self._finished = bool(position["finished"])
             self._complete = {str(query): int(number) for query, number in position["complete"].items()}
             self._latest = {query: max(0, number) for query, number in self._complete.items()}
             for query, epoch, number, rows, ended, checksums in position["partitions"]:
-                one = Partition(rows=rows, given=rows, ended=rows if ended else None)
-                one.checksums = {first: (count, crc) for first, count, crc in checksums}
-                self._partitions[Epoch(query, epoch), number] = one
+                partition = Partition(rows=rows, given=rows, ended=rows if ended else None)
+                partition.checksums = {first: (count, crc) for first, count, crc in checksums}
+                self._partitions[Epoch(query, epoch), number] = partition
                 self._latest[query] = max(epoch, self._latest.get(query, 0))
         except (LookupError, TypeError, ValueError, AttributeError):
             raise StateError("its position in the snapshot is damaged", operator=self._source) from None
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _advance(self, given: int) -> None:
         left = max(0, given - self._given)
@@ -193,10 +200,10 @@ class Accepted:
         self._given = max(self._given, given - left)
 
     def _is_given(self, epoch: Epoch) -> bool:
-        return all(one.given == one.rows for (of, _), one in self._partitions.items() if of == epoch)
+        return all(partition.given == partition.rows for (of, _), partition in self._partitions.items() if of == epoch)
 
     def _enter(self, current: Epoch) -> None:
-        """Begin an epoch; drops what was known of those that Spark can't replay any more."""
+        """Begin an epoch; drop the state of those that Spark can't replay any more."""
         latest = self._latest.get(current.query, 0)
         oldest = max(latest, current.number) - KEPT_EPOCHS + 1
         if current.number < oldest:
@@ -223,10 +230,10 @@ class Accepted:
 
 
 def _checksums(partition: Partition) -> list[tuple[int, int, int]]:
-    """Of the last batches that were given whole, in the order of their rows."""
+    """Return the checksums of the last batches that were emitted completely, in the order of their rows."""
     whole = [
         (first, rows, crc)
-        for first, (rows, crc) in list(partition.checksums.items())  # at once: its connection goes on adding
+        for first, (rows, crc) in list(partition.checksums.items())  # a copy, because its connection keeps adding
         if first + rows <= partition.given
     ]
     return sorted(whole)[-KEPT_CHECKSUMS:]

@@ -1,4 +1,4 @@
-"""Where the rows of a source that is fed from outside are pushed to."""
+"""The address to which a client pushes the rows of a fed source."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def ingest_address(spec: PESpec, address: PortAddress, source: str, *, complete:
     """Return the address of a source, with a secret for it alone.
 
     Args:
-        spec: of the processing element that hosts it.
-        address: where that listens.
-        source: the operator.
-        complete: whether it has all of its rows.
+        spec: The processing element that hosts it.
+        address: That element's address.
+        source: The operator.
+        complete: Whether it has all of its rows.
     """
     channel = f"ingest:{source}"
     return IngestAddress(

@@ -1,7 +1,7 @@
-"""The sending end of a source that is fed from outside: one partition, pushed by one task.
+"""The sending end of a fed source: one partition, pushed by one task.
 
-Runs inside Spark's Python workers and Ray tasks: needs the standard library and pyarrow only.
-Must not know Spark, Ray or the native scheduler.
+Runs inside Spark's Python workers and Ray tasks: needs only the standard library and pyarrow. Must not know Spark, Ray
+or the native scheduler.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from rayelastic.runtime.port.dialling import dial
 if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import IngestAddress
 
-DIAL_TIMEOUT = 10.0  # seconds; a loaded machine accepts late, and a task that gives up starts from its first row again
+DIAL_TIMEOUT = 10.0  # seconds; a loaded machine accepts late, and a failed task starts from its first row again
 
 
 class PushError(RuntimeError):
-    """The processing element didn't take the rows; the text says why."""
+    """The processing element didn't accept the rows; the text has the reason."""
 
 
 def push_partition(
@@ -46,21 +46,21 @@ def push_partition(
     sender: str,
     epoch: Epoch | None = None,
 ) -> int:
-    """Push the rows of one partition and waits until all of them were accepted.
+    """Push the rows of one partition and wait until all of them were accepted.
 
     Args:
-        target: where the source listens.
-        schema: what the source takes; batches are cast to it, field by field, by position.
-        partition: the number of the partition.
-        batches: its rows, in an order that is the same when it is computed again.
-        sender: who pushes, for the port's log.
-        epoch: which micro-batch of which streaming query it belongs to.
+        target: The address of the source.
+        schema: The source's schema; batches are cast to it, field by field, by position.
+        partition: The number of the partition.
+        batches: Its rows, in an order that is the same when it is computed again.
+        sender: The client, for the port's log.
+        epoch: The micro-batch and the streaming query that it belongs to.
 
     Returns:
         The number of rows.
 
     Raises:
-        PushError: the other end refused, or is gone.
+        PushError: The other end rejected the rows, or is gone.
     """
     try:
         connection = dial(
@@ -97,7 +97,7 @@ def _push(
                     "cut it into several rows"
                 )
             if select.select([connection], [], [], 0)[0]:
-                _read_answer(connection)  # nothing is said before END but a refusal
+                _read_answer(connection)  # before END, only a rejection arrives
             send_frame(
                 connection,
                 FrameKind.BATCH,
@@ -113,14 +113,14 @@ def _push(
 
 
 def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Of its types, but for what parts of them may be null: the receiver reads the bytes by its own schema."""
+    """Cast a batch to the types, except the nullability of parts, which the receiver takes from its own schema."""
     pairs = zip(batch.columns, map(with_nullable_parts, schema.types), strict=True)
     columns = [column if column.type == kind else column.cast(kind) for column, kind in pairs]
     return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a batch until each piece is small, or a single row."""
+    """Cut a batch into small pieces, or single rows."""
     if batch.num_rows > 1 and pa.ipc.get_record_batch_size(batch) > CUT_FRAME:
         half = batch.num_rows // 2
         yield from _pieces(batch.slice(0, half))

@@ -1,8 +1,8 @@
-"""A source that somebody outside feeds: the driver has it push its rows into the data port of a processing element.
+"""A source that is fed from outside: the driver makes it push its rows into the data port of a processing element.
 
-Spark's DataFrames arrive that way (rayelastic/spark). The processing element knows only that rows come in, numbered.
-What the driver holds (a Spark session, a DataFrame) can't be shipped, so such descriptions say themselves what goes to
-the processing element in their place.
+Spark's DataFrames arrive that way (rayelastic/spark). The processing element only sees numbered rows. The driver's
+objects, such as a Spark session or a DataFrame, can't be shipped. So such a description returns a replacement for the
+processing element.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class ExternalSource(Protocol):
     """A source description whose rows the driver has pushed."""
 
     def push(self, feed: Feed) -> dict[int, int]:
-        """Push every row and returns when all were acknowledged; called again when the job has gone back.
+        """Push every row and return when all were acknowledged; called again when the job has recovered.
 
         Args:
-            feed: where to push to.
+            feed: The destination.
 
         Returns:
             The number of rows of each partition, by its number.
@@ -35,18 +35,18 @@ class ExternalSource(Protocol):
         ...
 
     def for_pe(self) -> IngestSource:
-        """What goes to the processing element in its place."""
+        """Return the description for the processing element."""
         ...
 
 
 @runtime_checkable
 class DriverSink(Protocol):
-    """A sink description whose last step the driver does."""
+    """A sink description whose last step runs on the driver."""
 
     def for_pe(self) -> SinkDescription:
-        """What goes to the processing element in its place."""
+        """Return the description for the processing element."""
         ...
 
     def finish(self, rows: int, value: Any) -> Any:
-        """Make the result that the user gets of what the processing element's sink left."""
+        """Make the user's result from that of the processing element's sink."""
         ...

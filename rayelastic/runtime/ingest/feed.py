@@ -1,7 +1,7 @@
-"""A source of a running job, as whoever pushes its rows sees it: where to, and whether they are safe.
+"""A source of a running job, as its client sees it: the address, and whether its rows are safe.
 
-The job may go back to a checkpoint while somebody pushes. Its source is elsewhere then, and wants again what no
-checkpoint has. Must not know how the job is asked.
+The job may recover while a client pushes. Its source then has another address, and needs again what no checkpoint has.
+Must not know how the job is called.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["Feed", "Secured"]
 
 
 class Secured(enum.Enum):
-    """What has become of the rows of a micro-batch."""
+    """The state of a micro-batch's rows."""
 
     HELD = "held"  # a complete checkpoint has them, and sinks show what they had prepared for it
     NOT_YET = "not yet"
-    GONE = "gone"  # the job has gone back behind them: push them again
+    GONE = "gone"  # the job has rolled back beyond them: push them again
 
 
 class Feed(Protocol):
-    """The source of a job that somebody feeds."""
+    """A fed source of a job."""
 
     @property
     def operator(self) -> str:
@@ -35,31 +35,31 @@ class Feed(Protocol):
         ...
 
     def address(self) -> IngestAddress:
-        """Where to push to; waits while the job goes back.
+        """Return the address to push to; wait while the job recovers.
 
         Raises:
-            SourceError: the job is over, or the push was cancelled.
+            SourceError: The job is over, or the push was cancelled.
         """
         ...
 
     def goes_back(self, address: IngestAddress, reason: str) -> bool:
-        """Tells whether a push failed because the job goes back, so that it is to be repeated with the next address.
+        """Return whether a push failed because the job recovers, so that it is to be repeated with the next address.
 
         Args:
-            address: where to it was.
-            reason: of the failure, which is the job's if it doesn't go back.
+            address: The address of the push.
+            reason: The reason of the failure, which fails the job if it doesn't recover.
         """
         ...
 
     def secure(self, address: IngestAddress, epoch: Epoch, rows: Mapping[int, int]) -> bool:
-        """Wait until a complete checkpoint has the rows of a micro-batch; false: they are to be pushed again.
+        """Wait until a complete checkpoint has the rows of a micro-batch; False: they are to be pushed again.
 
         Args:
-            address: where they were pushed to.
-            epoch: the micro-batch.
-            rows: the row count of each of its partitions.
+            address: The address that they were pushed to.
+            epoch: The micro-batch.
+            rows: The row count of each of its partitions.
 
         Raises:
-            SourceError: the job is over, or other rows have arrived.
+            SourceError: The job is over, or other rows have arrived.
         """
         ...

@@ -1,4 +1,4 @@
-"""The frames that feed a source from outside (Spark's Python workers): what both ends of an ingest connection agree on.
+"""The frames that feed a source from outside (Spark's Python workers): the protocol of an ingest connection.
 
 After the data port's handshake a connection carries one partition:
 
@@ -24,8 +24,8 @@ from rayelastic.graph.records.limits import MOST_TEXT
 
 MAGIC = b"REIN"
 CUT_FRAME = 16 << 20  # bytes of payload up to which a worker cuts batches
-MAX_FRAME = MOST_TEXT + CUT_FRAME  # a batch of one row may have so many; a larger frame is refused
-MAX_REASON = 4096  # bytes of a refusal's text
+MAX_FRAME = MOST_TEXT + CUT_FRAME  # a batch of one row may have so many; a larger frame is rejected
+MAX_REASON = 4096  # bytes of a rejection's text
 MAX_QUERY = 64  # bytes of a query's id; Spark's have 36
 MAX_EPOCH_DIGITS = 18
 QUERY, EPOCH = b"rayelastic.query", b"rayelastic.epoch"  # in the metadata of the schema that opens a connection
@@ -34,11 +34,11 @@ _HEADER = struct.Struct("<4sBxxxIQIII")  # magic, kind, partition, first row, ro
 
 @dataclass(frozen=True, slots=True, order=True)
 class Epoch:
-    """Which micro-batch of which streaming query a connection belongs to.
+    """The micro-batch and streaming query of a connection.
 
     Args:
-        query: the id of the query, which its checkpoint keeps; empty for a source that is pushed once.
-        number: of the micro-batch; a replay has the same.
+        query: The id of the query, which its checkpoint keeps; empty for a source that is pushed once.
+        number: The micro-batch; a replay has the same.
 
     >>> Epoch.of(Epoch("q", 7).mark(pa.schema([("n", pa.int64())])))
     Epoch(query='q', number=7)
@@ -48,15 +48,15 @@ class Epoch:
     number: int = 0
 
     def mark(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema with this in its metadata."""
+        """Return the schema with the epoch in its metadata."""
         return schema.with_metadata({QUERY: self.query, EPOCH: str(self.number)}) if self.query else schema
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Epoch:
-        """Return what a schema's metadata say.
+        """Return the epoch in a schema's metadata.
 
         Raises:
-            FrameError: no number, or one that is out of range.
+            FrameError: It has no number, or one out of range.
         """
         said = schema.metadata or {}
         text = said.get(EPOCH, b"0")
@@ -66,7 +66,7 @@ class Epoch:
 
 
 class FrameKind(enum.IntEnum):
-    """What a frame says."""
+    """The kind of a frame."""
 
     OPEN = 1
     BATCH = 2
@@ -76,7 +76,7 @@ class FrameKind(enum.IntEnum):
 
 
 class FrameError(ConnectionError):
-    """Bytes that are no frame of this protocol, or a connection that ended within one."""
+    """Bytes that aren't a frame of this protocol, or a connection that ended within one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Frame:
     """One frame as it arrived.
 
     Args:
-        kind: what it says.
-        partition: the partition that the connection carries.
+        kind: Its kind.
+        partition: The partition of the connection.
         first_row: BATCH: the number of its first row within the partition; END, ACCEPTED: the partition's row count.
-        rows: BATCH: how many rows it has.
+        rows: BATCH: its number of rows.
         payload: OPEN: an Arrow schema message; BATCH: an Arrow batch message; REFUSED: the reason, UTF-8.
         checksum: CRC-32 of the payload, verified.
     """
@@ -109,7 +109,7 @@ def send_frame(
     rows: int = 0,
     payload: pa.Buffer | bytes = b"",
 ) -> None:
-    """Send one frame; blocks while the other end doesn't read.
+    """Send one frame; block while the other end doesn't read.
 
     Raises:
         OSError: the connection is broken.
@@ -118,7 +118,7 @@ def send_frame(
     header = _HEADER.pack(MAGIC, kind, partition, first_row, rows, len(body), zlib.crc32(body))
     sent = connection.sendmsg([header, body])
     for part in (header, body):
-        if sent < len(part):  # never an empty send: the other end may have its frame, and have hung up, by now
+        if sent < len(part):  # never an empty send: the other end may have closed after its frame
             connection.sendall(part[sent:])
         sent = max(0, sent - len(part))
 

@@ -1,14 +1,14 @@
-"""The receiving end of a source that is fed from outside: Spark's tasks push, this end decides what counts.
+"""The receiving end of a fed source: tasks push rows, and this end accepts each once.
 
-Each connection carries one partition and is read by its own thread, which blocks in the feeder while the source can't
-take more: the socket fills, and the pushing task waits (back-pressure). The rows accepted are counted per partition, so
-that a task which is retried, or run twice at once by speculation, never doubles a row. A repeat must repeat: batches
-carry checksums, and a task that comes back with other rows under the same numbers is refused, as keeping the count
-alone would lose some rows and double others without a word.
+Each connection carries one partition and is read by its own thread, which blocks in the feeder while the source has no
+room. Then the socket fills, and the pushing task waits (back-pressure). Accepted rows are counted per partition. So a
+task that is retried, or run twice by speculation, never doubles a row. A repeat must have the same rows: batches carry
+checksums, and a task with other rows under the same numbers is rejected. The count alone would lose some rows and
+double others silently.
 
-Of a streaming query each micro-batch (epoch) has partitions of its own, so a replay after a crash between push and
-commit finds its rows counted. Spark replays nothing but its last epoch: earlier ones are forgotten, and refused.
-What was counted is part of a checkpoint (accepted.py), so all of this holds across the loss of a processing element.
+Of a streaming query each micro-batch (epoch) has its own partitions, so a replay after a crash between push and commit
+finds its rows counted. Spark replays only its last epoch: earlier ones are dropped, and rejected. The counts are part
+of a checkpoint (accepted.py), so all of this holds across the loss of a processing element.
 
 Must not know Ray, Spark or the native scheduler; nothing that arrives is unpickled (reliability rule D5).
 """
@@ -42,33 +42,33 @@ REPEATABLE = (
     "Make the DataFrame repeatable: sort within partitions (df.sortWithinPartitions(...)) or checkpoint it "
     "(df.localCheckpoint())"
 )
-DRAIN_TIMEOUT = 2.0  # seconds to wait for the task to hang up after it was refused
+DRAIN_TIMEOUT = 2.0  # seconds to wait for a rejected task to close the connection
 
 
 class Feeder(Protocol):
-    """Where accepted batches go: the native `ArrowFeeder`."""
+    """The receiver of accepted batches: the native `ArrowFeeder`."""
 
     def push(self, batch: pa.RecordBatch) -> bool:
-        """Take the rows of a batch; blocks while the source can't take more; false if it was stopped."""
+        """Push the rows of a batch; block while the source has no room; False if it was stopped."""
         ...
 
     def finish(self) -> None:
-        """Says that no more rows come."""
+        """End the rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class IngestCounters:
-    """What arrived for a source so far.
+    """The counters of a fed source.
 
     Args:
-        rows: rows accepted, each once.
-        bytes: payload bytes of the accepted batches.
-        batches: batches accepted, whole or in part.
-        repeated_rows: rows that came again and were dropped.
-        refused: connections that were refused after the handshake.
-        connections: connections open now.
-        partitions_ended: partitions that are complete.
+        rows: Rows accepted, each once.
+        bytes: Payload bytes of the accepted batches.
+        batches: Batches accepted, whole or in part.
+        repeated_rows: Repeated rows that were dropped.
+        refused: Connections that were rejected after the handshake.
+        connections: Connections open now.
+        partitions_ended: Complete partitions.
     """
 
     rows: int
@@ -81,17 +81,17 @@ class IngestCounters:
 
 
 class IngestServer:
-    """Takes the connections of one source.
+    """Serves the connections of one source.
 
     Args:
-        source: the name of the source operator.
-        schema: what each batch must have, exactly; a field that isn't nullable takes no null.
-        feeder: where accepted batches go.
-        max_frame: the most bytes of one frame.
+        source: The name of the source operator.
+        schema: The exact schema of each batch; a field that isn't nullable accepts no null.
+        feeder: The receiver of accepted batches.
+        max_frame: The most bytes of one frame.
         splits: Receives each partition, if partitions have watermarks of their own.
 
-    Rows of one partition keep their order; partitions interleave. `serve` is what a data port calls with a connection
-    whose handshake asked for this source.
+    Rows of one partition keep their order; partitions interleave. A data port calls `serve` with each connection whose
+    handshake requested this source.
     """
 
     def __init__(
@@ -108,15 +108,15 @@ class IngestServer:
         self._feeder = feeder
         self._max_frame = max_frame
         self._splits = splits
-        self._lock = threading.Lock()  # guards what follows; never held while pushing
+        self._lock = threading.Lock()  # guards the fields below; never held while pushing
         self._accepted = Accepted(source)
-        self._order = threading.Lock()  # held while pushing: what is noted has the feeder's order
+        self._order = threading.Lock()  # held while pushing, so that the log has the feeder's order
         self._connections: set[socket.socket] = set()
         self._closed = False
         self._rows = self._bytes = self._batches = self._repeated = self._refused = 0
 
     def serve(self, connection: socket.socket) -> None:
-        """Take over a connection: reads it in a thread of its own, and close it."""
+        """Take over a connection: read it in a thread of its own, and close it."""
         with self._lock:
             if self._closed:
                 connection.close()
@@ -144,15 +144,15 @@ class IngestServer:
         """Record that a micro-batch is complete; safe to repeat.
 
         Args:
-            epoch: which.
-            rows: the row count of each of its partitions.
-            given: rows that the source has given in this run.
+            epoch: The micro-batch.
+            rows: The row count of each of its partitions.
+            given: Rows that the source has emitted in this run.
 
         Returns:
-            Rows that the source has yet to give.
+            Rows that the source has yet to emit.
 
         Raises:
-            SourceError: a partition is missing or has another count.
+            SourceError: A partition is missing or has another count.
         """
         self._accepted.end(epoch, rows)
         return self._accepted.waiting(given)
@@ -164,25 +164,25 @@ class IngestServer:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more is to come."""
+        """Whether all rows have arrived."""
         return self._accepted.finished
 
     def position(self, given: int) -> dict[str, Any]:
-        """Where each partition is when the source has given so many rows in this run, as JSON has it."""
+        """Return the position of each partition when the source has emitted so many rows in this run, for JSON."""
         return self._accepted.position(given)
 
     def restore(self, position: Any) -> None:
-        """Goes on at a position, before anything has come.
+        """Restore a position, before any row has arrived.
 
         Raises:
-            StateError: it is none.
+            StateError: It isn't a position.
         """
         self._accepted.restore(position)
         if self._accepted.finished:
             self._feeder.finish()
 
     def counters(self) -> IngestCounters:
-        """What arrived so far."""
+        """Return the counters so far."""
         with self._lock:
             return IngestCounters(
                 rows=self._rows,
@@ -221,8 +221,8 @@ class IngestServer:
         except FrameError as error:
             self._refuse(connection, partition, str(error))
         except OSError:
-            pass  # the task died, or the source was closed: whatever it was, Spark tries again or knows why
-        except Exception as error:  # wrong rows, or a source that was stopped: the task is told, nothing hangs
+            pass  # the task died, or the source was closed: Spark retries or knows why
+        except Exception as error:  # wrong rows, or a stopped source: the task gets the reason, nothing hangs
             self._refuse(connection, partition, str(error))
         finally:
             with self._lock:
@@ -318,8 +318,8 @@ class IngestServer:
             send_frame(connection, FrameKind.REFUSED, partition, payload=payload)
             connection.shutdown(socket.SHUT_WR)
             connection.settimeout(DRAIN_TIMEOUT)
-            left = 2 * self._max_frame  # a task looks for an answer before each frame, so no more can be on its way
-            while left > 0 and (read := len(connection.recv(1 << 16))):  # or a reset would take the reason away
+            left = 2 * self._max_frame  # a task checks for an answer before each frame, so no more can be in flight
+            while left > 0 and (read := len(connection.recv(1 << 16))):  # otherwise a reset would lose the reason
                 left -= read
 
 

@@ -1,1 +1,1 @@
-"""A job as a whole: its coordinator and the processing elements that it has."""
+"""A job as a whole: its coordinator, its processing elements, and their recovery."""

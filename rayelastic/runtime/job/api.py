@@ -1,6 +1,6 @@
-"""What others may ask of the coordinator of a job, wherever it lives. `Coordinator` does it; a `Job` asks.
+"""The interface of a job's coordinator for others, in any process. `Coordinator` implements it; a `Job` calls it.
 
-Arguments are given by position: that is how they travel. Must not know how it does it.
+Arguments are positional, because that is how calls are transported. Must not know the transport.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CoordinatorApi"]
 
 
 class CoordinatorApi(Protocol):
-    """A coordinator. One that is elsewhere may raise PELostError and TimeoutError from each of its methods."""
+    """A coordinator. In another process, each of its methods may raise PELostError and TimeoutError."""
 
     # --- the life of the job --------------------------------------------------------------------------------------
 
@@ -38,44 +38,44 @@ class CoordinatorApi(Protocol):
         ...
 
     def cancel(self, drain: bool = True, /) -> JobStatus:
-        """Stop the job: its sources alone (drain), or everything at once."""
+        """Stop the job: its sources only (drain), or everything at once."""
         ...
 
     def stop(self, snapshot: Snapshot, /) -> JobStatus:
-        """Stop the job where it is and saves what a later one needs to go on from there."""
+        """Stop the job where it is, with a savepoint."""
         ...
 
     def snapshot(self, snapshot: Snapshot, /) -> JobStatus:
-        """Save what a later job needs to go on from here, and goes on itself."""
+        """Take a savepoint, and continue."""
         ...
 
     def close(self) -> None:
-        """End whatever still runs; safe to repeat."""
+        """End all that still runs; safe to repeat."""
         ...
 
     # --- changes --------------------------------------------------------------------------------------------------
 
     def rescale(self, region: str, replicas: int, /) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; returns the plan in force then."""
+        """Change the number of a region's replicas while the job runs; return the plan in force then."""
         ...
 
     def change(self, wanted: ExecPlan, /) -> ExecPlan:
-        """Carries out another plan of the same regions; returns the one in force then."""
+        """Change to another plan of the same regions; return the one in force then."""
         ...
 
     def leave(self, node: str, /) -> ExecPlan:
-        """Has the job leave a node for good; returns the plan in force then."""
+        """Move the job away from a node for good; return the plan in force then."""
         ...
 
     def renew_secret(self) -> None:
-        """Has the job go on with another secret, from a checkpoint of now."""
+        """Give the job another secret, by a restart from a checkpoint that is taken now."""
         ...
 
     def pause_elasticity(self, paused: bool, /) -> None:
-        """Has nothing be adapted from now on, or be adapted again."""
+        """Pause all adaptation from now on, or resume it."""
         ...
 
-    # --- what it tells --------------------------------------------------------------------------------------------
+    # --- its reports ----------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
         """Return the state of the job and of each processing element."""
@@ -90,25 +90,25 @@ class CoordinatorApi(Protocol):
         ...
 
     def metrics(self) -> JobMetrics:
-        """Counters of each processing element."""
+        """Return the counters of each processing element."""
         ...
 
     def adaptations(self, since: Mapping[str, int], /) -> tuple[Adaptation | RegionAdaptation, ...]:
-        """What was adapted, by each element from a pass on."""
+        """Return the adaptations of each element from a pass on."""
         ...
 
     def results(self) -> dict[str, SinkResult]:
-        """What the sinks of a finished job left, by operator."""
+        """Return the results of the sinks of a finished job, by operator."""
         ...
 
     def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int, /) -> tuple[Shape, list[bytes]]:
-        """Export of a key of an operator, or (None) of about so many keys, and how they are laid out."""
+        """Export a key of an operator, or (None) about so many keys, and return their layout."""
         ...
 
     # --- sources that are fed from outside --------------------------------------------------------------------------
 
     def ingest_address(self, source: str, /) -> IngestAddress | None:
-        """Where the rows of a source are to be pushed to; None: nowhere at the moment, the job goes back."""
+        """Return the address to push the rows of a source to; None: none at the moment, because the job recovers."""
         ...
 
     def finish_source(self, source: str, rows: dict[int, int], /) -> None:
@@ -116,7 +116,7 @@ class CoordinatorApi(Protocol):
         ...
 
     def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None, /) -> bool:
-        """Says that a source failed, and why; True: the job goes back, push it again."""
+        """Report that a source failed, and why; True: the job recovers, push its rows again."""
         ...
 
     def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int], /) -> Secured:

@@ -1,7 +1,7 @@
-"""Completes a job that takes checkpoints, once all of its streams have ended: with a last checkpoint, then its sinks.
+"""Completes a job with checkpoints once all of its streams have ended: with a last checkpoint, then its sinks.
 
-So the last rows are as safe as all others: they are prepared, the checkpoint that has them is noted, and only then are
-they shown. Whatever fails on the way, the job recovers from the last complete checkpoint, as after any other loss.
+So the last rows are as safe as all others. They are prepared, their checkpoint is recorded, and only then are they
+shown. After any failure meanwhile, the job recovers from the last complete checkpoint, as after any other loss.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Completion:
     """The end of one job.
 
     Args:
-        job: what runs.
-        cluster: its elements.
-        life: of the job; ends when all is complete.
-        plan: says which elements it needs.
-        telemetry: keeps what they leave.
-        rescaling: keeps the plan meanwhile, and a recovery waiting.
-        journal: says whether the job was stopped into a snapshot, which is its last checkpoint.
-        take: takes a checkpoint; returns why it couldn't.
-        lost: has the job recover.
+        job: The job.
+        cluster: Its elements.
+        life: Its life, which ends when all is complete.
+        plan: The plan, with the elements that it needs.
+        telemetry: Keeps their results.
+        rescaling: Holds the plan, and a recovery, meanwhile.
+        journal: Knows whether the job was stopped with a savepoint, which is its last checkpoint.
+        take: Takes a checkpoint; returns why it failed.
+        lost: Starts a recovery.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Completion:
         stop = self._journal.open_stop
         stopped = stop is not None and stop.saved
         failure = self._last_checkpoint() if self._needs_last and not stopped else None
-        with self._rescaling.standing_still():  # a recovery gives up the elements before it, or after it
+        with self._rescaling.standing_still():  # a recovery replaces the elements before this or after it
             current = self._life.has_finished
             if current and failure is None:
                 failure = self._completed()
@@ -99,7 +99,7 @@ class Completion:
                     self._lost(failure)
             with self._lock:
                 self._underway = False
-        if not current:  # the job has recovered meanwhile, and other elements may have finished
+        if not current:  # the job has recovered meanwhile, so other elements may have finished
             self._life.end_if_finished()
         elif failure is None:
             self._life.finish()
@@ -122,13 +122,13 @@ class Completion:
         while True:
             try:
                 legacy = Legacy.of(handle, complete=True)
-            except TimeoutError:  # a large file takes its time
+            except TimeoutError:  # a large file takes long
                 if handle.is_alive():
                     continue
                 return self._lost_with(f"processing element {handle.pe} stopped answering", handle.pe)
             except PELostError as error:
                 return self._lost_with(f"processing element {handle.pe} was lost: {error}", handle.pe)
-            except Exception as error:  # of a sink, or of a user's object
+            except Exception as error:  # raised by a sink, or by a user's object
                 return completion_failure(error)
             self._telemetry.keep(handle.pe, legacy)
             return None
@@ -138,7 +138,7 @@ class Completion:
 
 
 def shows_rows(spec: OperatorSpec) -> bool:
-    """Return whether an operator shows rows outside of the job when a checkpoint is complete."""
+    """Return whether an operator shows rows outside the job when a checkpoint is complete."""
     if spec.kind is not OperatorKind.SINK or isinstance(spec.body, CountSink | ListSink | ArrowSink):
         return False
     return not isinstance(spec.body, CallSink) or commits(spec.body.function)

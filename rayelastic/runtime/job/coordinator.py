@@ -1,9 +1,9 @@
-"""Starts the processing elements of a job, watches them, and answers for the job as a whole.
+"""Starts the processing elements of a job, watches them, and reports about the job as a whole.
 
-The coordinator decides and never touches tuples. It is put together from parts that own one state each: the cluster
-(its elements), the life (their states and the job's), the plan in force, the telemetry (what was counted and left), the
-watchers (a thread for each element), the rescaling, and the loops over regions and hosts. It knows processing elements
-only by their handles (host.py), so that the same object runs in the calling process and in a detached Ray actor.
+The coordinator decides and never touches tuples. It consists of parts that own one state each: the cluster (its
+elements), the life (their states and the job's), the plan in force, the telemetry (counters and results), the watchers
+(a thread for each element), the rescaling, and the loops over regions and hosts. It knows processing elements only by
+their handles (host.py). So the same object runs in the calling process and in a detached Ray actor.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
 
-END_TIMEOUT = 10.0  # seconds for all elements to end, each of which is given three to close
+END_TIMEOUT = 10.0  # seconds for all elements to end, each of which has three to close
 
 
 class Coordinator:
-    """The one who answers for a job.
+    """The coordinator of one job.
 
     Args:
-        job: what to run.
-        host: makes processing elements.
-        clock: seconds, monotonic.
-        journal: of changes of plan; in memory if not given.
+        job: The job to run.
+        host: Makes processing elements.
+        clock: Returns seconds, monotonic.
+        journal: The journal of plan changes; in memory by default.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Coordinator:
         """Start every processing element: all open their ports, then all connect, then all run.
 
         Raises:
-            RayelasticError: a processing element couldn't be started; nothing is left running.
+            RayelasticError: A processing element couldn't be started; none is left running.
         """
         plan = self._plan.now
         tell("job starts", job=self._job.name, pes=len(plan.pes))
@@ -148,14 +148,14 @@ class Coordinator:
         self._runs()
 
     def resume(self) -> None:
-        """Goes on with a job whose coordinator has died: its elements have run on, and what was under way is ended."""
+        """Take over a job whose coordinator has died: its elements have kept running; an open change is ended."""
         tell("coordinator restarted", job=self._job.name, level=logging.WARNING, incarnation=self._journal.incarnation)
         self._host.avoid(frozenset(self._journal.left))
         if self._journal.over is not None:
             state, reason = self._journal.over
             self._life.was_over(State(state), Failure(reason) if reason else None)
             self._cluster.adopt()
-            self._cluster.kill()  # the one before may have died before it could
+            self._cluster.kill()  # the previous coordinator may have died before it did so
             return
         try:
             self._cluster.adopt()
@@ -189,7 +189,7 @@ class Coordinator:
             The status then; not final if the time ran out.
         """
         self._life.wait(timeout)
-        if (status := self.status()).state.is_final:  # whoever waits may end this process before the elements end
+        if (status := self.status()).state.is_final:  # the caller may end this process before the elements end
             self._life.wait(END_TIMEOUT)
         return status
 
@@ -205,20 +205,20 @@ class Coordinator:
         if self._life.cancels():
             if not drain:
                 self._life.end(State.CANCELLED)
-            elif self._fed.has_streams:  # its caller doesn't wait for a micro-batch
+            elif self._fed.has_streams:  # its client doesn't wait for a micro-batch
                 threading.Thread(target=self._end_sources, name=f"drain-{self._job.name}", daemon=True).start()
             else:
                 self._end_sources()
         return self.status()
 
     def stop(self, snapshot: Snapshot) -> JobStatus:
-        """Stop the job where it is and saves what a later one needs to go on from there.
+        """Stop the job where it is, with a savepoint.
 
-        All sources are held, what they sent is processed, and only then is anything written: the state is that of
-        one moment. Sinks complete what they have. When something goes wrong before that, the job goes on.
+        All sources are held, their tuples are processed, and only then is anything written: the state is that of one
+        moment. Sinks complete their output. If something fails before that, the job continues.
 
         Raises:
-            StateError: it can't be saved; names the operator.
+            StateError: It can't be saved; the message names the operator.
         """
         check_savable(self._job, self._life.state)
         with self._rescaling.standing_still(), self._fed.saved():
@@ -226,10 +226,10 @@ class Coordinator:
         return self.status()
 
     def snapshot(self, snapshot: Snapshot) -> JobStatus:
-        """Save what a later job needs to go on from here, and goes on itself.
+        """Take a savepoint, and continue.
 
         Raises:
-            StateError: it can't be saved; names the operator.
+            StateError: It can't be saved; the message names the operator.
         """
         check_savable(self._job, self._life.state)
         with self._rescaling.standing_still():
@@ -241,7 +241,7 @@ class Coordinator:
         return self.status()
 
     def close(self) -> None:
-        """End whatever still runs, and the threads that watch it; safe to repeat."""
+        """End all that still runs, and the threads that watch it; safe to repeat."""
         self._life.end(State.CANCELLED)
         self._loops.stop()
         self._watchers.join()
@@ -252,34 +252,34 @@ class Coordinator:
     # --- changes of its plan ----------------------------------------------------------------------------------------
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas while the job runs; see Rescaling.rescale."""
+        """Change the number of a region's replicas while the job runs; see Rescaling.rescale."""
         return self._rescaling.rescale(region, replicas)
 
     def change(self, wanted: ExecPlan) -> ExecPlan:
-        """Carries out another plan; see PlanChanges.change."""
+        """Change to another plan; see PlanChanges.change."""
         return self._changes.change(wanted)
 
     def leave(self, node: str) -> ExecPlan:
-        """Has the job leave a node, for good; see PlanChanges.leave."""
+        """Move the job away from a node, for good; see PlanChanges.leave."""
         return self._changes.leave(node)
 
     def renew_secret(self) -> None:
-        """Has the job go on with another secret; see PlanChanges.renew_secret."""
+        """Give the job another secret; see PlanChanges.renew_secret."""
         self._changes.renew_secret()
 
     def recover(self) -> ExecPlan:
-        """End the change that a coordinator before this one has begun, and return the plan in force then."""
+        """End the change that an earlier coordinator has begun, and return the plan in force then."""
         return self._rescaling.recover()
 
     def pause_elasticity(self, paused: bool) -> None:
-        """Has nothing be decided on threads, queues, channels and regions from now on, or be decided again."""
+        """Pause all decisions on threads, queues, channels and regions, or resume them."""
         self._journal.pauses(paused)
         self._life.paused = paused
         self._loops.pause(paused)
         for handle in self._cluster.handles.values():
             self._pause(handle)
 
-    # --- what it tells ------------------------------------------------------------------------------------------
+    # --- its reports --------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
         """Return the state of the job and of each processing element, without asking them."""
@@ -295,52 +295,52 @@ class Coordinator:
         return describe(self._job.operators)
 
     def metrics(self) -> JobMetrics:
-        """Counters of each processing element: fresh where it answers, the last ones where it doesn't."""
+        """Return the counters of each processing element: current ones if it answers, otherwise the last ones."""
         return self._telemetry.metrics()
 
     def adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
-        """What the loops of the processing elements did, and that of regions, in the order of time.
+        """Return the adaptations of the processing elements' loops, and those of regions, in the order of time.
 
         Args:
-            since: {processing element: number of the first pass wanted}; 0 for those that aren't named.
+            since: {processing element: number of its first pass}; 0 if it isn't named.
         """
-        found: list[Adaptation | RegionAdaptation] = list(self._telemetry.adaptations(since))
-        found += self._loops.adaptations(since.get(REGIONS, 0))
-        return tuple(sorted(found, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
+        adaptations: list[Adaptation | RegionAdaptation] = list(self._telemetry.adaptations(since))
+        adaptations += self._loops.adaptations(since.get(REGIONS, 0))
+        return tuple(sorted(adaptations, key=lambda adaptation: (adaptation.observation.time, adaptation.pe)))
 
     def results(self) -> dict[str, SinkResult]:
-        """What the sinks of a finished job left, by operator; PELostError: an earlier coordinator had it, and died."""
+        """Return the sinks' results, by operator; PELostError: an earlier coordinator had them, and died."""
         return self._telemetry.results() or decoded(self._journal.results)
 
     def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:
-        """What an operator of the running job keeps; see CoordinatorApi.read_state."""
+        """Return the state of an operator of the running job; see CoordinatorApi.read_state."""
         check_readable(self._job.name, operator, self._life.state)
-        with self._rescaling.standing_still():  # a key that moves would be at two places, or at none
+        with self._rescaling.standing_still():  # a migrating key would be at two places, or at none
             check_readable(self._job.name, operator, self._life.state)
             plan, handles = self._plan.now, self._cluster.handles
-            there = [handles[pe] for pe, names in plan.pes.items() if operator in names and pe in handles]
-            hosting = (handle.within(READ_TIMEOUT).read_state for handle in there)
+            hosts = [handles[pe] for pe, names in plan.pes.items() if operator in names and pe in handles]
+            hosting = (handle.within(READ_TIMEOUT).read_state for handle in hosts)
             return read_state(self._job.operators, operator, key, most, hosting)
 
     # --- sources that are fed from outside ----------------------------------------------------------------------------
 
     def ingest_address(self, source: str) -> IngestAddress | None:
-        """Where to push the rows of a source that is fed from outside; see FedSources.address."""
+        """Return the address to push the rows of a source to that is fed from outside; see FedSources.address."""
         return self._fed.address(source)
 
     def finish_source(self, source: str, rows: dict[int, int]) -> None:
-        """Says that a source which is fed from outside is complete; see IngestServer.finish."""
+        """Record that a source that is fed from outside is complete; see IngestServer.finish."""
         self._hosting(source).finish_source(source, rows)
 
     def fail_source(self, source: str, reason: str, pushed_to: IngestAddress | None = None) -> bool:
-        """Says that a source which is fed from outside failed; True: push it again. See FedSources.fail."""
+        """Record that a source that is fed from outside failed; True: push it again. See FedSources.fail."""
         return self._fed.fail(source, reason, pushed_to)
 
     def secure_source(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
         """Wait until a checkpoint has the rows of a micro-batch; see FedSources.secure."""
         return self._fed.secure(source, address, epoch, rows)
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _begins(self, handle: PEHandle) -> None:
         if self._journal.paused:
@@ -359,7 +359,7 @@ class Coordinator:
         return handle.within(CALL_TIMEOUT)
 
     def _end_sources(self) -> None:
-        """Has all sources end, once what is pushed from outside is complete."""
+        """End all sources, once the data that clients push is complete."""
         self._fed.await_complete()
         for handle in self._cluster.handles.values():
             with suppress(PELostError, TimeoutError):  # its watcher reports a loss
@@ -375,7 +375,7 @@ class Coordinator:
             self._safety.start()
 
     def _lose(self, failure: Failure) -> None:
-        """Has the job go back to its last checkpoint, or fail if it has none to go back to."""
+        """Make the job recover from its last checkpoint, or fail if it has none."""
         fail_or_recover = self._life.fail if self._safety is None else self._safety.lose
         fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
 
@@ -391,7 +391,7 @@ class Coordinator:
             self._journal.ends_job(state.value, reason, left)
         except JobExistsError:  # the elements are another coordinator's now
             return
-        except Exception as error:  # the job ends, whether that can be noted or not
+        except Exception as error:  # the job ends, even if that can't be recorded
             tell("end not noted", job=self._job.name, level=logging.WARNING, reason=str(error))
         tell("job ended", job=self._job.name, level=level, state=state.value, reason=reason, operator=operator)
         if self._safety is not None:

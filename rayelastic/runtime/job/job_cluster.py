@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from rayelastic.runtime.snapshot import Manifest, Snapshot
     from rayelastic.runtime.values.specs import JobSpec
 
-CALL_TIMEOUT = 10.0  # seconds for a control call of which nothing else is said
+CALL_TIMEOUT = 10.0  # seconds for any other control call
 START_TIMEOUT = (
     120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
 )
-RESULT_TIMEOUT = 120.0  # seconds for what its sinks have collected to come over
-ADOPT_TIMEOUT = 5.0  # seconds for an element to tell a new coordinator how it is
-RETIRE_TIMEOUT = 30.0  # seconds for one that gets no more tuples to pass on what it has and to end
-RETIRE_LOOK = 1.0  # seconds between two questions whether it has
-ANSWER_TIMEOUT = 3.0  # seconds for its answer, as a link waits; Ray may take a minute to know that a host is gone
+RESULT_TIMEOUT = 120.0  # seconds to transfer what its sinks have collected
+ADOPT_TIMEOUT = 5.0  # seconds for an element to report its state to a new coordinator
+RETIRE_TIMEOUT = 30.0  # seconds for an element without input to process its tuples and to end
+RETIRE_LOOK = 1.0  # seconds between two checks whether it has
+ANSWER_TIMEOUT = 3.0  # seconds for its answer, as on a link; Ray may need a minute to detect the loss of a host
 
 
 def has_nothing_to_end(handle: PEHandle) -> bool:
-    """Tells whether no link leads to an element, and it has never had a tuple: nobody is there to tell it the end.
+    """Return whether no link leads to an element, and it has never had a tuple, so that no producer signals its end.
 
-    A coordinator died before it attached it, and who was to send it tuples has ended or is lost.
+    This happens when a coordinator died before it attached the element, and the producers have ended or are lost.
     """
     sample = handle.within(ANSWER_TIMEOUT).sample()
     is_fed = any(name.endswith(f">{handle.pe}") for name in sample.links)
@@ -57,11 +57,11 @@ class JobCluster:
     """The processing elements of a job.
 
     Args:
-        job: what they run.
-        host: makes them.
-        started: called with the handle of each one that has been started.
-        by_epoch: whether the job takes checkpoints: its sinks are completed when all elements have ended.
-        secret: that they prove to each other to know; empty: the job's first one.
+        job: The job.
+        host: Makes them.
+        started: Called with the handle of each started one.
+        by_epoch: Whether the job takes checkpoints: its sinks are completed when all elements have ended.
+        secret: The secret that they prove to each other; empty: the job's first one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class JobCluster:
         by_epoch: bool = False,
         secret: bytes = b"",
     ) -> None:
-        self.secret = secret or job.secret  # of those that start from now on
+        self.secret = secret or job.secret  # of elements that start from now on
         self._job = job
         self._host = host
         self._started = started
@@ -88,7 +88,7 @@ class JobCluster:
 
     @property
     def handles(self) -> dict[str, PEHandle]:
-        """Of those that there are, by id."""
+        """The handles of the existing ones, by id."""
         with self._lock:
             return dict(self._handles)
 
@@ -100,19 +100,18 @@ class JobCluster:
         manifest: Manifest | None = None,
         works: Callable[[], None] | None = None,
     ) -> None:
-        """Start elements of a plan: all open their ports, then connect, then run. Those that run are left alone.
+        """Start elements of a plan: all open their ports, then connect, then run. Running ones aren't touched.
 
         Args:
-            plan: with them in it.
-            pes: which.
-            restore: the snapshot that all of them go on from; None: nothing, as of replicas that come later, whose keys
-                others have.
-            manifest: of that snapshot, if it has been read.
-            works: called when all are connected, before the first of them is told to run: what is lost from then on
-                may be lost by what it works on.
+            plan: The plan with them.
+            pes: The elements to start.
+            restore: The snapshot that all of them restore; None: none, as for later replicas, whose keys others have.
+            manifest: That snapshot's manifest, if it has been read.
+            works: Called when all are connected, before the first of them runs: a later loss may be caused by the data
+                that it processes.
 
         Raises:
-            RayelasticError: one couldn't be started.
+            RayelasticError: One couldn't be started.
         """
         handles = self.handles
         specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
@@ -138,11 +137,11 @@ class JobCluster:
             self._started(handle)
 
     def adopt(self) -> None:
-        """Take over the elements that an earlier coordinator of the job has started, as far as they answer."""
+        """Take over the elements that an earlier coordinator of the job has started, if they answer."""
         adopted: dict[str, PEHandle] = {}
         for handle in self._host.find_pes():
             status, address = self._asked(handle)
-            if status.state is State.CREATED:  # nobody counts on it yet
+            if status.state is State.CREATED:  # no plan uses it yet
                 with contextlib.suppress(PELostError):
                     handle.kill()
                 continue
@@ -156,7 +155,7 @@ class JobCluster:
             self._started(handle)
 
     def _asked(self, handle: PEHandle) -> tuple[PEStatus, PortAddress | None]:
-        """How an element is, and where it listens; of one that is gone, that it never ran."""
+        """Return the state of an element, and its address; for one that is gone, that it never ran."""
         for _ in range(max(1, round(self._job.config.network.patience / ADOPT_TIMEOUT))):
             try:
                 element = handle.within(ADOPT_TIMEOUT)
@@ -169,10 +168,10 @@ class JobCluster:
         return PEStatus(handle.pe, State.CREATED), None
 
     def element(self, pe: str, timeout: float) -> ElementApi:
-        """Return an element, whose loss is noted when a call finds it out; see PEHandle.within.
+        """Return an element; a call that detects its loss records it; see PEHandle.within.
 
         Raises:
-            PELostError: it is gone.
+            PELostError: It is gone.
         """
         if (handle := self.handles.get(pe)) is None:
             raise PELostError(f"there is no processing element {pe} any more")
@@ -188,10 +187,10 @@ class JobCluster:
         return cast("ElementApi", Remote(send))
 
     def address(self, pe: str) -> PortAddress:
-        """Return where an element listens.
+        """Return the address of an element.
 
         Raises:
-            PELostError: it doesn't.
+            PELostError: It has none.
         """
         address = self._addresses.get(pe)
         if address is None:
@@ -199,12 +198,12 @@ class JobCluster:
         return address
 
     def is_running(self, pe: str) -> bool:
-        """Tells whether an element has been started, and has neither ended nor been lost."""
+        """Return whether an element has been started, and has neither ended nor been lost."""
         with self._lock:
             return pe in self._handles and pe not in self._ended
 
     def is_lost(self, pe: str) -> bool:
-        """Tells whether an element is known to be lost; one that has ended by itself isn't."""
+        """Return whether an element is known to be lost; one that has ended by itself isn't."""
         with self._lock:
             return pe in self._lost
 
@@ -220,7 +219,7 @@ class JobCluster:
             self._ended.add(pe)
 
     def retire(self, pe: str) -> None:
-        """Wait for an element that gets no more tuples to end, and free what it holds; safe to repeat."""
+        """Wait for an element without input to end, and free what it holds; safe to repeat."""
         if (handle := self.handles.get(pe)) is None:
             return
         try:
@@ -239,20 +238,20 @@ class JobCluster:
             self._remove(handle, at_once=False)
 
     def give_up(self, pe: str) -> None:
-        """End an element that doesn't answer, without asking it; safe to repeat."""
+        """End an element that doesn't answer, without a call; safe to repeat."""
         if (handle := self.handles.get(pe)) is not None:
             self._remove(handle, at_once=True)
 
     def _remove(self, handle: PEHandle, *, at_once: bool) -> None:
         self.ends(handle.pe)
-        with self._lock:  # first: what it fails by as it ends is nothing that the job fails by
+        with self._lock:  # first: a failure while it ends must not fail the job
             self._handles.pop(handle.pe, None)
         with contextlib.suppress(PELostError):
             handle.kill(at_once=at_once)
         self._sweep(self._addresses.pop(handle.pe, None))
 
     def hold_levels(self, held: bool) -> None:
-        """Has the loops of all elements hold still while regions change, or begin anew."""
+        """Hold the loops of all elements while regions change, or restart them."""
 
         def hold(handle: PEHandle) -> None:
             with contextlib.suppress(PELostError, TimeoutError):  # its watcher reports a loss
@@ -261,8 +260,8 @@ class JobCluster:
         in_threads(hold, self.handles.values())
 
     def give_up_all(self) -> None:
-        """End every element, sound or not, all at the same time: others take their places, in their processes."""
-        with self._lock:  # first: what they fail by as they end is nothing that the job fails by
+        """End every element, sound or not, all at once: new ones replace them, in their processes."""
+        with self._lock:  # first: a failure while they end must not fail the job
             handles, self._handles = self._handles, {}
             self._ended.update(handles)
 
@@ -275,7 +274,7 @@ class JobCluster:
             self._sweep(self._addresses.pop(handle.pe, None))
 
     def kill(self) -> None:
-        """End every element, all at the same time: some may take a while."""
+        """End every element, all at once, because some may take a while."""
 
         def end(handle: PEHandle) -> None:
             with contextlib.suppress(PELostError):
@@ -316,13 +315,13 @@ class JobCluster:
 
 
 def in_threads(work: Callable[[PEHandle], None], handles: Iterable[PEHandle]) -> None:
-    """Does something with each handle, all at the same time; one after the other while the interpreter exits."""
+    """Call a function with each handle, all at once; one after the other while the interpreter exits."""
     threads = []
     for handle in handles:
         thread = threading.Thread(target=work, args=(handle,), daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # from 3.12 on an interpreter that exits has no new threads
+        except RuntimeError:  # from 3.12 on, an exiting interpreter starts no threads
             work(handle)
         else:
             threads.append(thread)

@@ -1,6 +1,7 @@
-"""Ends a coordinator that nobody needs any more; its actor is detached, and would stay for ever.
+"""Ends a coordinator that isn't needed any more, because its actor is detached and would stay for ever.
 
-Its driver died before the job had started; or the job is over, its driver has gone, and nobody has asked for a while.
+Either its driver died before the job had started. Or the job is over, its driver has gone, and no call came for a
+while.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from rayelastic.runtime.values.status import State
 LINGER = (
     600.0  # seconds that a job that is over can be asked how it ended after its driver has gone, since the last time
 )
-LOOK = 2.0  # seconds between two looks
+LOOK = 2.0  # seconds between two checks
 
 
 class Keeper:
-    """Looks after a coordinator until it isn't needed.
+    """Watches a coordinator until it isn't needed.
 
     Args:
-        state: of the job.
-        has_gone: whether the driver that made it has ended.
-        end: ends the coordinator and its process; called once, in a thread of its own.
-        linger: seconds that it stays after the last question, once the job is over and its driver has gone.
-        look: seconds between two looks.
-        clock: seconds, monotonic.
+        state: Returns the job's state.
+        has_gone: Returns whether the driver that made it has ended.
+        end: Ends the coordinator and its process; called once, in a thread of its own.
+        linger: Seconds that it stays after the last call, once the job is over and its driver has gone.
+        look: Seconds between two checks.
+        clock: Returns seconds, monotonic.
     """
 
     def __init__(
@@ -50,18 +51,18 @@ class Keeper:
         self._closed = threading.Event()
 
     def start(self) -> None:
-        """Start to look."""
+        """Start the checks."""
         threading.Thread(target=self._run, name="keeper", daemon=True).start()
 
     def asked(self, method: str) -> None:
-        """Record that somebody calls."""
+        """Record a call."""
         self._asked_at = self._clock()
         self._starting = self._starting or method == "start"
         if method == "close":
             self._closed.set()
 
     def is_needed(self) -> bool:
-        """Tells whether anybody may still want it."""
+        """Return whether it may still be needed."""
         state = self._state()
         if state is State.CREATED:
             return self._starting or not self._has_gone()

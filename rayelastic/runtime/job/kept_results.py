@@ -1,6 +1,6 @@
-"""What the sinks of a finished job left, as lines of its journal: so that it outlives the coordinator's process.
+"""The sinks' results of a finished job, as lines of its journal, so that they outlive the coordinator's process.
 
-Paths and numbers of rows always; rows that were kept in memory up to a megabyte in all. Nothing is pickled.
+Paths and row counts are always kept; rows in memory up to a megabyte in all. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 20  # of rows: the journal is in the memory of Ray's GCS
 
 
 def encoded(results: Mapping[str, SinkResult], most: int = MOST_BYTES) -> dict[str, dict[str, Any]]:
-    """Return results as what JSON holds.
+    """Return results in a form that JSON holds.
 
     >>> encoded({"out": SinkResult("out", 3, "/tmp/out.csv")})
     {'out': {'rows': 3, 'text': '/tmp/out.csv'}}
@@ -37,23 +37,23 @@ def encoded(results: Mapping[str, SinkResult], most: int = MOST_BYTES) -> dict[s
 
 
 def decoded(kept: Mapping[str, Mapping[str, Any]]) -> dict[str, SinkResult]:
-    """Return the results again.
+    """Restore the results.
 
     Raises:
-        PELostError: rows of a sink were too many to be kept.
+        PELostError: The rows of a sink were too many to be kept.
     """
     results = {}
-    for name, one in kept.items():
-        value: Any = one.get("text")
-        if "table" in one:
-            if one["table"] is None:
+    for name, result in kept.items():
+        value: Any = result.get("text")
+        if "table" in result:
+            if result["table"] is None:
                 raise PELostError(
-                    f"the job has finished, but the {counted(one['rows'], 'row')} that sink '{name}' kept in memory "
+                    f"the job has finished, but the {counted(result['rows'], 'row')} that sink '{name}' kept in memory "
                     "died with its coordinator",
                     hint="Write them to files",
                 )
-            value = _to_table(base64.b64decode(one["table"]))
-        results[name] = SinkResult(name, one["rows"], value)
+            value = _to_table(base64.b64decode(result["table"]))
+        results[name] = SinkResult(name, result["rows"], value)
     return results
 
 

@@ -1,6 +1,6 @@
-"""The life of a job and of its processing elements: created, running, and once finished, failed or cancelled.
+"""The life of a job and of its processing elements: created, running, and then finished, failed or cancelled.
 
-Owns these states and nothing else: who watches tells them, who waits hears of them, and the end has others do the rest.
+Owns these states only: watchers report changes, waiters are notified, and the callback of the end does the rest.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class JobLife:
     """The states of one job.
 
     Args:
-        job: its name.
-        pes: its processing elements, which aren't started yet.
-        ending: called once, with the state and the failure, before anybody who waits hears of the end.
-        clock: seconds, monotonic.
-        wall: seconds since 1970, which another process goes on with.
+        job: The job's name.
+        pes: Its processing elements, which aren't started yet.
+        ending: Called once, with the state and the failure, before waiters are notified of the end.
+        clock: Returns seconds, monotonic.
+        wall: Returns seconds since 1970, which another process can continue.
     """
 
     def __init__(
@@ -48,20 +48,20 @@ class JobLife:
         self._changed = threading.Condition()
         self._state = State.CREATED
         self._failure: Failure | None = None
-        self._over = False  # final, and told
+        self._over = False  # final, and waiters were notified
         self._cancelling = False
         self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
         self._started_at = clock()
-        self.checkpoints = CheckpointCounters()  # whoever takes them writes here
-        self.completes: Callable[[], None] | None = None  # whoever completes a job that takes checkpoints writes here
-        self.paused = False  # whoever pauses its elasticity writes here
-        self.outage: Outage | None = None  # whoever waits for its end writes here
+        self.checkpoints = CheckpointCounters()  # set by the taker of checkpoints
+        self.completes: Callable[[], None] | None = None  # set by the part that completes a job with checkpoints
+        self.paused = False  # set when the elasticity is paused
+        self.outage: Outage | None = None  # set while the job waits for the end of an outage
 
-    # --- what it tells ------------------------------------------------------------------------------------------
+    # --- its reports --------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """Of the job."""
+        """The job's state."""
         return self._state
 
     @property
@@ -71,12 +71,12 @@ class JobLife:
 
     @property
     def is_cancelling(self) -> bool:
-        """Whether its sources have been told to stop."""
+        """Whether its sources have been stopped."""
         return self._cancelling
 
     @property
     def is_recovering(self) -> bool:
-        """Whether its elements have been given up for new ones, which don't run yet."""
+        """Whether its elements have been replaced by new ones, which don't run yet."""
         return self._state is State.RECOVERING
 
     @property
@@ -89,7 +89,7 @@ class JobLife:
 
     @property
     def seconds(self) -> float:
-        """Since the job runs, under whichever coordinator."""
+        """Seconds since the job runs, under any coordinator."""
         return self._clock() - self._started_at
 
     def status(self, savepoint: str = "") -> JobStatus:
@@ -101,12 +101,12 @@ class JobLife:
             return JobStatus(*said, savepoint if self._state is State.FINISHED else "")
 
     def elements(self) -> dict[str, PEStatus]:
-        """Return the states of the elements that there are, by id."""
+        """Return the states of the existing elements, by id."""
         with self._changed:
             return dict(self._elements)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until the job is over and its elements have ended, or so many seconds; return whether that is so."""
+        """Wait until the job is over and its elements have ended, or so many seconds; return whether they have."""
         with self._changed:
             return self._changed.wait_for(lambda: self._over, timeout)
 
@@ -114,7 +114,7 @@ class JobLife:
         """Record a savepoint."""
         self.checkpoints = self.checkpoints.with_record(record)
 
-    # --- what happens to elements -------------------------------------------------------------------------------
+    # --- changes of elements ------------------------------------------------------------------------------------
 
     def begins(self, status: PEStatus) -> None:
         """Record an element that has been started."""
@@ -122,13 +122,13 @@ class JobLife:
             self._elements[status.pe] = status
 
     def progresses(self, status: PEStatus) -> None:
-        """Record how an element is; one that has been retired isn't noted any more."""
+        """Record the state of an element; a retired one is ignored."""
         with self._changed:
             if status.pe in self._elements and not self._state.is_final:
                 self._elements[status.pe] = status
 
     def loses(self, pe: str, reason: str) -> bool:
-        """Record that an element is gone; return whether the job had it still."""
+        """Record that an element is gone; return whether the job still had it."""
         with self._changed:
             if self._state.is_final or pe not in self._elements:
                 return False
@@ -136,23 +136,23 @@ class JobLife:
             return True
 
     def keeps(self, pes: Collection[str]) -> None:
-        """Forget all elements but these; the job is over if these have ended meanwhile."""
+        """Remove all elements but these; the job is over if these have ended meanwhile."""
         with self._changed:
             self._elements = {pe: status for pe, status in self._elements.items() if pe in pes}
         self.end_if_finished()
 
-    # --- what happens to the job ----------------------------------------------------------------------------------
+    # --- changes of the job ---------------------------------------------------------------------------------------
 
     def runs(self, began: float | None = None) -> None:
         """Record that all elements run under this coordinator.
 
         Args:
-            began: when they did first, by the wall clock, if that was under an earlier coordinator.
+            began: When they first did, by the wall clock, if that was under an earlier coordinator.
         """
         with self._changed:
             age = 0.0 if began is None else max(0.0, self.wall() - began)
             self._started_at = self._clock() - age
-            if self._state is State.CREATED:  # a short job may be over, or one may be lost already
+            if self._state is State.CREATED:  # a short job may be over, or an element may be lost already
                 self._state = State.RUNNING
 
     def runs_again(self) -> None:
@@ -162,7 +162,7 @@ class JobLife:
                 self._state = State.RUNNING
 
     def recovers(self) -> bool:
-        """Record that all elements are given up for new ones; return whether the job isn't over."""
+        """Record that all elements are replaced by new ones; return whether the job isn't over."""
         with self._changed:
             if self._state.is_final:
                 return False
@@ -177,7 +177,7 @@ class JobLife:
             return not self._state.is_final
 
     def was_over(self, state: State, failure: Failure | None) -> None:
-        """Record how the job ended under an earlier coordinator: there is nothing left to end."""
+        """Record how the job ended under an earlier coordinator, so that nothing is left to end."""
         with self._changed:
             self._state, self._failure = state, failure
             self._over = True
@@ -191,7 +191,7 @@ class JobLife:
 
     def finish(self) -> None:
         """End the job if all of its elements have finished and are completed."""
-        with self._changed:  # at once: a loss that came between would leave no element, and so none that hasn't
+        with self._changed:  # under one lock: a loss in between would leave no element, and so no unfinished one
             if not self.has_finished:
                 return
             state = State.CANCELLED if self._cancelling else State.FINISHED

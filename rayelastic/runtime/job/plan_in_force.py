@@ -1,6 +1,6 @@
-"""The plan that a job runs by, and what the loss of a processing element means under it.
+"""The plan in force of a job, and what the loss of a processing element means under it.
 
-Knows the journal of changes, for in the middle of one neither the old plan nor the new one tells who has which keys.
+Knows the journal of changes, because during a change neither the old plan nor the new one knows the owner of each key.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["PlanInForce"]
 
 
 class PlanInForce:
-    """The plan of one job, as it is now.
+    """The current plan of one job.
 
     Args:
-        job: which begins with its own plan, unless the journal has a later one.
-        journal: of its changes.
+        job: The job, which begins with its own plan, unless the journal has a later one.
+        journal: The journal of its changes.
     """
 
     def __init__(self, job: JobSpec, journal: ChangeJournal) -> None:
@@ -36,24 +36,24 @@ class PlanInForce:
         self.now: ExecPlan = journal.plan or job.plan
 
     def placed(self, elements: Mapping[str, PEStatus]) -> ExecPlan:
-        """Return the plan with the node of each processing element, as these say."""
+        """Return the plan with the current node of each processing element."""
         nodes = {pe: status.node for pe, status in elements.items() if pe in self.now.pes and status.node}
         if nodes != self.now.nodes:
             self.now = self.now.with_nodes(nodes)
         return self.now
 
     def is_dispensable(self, pe: str) -> bool:
-        """Tells whether the job can go on without an element: it has had no keys yet, or has none any more."""
+        """Return whether the job can continue without an element, because it has no keys yet or any more."""
         here = self._journal.open_change
         if here is not None and pe in here.change.started_pes:
             return here.moved <= (here.undoing or 0)
         if here is not None and has_given_all(here, pe):
             return True
-        in_force = self._journal.plan or self.now  # the journal's is newer where an element is retired in a change
+        in_force = self._journal.plan or self.now  # the journal's is newer when a change retires an element
         return pe not in in_force.pes
 
     def loss(self, reason: str, pe: str = "") -> Failure:
-        """Says what goes with an element that is lost: nothing of it was saved."""
+        """Describe what is lost with an element, none of whose state was saved."""
         here = self._journal.open_change
         plans = (here.change.new if here is not None else self.now, self._journal.plan or self.now)
         operators = next((plan.pes[pe] for plan in plans if pe in plan.pes), ())

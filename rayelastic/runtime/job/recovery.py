@@ -1,10 +1,10 @@
-"""Goes back to the last complete checkpoint when a processing element is lost, and on from there with new ones.
+"""Restarts a job from the last complete checkpoint when a processing element is lost, with new elements.
 
-All elements go back: what they hold is newer than the checkpoint, and what was on its way between them is gone. Links
-of the new ones have a higher epoch, so that nobody takes what an old one may still send (D3). A change of plan that
-can't be carried out while everything runs goes the same way, from a checkpoint that is taken for it.
+All elements roll back: their state is newer than the checkpoint, and the tuples in flight between them are lost. Links
+of the new ones have a higher epoch, so that tuples of an old one are rejected (D3). A change of plan that isn't
+possible while the job runs works the same way, from a checkpoint that is taken for it.
 
-Where a server or store outside of the job doesn't answer, the job waits for it (outages.py): that isn't counted.
+While a server or store outside the job doesn't answer, the job waits for it (outages.py), which doesn't count.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovery"]
 
-LOOK = 0.5  # seconds between two looks whether somebody cancels the job that waits
-PATIENT = 6  # attempts in a row, of eight seconds and more, until a checkpoint that can't be read is taken for damaged
-IN_VAIN_SHARE = 3  # of its restarts a job may lose one part in so many in a row, with no complete checkpoint between
+LOOK = 0.5  # seconds between two checks whether the waiting job is cancelled
+PATIENT = 6  # attempts in a row, of eight seconds and more, until an unreadable checkpoint counts as damaged
+IN_VAIN_SHARE = 3  # one part in so many of its restarts may fail in a row without a complete checkpoint in between
 
 
 class Recovery:
     """The restarts of one job.
 
     Args:
-        job: what runs.
-        settings: how often it may go back, and the key of what is saved.
-        host: says which nodes there are.
-        journal: knows the checkpoints.
-        cluster: its elements.
-        life: of the job.
-        plan: in force.
-        telemetry: of elements that are given up.
-        rescaling: keeps the plan meanwhile.
-        clock: seconds, monotonic.
+        job: The job.
+        settings: How often it may restart, and the key that signs its checkpoints.
+        host: Knows the nodes.
+        journal: Knows the checkpoints.
+        cluster: Its elements.
+        life: Its life.
+        plan: The plan in force.
+        telemetry: Keeps the counters of replaced elements.
+        rescaling: Holds the plan meanwhile.
+        clock: Returns seconds, monotonic.
     """
 
     def __init__(
@@ -93,20 +93,20 @@ class Recovery:
         self._clock = clock
         self._lock = threading.Lock()
         self._outages = Outages(settings.outage_timeout, clock, life.wall)
-        self._restarts: deque[float] = deque()  # when, within the window; without those of outages
+        self._restarts: deque[float] = deque()  # their times within the window; without those after outages
         self._underway = False
         self._again: Failure | None = None
-        self._at_work = False  # whether elements of the attempt that is under way have been told to run
+        self._at_work = False  # whether elements of the current attempt run
         self._crashed = False  # whether one of those has been lost since
         self._taken_before = -1  # checkpoints, at the last loss
-        self._in_vain = 0  # losses in a row with no checkpoint between
+        self._in_vain = 0  # losses in a row without a checkpoint in between
         self._tries = 0  # attempts in a row
         self._closed = threading.Event()
 
     def lose(self, failure: Failure) -> None:
-        """Has the job go back after a loss, or fail if it can't or mayn't; returns at once."""
+        """Make the job recover after a loss, or fail if it can't or mayn't; return at once."""
         with self._lock:
-            if self._underway:  # of the new ones, or one of the old that somebody noticed late
+            if self._underway:  # of a new element, or of an old one that was detected late
                 self._again = failure
                 self._crashed = self._crashed or self._at_work
                 return
@@ -126,18 +126,18 @@ class Recovery:
         threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
 
     def replan(self, wanted: ExecPlan, prepare: Callable[[], None], *, renewed: bool = False) -> float:
-        """Has the job go on by another plan, from the checkpoint that has just been taken; nobody works meanwhile.
+        """Restart the job by another plan, from the checkpoint that has just been taken, without other changes.
 
         Args:
-            wanted: the plan, with as many replicas of each region as the one in force.
-            prepare: called before anything is ended, with all losses kept back.
-            renewed: whether the new elements get another secret than the old ones had.
+            wanted: The plan, with as many replicas of each region as the one in force.
+            prepare: Called before an element is ended, while losses are deferred.
+            renewed: Whether the new elements get another secret.
 
         Returns:
             The seconds from the end of the old elements until the new ones ran.
 
         Raises:
-            ChangeError: it couldn't be done: the job goes on, or goes back to the checkpoint, by the plan that it had.
+            ChangeError: It failed: the job continues, or restores the checkpoint, by the plan that it had.
         """
         with self._lock:
             if self._underway or self._life.state is not State.RUNNING or self._life.is_cancelling:
@@ -164,13 +164,13 @@ class Recovery:
         return self._clock() - began
 
     def close(self) -> None:
-        """Has no attempt follow."""
+        """Allow no further attempt."""
         self._closed.set()
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _is_in_vain(self) -> bool:
-        """Whether something is lost each time before a checkpoint is complete: as where a tuple crashes its process."""
+        """Return whether each loss comes before a checkpoint is complete, as when a tuple crashes its process."""
         taken = self._life.checkpoints.taken
         self._in_vain = self._in_vain + 1 if taken == self._taken_before else 0
         self._taken_before = taken
@@ -205,7 +205,7 @@ class Recovery:
                     self._ends_outage()
                     self._underway = False
                     return
-                # One that is lost before it works, or doesn't answer, tells of its node, not of what it was to work on.
+                # An element that is lost before it runs, or doesn't answer, indicates a bad node, not bad data.
                 crashed = self._crashed or (self._at_work and isinstance(problem, PELostError))
                 cause = _cause(problem, again)
                 is_over = (crashed and self._is_in_vain()) or self._is_too_often() or self._life.is_cancelling
@@ -239,7 +239,7 @@ class Recovery:
             return False
         if outage.pause:
             with self._rescaling.standing_still():
-                self._cluster.give_up_all()  # what they would emit meanwhile doesn't count
+                self._cluster.give_up_all()  # what they would emit meanwhile is discarded
         until = self._clock() + outage.pause
         while (left := until - self._clock()) > 0 and not self._life.is_cancelling:
             if self._closed.wait(min(left, LOOK)):
@@ -256,7 +256,7 @@ class Recovery:
             self._life.outage = None
 
     def _how_to_restore(self) -> str:
-        """What to do when the outage is over, in a sentence."""
+        """Return a sentence on what to do when the outage is over."""
         location = self._settings.location
         if not self._journal.checkpoints:
             return "No checkpoint was complete: run the job again when it answers"
@@ -268,14 +268,14 @@ class Recovery:
         return f'The last checkpoint stays in {shown}: run the job again with restore="latest" when it answers'
 
     def _attempt(self, failure: Failure, wanted: ExecPlan | None = None, *, renewed: bool = False) -> Exception | None:
-        """Goes back once, by another plan if one is wanted; why it couldn't, if so."""
+        """Restart once, by another plan if one is passed; return why it failed, if it did."""
         began, at = self._clock(), None
         try:
             with self._rescaling.standing_still():
-                if renewed:  # noted first: a coordinator after this one has nobody go on with the old one
+                if renewed:  # recorded first, so that no later coordinator uses the old one
                     self._journal.renews(secrets.token_bytes(SECRET_BYTES))
                 self._cluster.give_up_all()
-                self._life.keeps(())  # replicas of a change that was under way began after all were forgotten
+                self._life.keeps(())  # replicas of an open change began after all were removed
                 if renewed:
                     self._cluster.secret = self._journal.secret
                 self._telemetry.forget()
@@ -290,16 +290,16 @@ class Recovery:
                 tell(
                     "job recovers" if wanted is None else "job changes its plan",
                     job=self._job.name,
-                    level=logging.WARNING if goes_back else logging.INFO,  # an outage has been told
+                    level=logging.WARNING if goes_back else logging.INFO,  # an outage has been logged
                     reason=failure.reason,
                     checkpoint=at.epoch if at is not None else 0,
                 )
                 self._cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
                 self._life.runs_again()
-                if self._life.is_cancelling:  # the old ones were told
+                if self._life.is_cancelling:  # the old ones were stopped
                     for handle in self._cluster.handles.values():
                         handle.within(CALL_TIMEOUT).stop(True)
-        except Exception as error:  # whatever it is, the job must not hang
+        except Exception as error:  # the job must not hang after any error
             if isinstance(error, StateError) and at is not None:
                 self._leave_out(at, error)
             return error
@@ -310,30 +310,30 @@ class Recovery:
         return None
 
     def _last_whole(self) -> tuple[SavedAt | None, Snapshot | None, Manifest | None]:
-        """Return the newest checkpoint whose manifest is as it was written; without any, where the job began.
+        """Return the newest checkpoint whose manifest is undamaged; without any, where the job began.
 
         Raises:
-            StateError: there were some, and none is whole.
+            StateError: There were some, and all are damaged.
         """
         while self._journal.checkpoints:
-            one = self._journal.checkpoints[-1]
-            saved = Snapshot(one.location, key=checkpoint_key(self._job, self._settings))
+            newest = self._journal.checkpoints[-1]
+            saved = Snapshot(newest.location, key=checkpoint_key(self._job, self._settings))
             try:
-                return one, saved, SnapshotFolder(saved).manifest()
+                return newest, saved, SnapshotFolder(saved).manifest()
             except StateError as error:
-                if not self._leave_out(one, error):
+                if not self._leave_out(newest, error):
                     raise
         return None, self._job.restore, None
 
     def _leave_out(self, damaged: SavedAt, error: StateError) -> bool:
-        """Has the checkpoint before a damaged one count; False: there is none, and the start is no substitute.
+        """Fall back to the checkpoint before a damaged one; False: there is none, and the start is no substitute.
 
-        Where one can't be read now, its store may answer again soon: it isn't given up at once.
+        An unreadable one isn't given up at once, because its store may answer again soon.
         """
         unreadable = isinstance(error, UnreadableError)
         if (unreadable and self._tries < PATIENT) or len(self._journal.checkpoints) < 2:
             return False
-        if unreadable and not self._is_readable(self._journal.checkpoints[-2]):  # all of the store is away
+        if unreadable and not self._is_readable(self._journal.checkpoints[-2]):  # the whole store is unreachable
             return False
         tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
         self._journal.without(damaged, self._plan.now)
@@ -347,7 +347,7 @@ class Recovery:
         return True
 
     def _plan_of(self, manifest: Manifest | None, wanted: ExecPlan | None = None) -> ExecPlan:
-        """The plan of a checkpoint, or the one that is wanted in its place, in a new epoch, on nodes that there are."""
+        """Return the plan of a checkpoint, or the requested one, in a new epoch, on existing nodes."""
         here = self._journal.open_change
         epochs = [self._plan.now.epoch, here.change.epoch if here is not None else 0]
         if wanted is not None:
@@ -366,7 +366,7 @@ class Recovery:
 
 
 def _cause(problem: Exception | None, again: Failure | None) -> Failure:
-    """What the next attempt is made for."""
+    """Return the reason for the next attempt."""
     if is_outage(problem):
         return Failure(str(problem), getattr(problem, "operator", None), outage=True)
     return again if again is not None else Failure(str(problem))

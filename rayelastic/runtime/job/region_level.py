@@ -1,4 +1,4 @@
-"""The level of regions in a running job: a loop that adapts its plan, if the job asked for that."""
+"""The level of regions in a running job: a loop that adapts its plan, if the configuration asks for it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["aggregates_for_two_steps", "region_level", "why_together"]
 
-PAPER_SAMPLES = 3  # periods that make an observation of the paper's algorithms; a burst may follow a change
+PAPER_SAMPLES = 3  # periods in one observation of the paper's algorithms, because a burst may follow a change
 
 
 def region_level(
@@ -62,15 +62,15 @@ def region_level(
     """Return the loop over the parts of a coordinator; None if nothing is to be adapted.
 
     Args:
-        job: what runs.
-        cluster: its elements.
-        host: says which nodes there are.
-        life: of the job.
-        plan: in force.
-        telemetry: counts.
-        rescaling: keeps processes ready.
-        change: carries out a plan.
-        saves: whether the job takes checkpoints.
+        job: The job.
+        cluster: Its elements.
+        host: Knows the nodes.
+        life: The job's life.
+        plan: The plan in force.
+        telemetry: Its counters.
+        rescaling: Keeps spare processes.
+        change: Changes the plan.
+        saves: Whether the job takes checkpoints.
     """
     config, elasticity = job.config, job.config.elasticity
     paper = config.regions is Regions.PAPER
@@ -129,15 +129,14 @@ def bounds_now(replicas: Mapping[str, ReplicaBounds]) -> dict[str, Bounds]:
 
 
 def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
-    """Return why no operator of a job may move to another process by itself; None if they may.
+    """Return why operators of a job may not move between processes automatically; None if they may.
 
-    That has the sources begin again: it is done only where all of them go on where they were without giving everything
-    before that again, where nobody has said which operators go where, and where there is Python code that a second
-    process would help.
+    Such a move restarts the sources. So it happens only if all sources can rewind without emitting everything again, if
+    the user hasn't placed operators, and if there is Python code that benefits from a second process.
 
     Args:
-        job: what runs.
-        saves: whether it takes checkpoints.
+        job: The job.
+        saves: Whether it takes checkpoints.
     """
     config, operators = job.config, job.operators.values()
     if not any(spec.lane.needs_python and spec.kind is not OperatorKind.SOURCE for spec in operators):
@@ -158,18 +157,18 @@ def sources_of(job: JobSpec) -> list[OperatorSpec]:
 
 
 def aggregates_for_two_steps(job: JobSpec) -> dict[str, str]:
-    """Find the aggregates that are all that goes by keys in their regions, and could be declared in two steps.
+    """Find the aggregates that could be declared in two steps and are the only keyed operators of their regions.
 
     Args:
-        job: what runs.
+        job: The job.
 
     Returns:
         {region: the aggregate}.
     """
-    found = {}
+    aggregates = {}
     for planned in job.plan.regions:
         members = [job.operators[name] for name in planned.region.operators]
         keyed = [spec for spec in members if spec.state_kind is StateKind.PARTITIONED]
         if len(keyed) == 1 and can_have_two_steps(keyed[0], job.operators):
-            found[planned.region.name] = keyed[0].name
-    return found
+            aggregates[planned.region.name] = keyed[0].name
+    return aggregates

@@ -1,6 +1,6 @@
-"""Other numbers of replicas while the job runs: one change of plan at a time, carried out, recovered or undone.
+"""Changes the number of replicas while the job runs: one change of plan at a time, which completes or is undone.
 
-Says which plan is wanted and where its elements belong; how keys move is the performer's.
+Computes the new plan and the placement of its elements; the performer migrates the keys.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Rescaling"]
 
-SPARES = 1  # processes that wait for a replica, in a job whose regions can grow
+SPARES = 1  # spare processes for a replica, in a job whose regions can grow
 
 
 class Rescaling:
     """The changes of one job's plan.
 
     Args:
-        job: what runs.
-        cluster: its elements.
-        host: says which nodes there are, and keeps processes ready.
-        journal: where changes are noted.
-        life: ends the job where a change can neither be ended nor undone.
-        plan: in force, which a change replaces.
-        counters: of regions, written to.
-        clock: seconds, monotonic.
-        lost: is told where a change can neither be ended nor undone.
+        job: The job.
+        cluster: Its elements.
+        host: Knows the nodes, and keeps spare processes.
+        journal: Records changes.
+        life: Ends the job if a change can neither be completed nor undone.
+        plan: The plan in force, which a change replaces.
+        counters: Counters of regions, updated here.
+        clock: Returns seconds, monotonic.
+        lost: Called if a change can neither be completed nor undone.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Rescaling:
         self._performer = self._new_performer()
 
     def make_ready(self) -> None:
-        """Has a process wait for the next replica, in a job that may be told to start one at any moment."""
+        """Keep a spare process for the next replica, in a job that may scale out at any moment."""
         if self._cluster.elastic and self._job.config.regions in (Regions.MANUAL, Regions.ADVISE):
             self.prepare()
 
     def prepare(self, node: str = "") -> None:
-        """Has a process wait for a replica that is likely to be wanted soon, on a node if one is named."""
+        """Keep a spare process for a replica that is likely soon, on a node if one is named."""
         self._host.make_ready(SPARES, node)
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:
-        """Gives a region another number of replicas; see Coordinator.rescale."""
+        """Change the number of a region's replicas; see Coordinator.rescale."""
         with self._changing:
             plan = self._plan.now
             if region not in self._cluster.elastic:
@@ -103,22 +103,22 @@ class Rescaling:
             return self._change(wanted.with_nodes(nodes))
 
     def change(self, wanted: ExecPlan) -> ExecPlan:
-        """Carries out another plan, and returns the one in force then.
+        """Change to another plan, and return the one in force then.
 
         Raises:
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was, or goes back.
+            ChangeError: It failed, and has been undone; the job continues as it was, or recovers.
         """
         with self._changing:
             return self._change(wanted)
 
     def recover(self) -> ExecPlan:
-        """End what a performer before this one has begun: forward if it can be ended, else back."""
+        """End what an earlier performer has begun: complete it if possible, otherwise undo it."""
         with self._changing:
             self._performer = self._new_performer()
             return self._recover()
 
     def take_over(self) -> None:
-        """End what a coordinator before this one has begun, and the elements that nobody needs any more."""
+        """End what an earlier coordinator has begun, and the elements that aren't needed any more."""
         with self._changing:
             self._recover()
             for pe in self._cluster.handles:
@@ -128,15 +128,15 @@ class Rescaling:
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Has the plan stay as it is meanwhile: a change that is under way is ended first, others wait."""
+        """Hold the plan inside the context: an open change is ended first, others wait."""
         with self._changing:
             yield
 
     def forget(self) -> None:
-        """Begin anew, with other elements and nothing under way; to be called while the plan stands still."""
+        """Start anew, with other elements and no open change; call it while the plan is held."""
         self._performer = self._new_performer()
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
         if self._life.is_recovering:  # of its new elements some don't run yet
@@ -146,7 +146,7 @@ class Rescaling:
         try:
             try:
                 self._plan.now = self._performer.perform(change)
-            except TimeoutError as error:  # by now it is known whether the one that didn't answer is gone
+            except TimeoutError as error:  # by now it is known whether the silent element is gone
                 self._plan.now = self._performer.recover() or self._plan.now
                 changed = [part.region for part in change.regions]
                 if any(self._plan.now.region(name) != wanted.region(name) for name in changed):
@@ -158,9 +158,9 @@ class Rescaling:
             self._plan.now = self._journal.plan or self._plan.now
             raise
         except Exception as error:
-            if (failure := self._life.failure) is not None:  # elements of a job that ends say anything
+            if (failure := self._life.failure) is not None:  # errors of elements of an ending job are meaningless
                 raise ChangeError(f"the job failed while its plan was changed: {failure.reason}") from error
-            if self._journal.open_change is not None:  # keys that it holds would wait for ever
+            if self._journal.open_change is not None:  # the keys that it buffers would wait for ever
                 self._stuck(error)
             raise
         finally:
@@ -177,7 +177,7 @@ class Rescaling:
             raise
         finally:
             self._life.keeps(self._cluster.handles)
-            self._cluster.hold_levels(False)  # whoever began the change may have died while they held still
+            self._cluster.hold_levels(False)  # the coordinator that began the change may have died while they were held
         return self._plan.now
 
     def _stuck(self, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""The checkpoints of a running job and its way back to them, put together; a job without has neither."""
+"""The checkpoints and the recovery of a running job; a job without checkpoints has neither."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class Safety:
     """Checkpoints and recovery of one job.
 
     Args:
-        job: what runs.
-        settings: of its checkpoints.
-        host: keeps a process ready for one that is lost.
-        journal: where complete checkpoints are noted.
-        cluster: its elements.
-        life: of the job.
-        plan: in force.
-        telemetry: keeps what elements leave.
-        rescaling: keeps the plan while one is taken.
-        recovery: goes back to one.
-        epochs: numbers them.
+        job: The job.
+        settings: The settings of its checkpoints.
+        host: Keeps a spare process for one that is lost.
+        journal: Records complete checkpoints.
+        cluster: Its elements.
+        life: Its life.
+        plan: The plan in force.
+        telemetry: Keeps the results of elements.
+        rescaling: Holds the plan while a checkpoint is taken.
+        recovery: Restores one.
+        epochs: Numbers them.
 
     Raises:
-        StateError: another job writes its checkpoints there.
+        StateError: Another job writes its checkpoints there.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Safety:
         if settings.location is not None:
             another = journal.incarnation > 1
             self._claim = Claim(str(settings.location), job.name, job.job_id, resumes=another)
-        again = tuple(one.name for one in job.operators.values() if isinstance(one.body, CallableSource))
+        again = tuple(spec.name for spec in job.operators.values() if isinstance(spec.body, CallableSource))
         life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(
             job.name, settings.every, self._take, lambda: life.state, self._counters, age=lambda: life.seconds
@@ -99,43 +99,43 @@ class Safety:
         life.completes = end.begin
 
     def start(self) -> None:
-        """Begin to take checkpoints; log if all sources stand still for one, and why."""
+        """Begin to take checkpoints; log if all sources are held for each one, and why."""
         if reason := why_standstill(self._job):
             self._life.checkpoints = replace(self._life.checkpoints, standstill=reason)
             tell("checkpoints stand still", job=self._job.name, reason=reason)
         self._loop.start()
-        self._life.end_if_finished()  # a short job's elements may have
+        self._life.end_if_finished()  # the elements of a short job may have finished
 
     def ask(self, timeout: float) -> bool:
-        """Has a checkpoint be taken as soon as may be, and waits for it; see CheckpointLoop.ask."""
+        """Request a checkpoint as soon as possible, and wait for it; see CheckpointLoop.ask."""
         return self._loop.ask(timeout)
 
     def lose(self, failure: Failure) -> None:
-        """Has the job go back after a loss, or fail."""
+        """Make the job recover after a loss, or fail."""
         self._recovery.lose(failure)
 
     def change(self, wanted: ExecPlan, renewed: bool = False) -> ExecPlan:
-        """Has the job go on by another plan, from a checkpoint of now: all elements end, and others take their places.
+        """Restart the job by another plan, from a checkpoint that is taken now: all elements are replaced.
 
         Args:
-            wanted: with as many replicas of each region as now.
-            renewed: whether it also goes on with another secret.
+            wanted: The plan, with as many replicas of each region as now.
+            renewed: Whether the job also gets another secret.
 
         Returns:
-            The plan in force then; a loss from then on leads back to it.
+            The plan in force then; a later loss restores it.
 
         Raises:
-            ChangeError: it couldn't be done; the job goes on by the plan that it had.
+            ChangeError: It failed; the job continues by the plan that it had.
         """
         wanted = with_homes(self._plan.placed(self._life.elements()), wanted)
-        with self._loop.alone():  # a later checkpoint wouldn't be where the new elements look for it
+        with self._loop.alone():  # the new elements couldn't find a later checkpoint
             paused = self._recovery.replan(wanted, lambda: self._save(wanted), renewed=renewed)
             tell("secret renewed" if renewed else "plan changed", job=self._job.name, paused=round(paused, 3))
             self._loop.take()
         return self._plan.placed(self._life.elements())
 
     def _save(self, wanted: ExecPlan) -> None:
-        """Take a checkpoint, and sees to it that the elements of another plan find it."""
+        """Take a checkpoint, and place it where the elements of another plan find it."""
         before = self._life.checkpoints.taken
         self._loop.take()
         if self._life.checkpoints.taken == before:
@@ -145,21 +145,23 @@ class Safety:
             carry(self._job, saved, self._plan.now, wanted, self._cluster.handles, self._host)
 
     def halt(self) -> None:
-        """Has no checkpoint and no attempt follow: the job is over."""
+        """Allow no further checkpoint and no further attempt, because the job is over."""
         self._loop.halt()
         self._recovery.close()
         if self._claim is not None:
             self._claim.release()
 
     def discard(self) -> None:
-        """Remove the checkpoints that no other job can be restored from: the end of the job is noted.
+        """Remove the checkpoints that no other job can restore, once the end of the job is recorded.
 
-        Those of a job that has waited for an outage in vain stay, with their key: nothing else can restore it.
+        Those of a job that failed after an outage stay, with their key, because nothing else can restore it.
         """
         failure = self._life.failure
         if self._settings.location is not None:
             return
-        if failure is not None and failure.outage and self._journal.checkpoints:  # the failure says where they are
+        if (
+            failure is not None and failure.outage and self._journal.checkpoints
+        ):  # the failure's message has their location
             with suppress(StateError):
                 keep_key(str(local_folder(self._job.job_id)), checkpoint_key(self._job, self._settings))
             return
@@ -167,7 +169,7 @@ class Safety:
         discard_local(self._job.job_id)
 
     def close(self) -> None:
-        """Waits, behind `halt`, for whatever still writes: nothing comes to the place of checkpoints from then on."""
+        """Wait, after `halt`, for running writes: nothing is written to the checkpoints' location from then on."""
         self._loop.join(WRITE_TIMEOUT)
 
     def _take(self) -> Taken:
@@ -181,11 +183,11 @@ class Safety:
             taken = take_checkpoint(self._job, plan, handles, at, number, self._settings.keep, self._journal)
             self._note_complete(root)
         home = next((plan.nodes[pe] for pe in plan.pes if pe in plan.nodes), "")
-        self._host.make_ready(SPARES, home)  # a job that is over before its first checkpoint needs none
+        self._host.make_ready(SPARES, home)  # a job that ends before its first checkpoint needs none
         return taken
 
     def _check_claim(self) -> None:
-        """Fail the job if another one has taken over the location of its checkpoints: none of either could count."""
+        """Fail the job if another one has taken over the location of its checkpoints, which makes both unusable."""
         try:
             if self._claim is not None:
                 self._claim.check()
@@ -208,23 +210,23 @@ class Safety:
 
 
 def _discard(handle: PEHandle) -> None:
-    with suppress(PELostError, TimeoutError):  # its node may be gone, and its disk with it
+    with suppress(PELostError, TimeoutError):  # its node may be gone, with its disk
         handle.within(DISCARD_TIMEOUT).discard_checkpoints()
 
 
-WRITE_TIMEOUT = 10.0  # seconds for a checkpoint of a job that is over to end: each writer does with its chunk
+WRITE_TIMEOUT = 10.0  # seconds for an ended job's checkpoint to end; each writer ends with its chunk
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
-SPARES = 1  # processes that wait for an element that is lost, where most are
+SPARES = 1  # spare processes for a lost element, on the node with the most
 
 
 def settings_of(job: JobSpec, host: PEHost) -> Checkpoint | None:
-    """How a job takes checkpoints; None: not at all.
+    """Return how a job takes checkpoints; None: not at all.
 
-    Without a word of the user a job does that can lose an element, and one that a stream is pushed into from outside:
-    whoever pushes forgets what a checkpoint has.
+    By default a job does if it can lose an element, or if a client pushes a stream into it, because the client drops
+    what a checkpoint has.
 
     Raises:
-        StateError: the key that lies beside checkpoints can't be read or written.
+        StateError: The key beside the checkpoints can't be read or written.
     """
     settings = job.config.checkpoint
     if settings is None and (host.can_lose or any(map(is_streamed, job.operators.values()))):

@@ -1,4 +1,4 @@
-"""What the elements of a job have counted, adapted and left: asked for where they live, kept where they have ended."""
+"""The counters, adaptations and results of a job's elements: read from running ones, kept of ended ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["JobTelemetry", "Legacy"]
 
 @dataclass(frozen=True, slots=True)
 class Legacy:
-    """What a processing element that has finished leaves behind.
+    """The reports of a processing element that has finished.
 
     Args:
-        sample: its last counters.
-        adaptations: what it adapted.
-        results: what its sinks left, by operator.
+        sample: Its last counters.
+        adaptations: Its adaptations.
+        results: Its sinks' results, by operator.
     """
 
     sample: PESample
@@ -37,7 +37,7 @@ class Legacy:
 
     @staticmethod
     def of(handle: PEHandle, *, complete: bool) -> Legacy:
-        """Ask an element whose streams have ended for it; its sinks leave nothing until they are completed."""
+        """Read them from an element whose streams have ended; its sinks have results once they are completed."""
         element = handle.within(CALL_TIMEOUT)
         results = handle.within(RESULT_TIMEOUT).results() if complete else {}
         return Legacy(element.sample(), element.adaptations(), results)
@@ -47,9 +47,9 @@ class JobTelemetry:
     """The counters, adaptations and results of one job.
 
     Args:
-        job: its name.
-        cluster: its elements.
-        life: their states.
+        job: The job's name.
+        cluster: Its elements.
+        life: Their states.
     """
 
     def __init__(self, job: str, cluster: JobCluster, life: JobLife) -> None:
@@ -57,26 +57,26 @@ class JobTelemetry:
         self._cluster = cluster
         self._life = life
         self._samples: dict[str, PESample] = {}  # the last ones
-        self._told: tuple[str, ...] = ()  # elements whose counters were told last
+        self._told: tuple[str, ...] = ()  # the elements of the last metrics
         self._ended: dict[str, tuple[Adaptation, ...]] = {}
         self._results: dict[str, SinkResult] = {}
-        self.regions: dict[str, RegionCounters] = {}  # whoever changes regions writes here
+        self.regions: dict[str, RegionCounters] = {}  # updated by changes of regions
 
     def keep(self, pe: str, legacy: Legacy) -> None:
-        """Keep what an element has left."""
+        """Keep the reports of an ended element."""
         self._samples[pe] = legacy.sample
         self._ended[pe] = legacy.adaptations
         self._results.update(legacy.results)
 
     def forget(self) -> None:
-        """Forget what elements have left: others take their places."""
+        """Drop the reports of elements that are replaced."""
         self._ended.clear()
         self._results.clear()
 
     def metrics(self) -> JobMetrics:
-        """Counters of each element: fresh where it answers, the last ones where it doesn't or others take over."""
+        """Return the counters of each element: current ones if it answers, otherwise the last ones."""
         elements = self._life.elements()
-        if self._told and (self._life.is_recovering or not elements):  # elements that don't run yet know no operators
+        if self._told and (self._life.is_recovering or not elements):  # elements that don't run yet have no operators
             return self._of(self._told)
         for pe, handle in self._cluster.handles.items():
             if pe in elements and not elements[pe].state.is_final:
@@ -84,7 +84,7 @@ class JobTelemetry:
                     sample = handle.within(CALL_TIMEOUT).sample()
                 except (PELostError, TimeoutError):
                     continue  # its watcher reports a loss
-                if sample.operators or pe not in self._samples:  # else it took another one's place meanwhile
+                if sample.operators or pe not in self._samples:  # otherwise it has just replaced another one
                     self._samples[pe] = sample
         self._told = tuple(pe for pe in elements if pe in self._samples)
         return self._of(self._told)
@@ -94,7 +94,7 @@ class JobTelemetry:
         return JobMetrics(self._job, self._life.seconds, samples, dict(self.regions), self._life.checkpoints)
 
     def adaptations(self, since: Mapping[str, int]) -> Iterator[Adaptation]:
-        """Gives what the loops of the elements did, from a pass of each on."""
+        """Yield the adaptations of the elements' loops, from a pass of each on."""
         for pe, handle in self._cluster.handles.items():
             number = since.get(pe, 0)
             if pe not in self._ended:  # it still runs
@@ -106,5 +106,5 @@ class JobTelemetry:
                 yield from (adaptation for adaptation in self._ended[pe] if adaptation.number >= number)
 
     def results(self) -> dict[str, SinkResult]:
-        """What the sinks of the elements that have finished left, by operator."""
+        """Return the results of the sinks of finished elements, by operator."""
         return dict(self._results)

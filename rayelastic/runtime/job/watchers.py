@@ -1,4 +1,4 @@
-"""A thread for each processing element, which stays with it until it is final: its loss or failure fails the job."""
+"""A thread for each processing element that watches it until it is final; a loss or failure fails the job."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Watchers"]
 
-CAUSE_WAIT = 1.0  # seconds between a broken link and the word of the one who broke it
-JOIN_TIMEOUT = 5.0  # seconds for a watching thread to see that all is over
-WATCH_PERIOD = 2.0  # seconds that one watching call stays with a processing element; its death ends the call at once
+CAUSE_WAIT = 1.0  # seconds between a broken link and the report of the element that broke it
+JOIN_TIMEOUT = 5.0  # seconds for a watching thread to detect the end
+WATCH_PERIOD = 2.0  # seconds of one watching call to a processing element; its death ends the call at once
 
 
 class Watchers:
-    """Those of one job.
+    """The watchers of one job.
 
     Args:
-        cluster: its elements.
-        life: is told how they are.
-        plan: says whether the job can go on without one.
-        telemetry: keeps what those that finish leave.
-        lost: is told of a loss that the job can't go on without; it fails then, or goes back to a checkpoint.
+        cluster: Its elements.
+        life: Records their states.
+        plan: Decides whether the job can continue without one.
+        telemetry: Keeps the reports of those that finish.
+        lost: Called after a loss that the job can't continue without; it fails then, or restores a checkpoint.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Watchers:
             status = handle.within(CALL_TIMEOUT).status()
         except (PELostError, TimeoutError):
             status = PEStatus(handle.pe, State.RUNNING)  # its watcher reports a loss
-        if status.state is State.FINISHED:  # one that was taken over: it has, when its watcher has what it leaves
+        if status.state is State.FINISHED:  # an adopted one: its watcher records that, with its reports
             status = replace(status, state=State.RUNNING)
         self._life.begins(status)
         watcher = threading.Thread(target=self._stay_with, args=(handle,), name=f"watch-{handle.pe}", daemon=True)
@@ -70,21 +70,21 @@ class Watchers:
         watcher.start()
 
     def lose(self, handle: PEHandle, reason: str) -> None:
-        """Take an element for lost: the job fails, if it can't go on without."""
+        """Record an element as lost; the job fails if it can't continue without it."""
         pe = handle.pe
         if self._cluster.handles.get(pe) is not handle:
-            return  # it was retired, and its name may be another's
+            return  # it was retired, and another may have its name
         self._cluster.loses(pe)
         if not self._plan.is_dispensable(pe) and self._life.loses(pe, reason):
             self._lost(self._plan.loss(reason, pe))
 
     def join(self) -> None:
-        """Wait until all threads have seen that the job is over."""
+        """Wait until all threads have detected that the job is over."""
         for thread in self._threads:
             if thread.ident is not None:  # an interrupt may have come before it was started
                 thread.join(JOIN_TIMEOUT)
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _stay_with(self, handle: PEHandle) -> None:
         while True:
@@ -92,7 +92,7 @@ class Watchers:
                 status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
                 ended = status.state is State.FINISHED
                 legacy = Legacy.of(handle, complete=not self._cluster.by_epoch) if ended else None
-            except TimeoutError:  # it is busy, or its library holds the GIL; links notice what nobody hears of any more
+            except TimeoutError:  # it is busy, or its library holds the GIL; links detect a silent loss
                 if not handle.is_alive():
                     self.lose(handle, f"processing element {handle.pe} stopped answering")
                     return
@@ -100,16 +100,16 @@ class Watchers:
                     return
                 tell("no answer", job=self._life.status().name, pe=handle.pe, level=logging.WARNING)
                 continue
-            except Exception as error:  # whatever it is, the job must not hang
+            except Exception as error:  # the job must not hang after any error
                 self.lose(handle, f"processing element {handle.pe} was lost: {error}")
                 return
             if self._cluster.handles.get(handle.pe) is not handle:
-                return  # it was retired, and its name may be another's
+                return  # it was retired, and another may have its name
             if status.state.is_final:
                 self._cluster.ends(handle.pe)
             if self._life.state.is_final:
                 return
-            if legacy is not None:  # before the state: who hears that the job has finished asks for results
+            if legacy is not None:  # before the state, because waiters of the end read the results
                 self._telemetry.keep(handle.pe, legacy)
             self._life.progresses(status)
             if self._ends_job(handle, status) or status.state.is_final:
@@ -118,7 +118,7 @@ class Watchers:
                 return
 
     def _stay_until_completed(self, handle: PEHandle) -> None:
-        """Watch an element whose streams have ended: what its sinks have hidden is shown when the job is over."""
+        """Watch an element whose streams have ended until the job is over, when hidden output of its sinks is shown."""
         while not self._life.wait(WATCH_PERIOD) and self._cluster.handles.get(handle.pe) is handle:
             try:
                 handle.within(CALL_TIMEOUT).status()
@@ -131,7 +131,7 @@ class Watchers:
                 return
 
     def _ends_job(self, handle: PEHandle, status: PEStatus) -> bool:
-        """End the job, or has it go back, if the state of one of its elements says so; return whether it has."""
+        """End the job, or make it recover, if the state of one of its elements requires it; return whether it does."""
         lost = [(peer, why) for peer, why in status.lost_peers.items() if not self._plan.is_dispensable(peer)]
         failure = status.failure
         if lost:
@@ -149,7 +149,7 @@ class Watchers:
         return self._life.state.is_final
 
     def _loses_link(self, handle: PEHandle, failure: Failure) -> bool:
-        self._life.wait(CAUSE_WAIT)  # for who broke the link to be found out: that ends the job
-        if self._cluster.handles.get(handle.pe) is handle:  # else the job has gone back meanwhile
+        self._life.wait(CAUSE_WAIT)  # until the element that broke the link is found, which ends the job
+        if self._cluster.handles.get(handle.pe) is handle:  # otherwise the job has recovered meanwhile
             self._lost(failure)
         return True

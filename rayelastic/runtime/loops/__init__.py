@@ -1,1 +1,1 @@
-"""The loops that sample, observe, step, apply and journal. Decide nothing: that is the policy's."""
+"""The control loops: sample, observe, step, apply and journal. They decide nothing, which is the policy's part."""

@@ -2,7 +2,7 @@
 
     applied = scheduler.apply(controller.step(observe(previous, scheduler.sample(), host.cpu_usage())))
 
-Must not know the algorithms of the controller, and decides nothing.
+Must not know the controller's algorithms, and decides nothing.
 """
 
 from __future__ import annotations
@@ -30,46 +30,46 @@ __all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "cpu_seconds", "observ
 
 log = logging.getLogger(__name__)
 
-PROFILER_RATE = 100.0  # snapshots a second, Middleware'19 section 3 (M02): CPU time is told in these
-WARM_UP = 0.25  # of a period: what a change stirs up is over by then
+PROFILER_RATE = 100.0  # snapshots a second, Middleware'19 section 3 (M02): the unit of CPU time
+WARM_UP = 0.25  # of a period: the effects of a change are over by then
 WAITING = 0.5  # of its time inside its function that an operator sleeps: more is load, as much as computing would be
 FIRST_PERIOD = 0.1  # seconds; ten profiler snapshots of each thread: a short job has a second core while it runs
-PERIOD_GROWTH = 1.25  # from one period to the next, until they are as long as asked for
-SEARCH_PERIOD = 0.4  # of a period, for a step of a search: what is tried may be bad, and a machine's speed drifts
-ENOUGH = 400  # tuples that a shorter period has to see coming in
-FEW = 8  # tuples coming in; of fewer nobody can tell a rate, where a function takes that long for each
-LONGEST = 20  # periods, until those few are taken as they are
-PATIENCE = 3  # periods until a port that doesn't switch counts as one that can't (M15); it switches with its next tuple
+PERIOD_GROWTH = 1.25  # from one period to the next, until they are as long as configured
+SEARCH_PERIOD = 0.4  # of a period, for a step of a search: a tried setting may be bad, and a machine's speed drifts
+ENOUGH = 400  # incoming tuples that a shorter period has to see
+FEW = 8  # incoming tuples: fewer show no rate, if a function takes that long for each
+LONGEST = 20  # periods, until fewer tuples are accepted
+PATIENCE = 3  # periods until a port that doesn't switch counts as unable to (M15); it switches with its next tuple
 
 
 class Scheduler(Protocol):
-    """The native scheduler, as far as the loop needs it."""
+    """The native scheduler as the loop sees it."""
 
     def sample(self) -> _native.Sample:
-        """Counters since the start."""
+        """Return the counters since the start."""
         ...
 
     def apply(self, thread_count: int, models: Mapping[int, str] = ...) -> _native.InForce:
-        """Brings about what is desired; answers with what is in force."""
+        """Apply the desired configuration; return what is in force."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSettings:
-    """What a loop is given.
+    """The settings of a loop.
 
     Args:
-        pe: the processing element.
+        pe: The processing element.
         order: {operator: its number in the scheduler}, upstream before downstream.
-        sources: operators without an input.
-        pinned: operators whose threading model the user has fixed.
-        period: seconds between two decisions; the first ones come sooner.
-        minimum_threads: the fewest.
-        maximum_threads: the most.
-        cpus: that the process may use.
-        job: its name, for the log.
-        shared: operators that whoever fills their queue runs, too, where it finds that full.
-        fed: operators that get their input from other elements.
+        sources: Operators without an input.
+        pinned: Operators whose threading model the user has fixed.
+        period: Seconds between two decisions; the first ones are shorter.
+        minimum_threads: The fewest.
+        maximum_threads: The most.
+        cpus: The CPUs that the process may use.
+        job: The job's name, for the log.
+        shared: Operators that a producer runs, too, when it finds their queue full.
+        fed: Operators with input from other elements.
     """
 
     pe: str
@@ -99,19 +99,19 @@ def observe(
     """Make an observation of two samples.
 
     Args:
-        settings: of the loop.
-        before: the native sample at the start of the period.
-        after: the native sample at its end.
-        seconds: between the two.
-        at: seconds since the start, at the end.
-        cpu: use in the period.
-        adapted: whether what was asked for last is in force.
-        reluctant: operators that were to switch and didn't.
+        settings: The loop's settings.
+        before: The native sample at the start of the period.
+        after: The native sample at its end.
+        seconds: The time between the two.
+        at: Seconds since the start, at the end.
+        cpu: The CPU use in the period.
+        adapted: Whether the last requested configuration is in force.
+        reluctant: Operators that were to switch and didn't.
     """
     seconds = max(seconds, 1e-9)
 
     operators = []
-    waiting = []  # of each operator that mostly sleeps in its function, for how long
+    waiting = []  # the sleeping time of each operator that mostly sleeps in its function
     for name, number in settings.order.items():
         then, now = before.operators[number], after.operators[number]
         source = name in settings.sources
@@ -131,7 +131,7 @@ def observe(
                 shared=name in settings.shared,
             )
         )
-    # Who sleeps needs no CPU, and nobody can take it away: each such operator brings one of its own.
+    # A sleeping thread needs no CPU: each such operator counts as having its own.
     cpus = settings.cpus + len(waiting)
     scheduler_time = max(after.scheduler_seconds - before.scheduler_seconds, 1e-9)
     thread_time = max(after.thread_seconds - before.thread_seconds, 1e-9)
@@ -158,14 +158,14 @@ def observe(
 
 
 def cpu_seconds(sample: _native.Sample) -> float:
-    """Seconds for which CPUs ran the threads of a scheduler, in operators and outside."""
+    """Return the seconds for which CPUs ran the threads of a scheduler, in operators and outside."""
     return sample.engine_cpu_seconds + sum(operator.cpu_seconds for operator in sample.operators)
 
 
 def _asleep(before: _native.OperatorSample, after: _native.OperatorSample) -> float:
-    """Seconds that an operator slept inside its function, if that is what it mostly does: it calls a service, say.
+    """Return the seconds that an operator slept inside its function, if it mostly sleeps, for example in a request.
 
-    A thread in there is as busy as one that computes, and another one would help; only no CPU is used.
+    A thread in there is as busy as one that computes, and another one would help; it only uses no CPU.
     """
     inside = after.inside_seconds - before.inside_seconds
     asleep = after.waited_seconds - before.waited_seconds
@@ -178,10 +178,10 @@ def _source_wait(
     after: Sequence[_native.OperatorSample],
     seconds: float,
 ) -> float | None:
-    """How long the source that waits least is inside its function without working there, as a share of the time.
+    """Return the share of the time in which the least waiting source waits inside its function.
 
-    Time inside a function is CPU time or waiting. Where CPUs are short, every function waits for one; a source waits
-    for input only as far as it waits more than the other operators do. Those that sleep don't wait for a CPU.
+    Time inside a function is CPU time or waiting. If CPUs are short, every function waits for one. A source waits for
+    input only to the extent that it waits more than the other operators do. Sleeping operators don't wait for a CPU.
     """
 
     def working(number: int) -> float:
@@ -201,20 +201,20 @@ def _source_wait(
     worked = sum(map(working, others))
     awake = sum(map(inside, others)) - sum(map(asleep, others))
     stretch = max(1.0, awake / worked) if worked > 0 else 1.0
-    waits = [inside(one) - stretch * working(one) for one in sources]
+    waits = [inside(source) - stretch * working(source) for source in sources]
     return min(1.0, max(0.0, min(waits) / seconds))
 
 
 class AdaptationLoop(PeriodicLoop):
-    """Adapts one scheduler to its load, once a period, until it is stopped.
+    """Adapts one scheduler to its load, once per period, until it is stopped.
 
     Args:
-        scheduler: what it samples and applies to.
-        controller: who decides.
-        settings: periods, bounds and names.
-        journal: where each pass is kept.
-        clock: seconds.
-        learned: is called after each pass, and keeps what the controller found.
+        scheduler: The scheduler that it samples and configures.
+        controller: Decides.
+        settings: Periods, bounds and names.
+        journal: Records each pass.
+        clock: Returns seconds.
+        learned: Called after each pass; saves what the controller found.
     """
 
     def __init__(
@@ -238,15 +238,15 @@ class AdaptationLoop(PeriodicLoop):
         self._number = 0
         self._wanted: Decision | None = None
         self._late: dict[str, int] = {}  # {operator: periods for which it should have switched}
-        self.budget: CpuBudget | None = None  # whoever shares out the host writes here
+        self.budget: CpuBudget | None = None  # set by the loop over hosts
 
     def stop(self) -> None:
-        """End it; what is in force stays."""
+        """End it; the current configuration stays."""
         super().stop()
         self.journal.close()
 
     def hold(self, held: bool, why: Still = Still.PAUSED) -> None:
-        """Decide nothing from now on, or decide again, with nothing learned."""
+        """Pause the decisions from now on, or resume them, with nothing learned."""
         if not held:
             self._outdated.set()
         super().hold(held, why)
@@ -254,7 +254,7 @@ class AdaptationLoop(PeriodicLoop):
     def run(self) -> None:
         """Adapt until stopped. A controller that raises ends the adaptation, not the job."""
         started = self._clock()
-        load = MachineLoad()  # here, as it asks the system, and an element that starts needn't wait for that
+        load = MachineLoad()  # in this thread, because it is a system call that the element's start needn't wait for
         before, since = self._scheduler.sample(), started
         period = min(FIRST_PERIOD, self._settings.period)
         while not self._stopped.wait(period):
@@ -278,21 +278,21 @@ class AdaptationLoop(PeriodicLoop):
             before, since = after, now
 
     def _shows_too_little(self, before: _native.Sample, after: _native.Sample, seconds: float) -> bool:
-        """Return whether functions are busy with tuples that take so long that a rate can't be told yet."""
-        settings, given, inside = self._settings, 0, 0.0
+        """Return whether functions take so long for a tuple that the period shows no rate yet."""
+        settings, tuples_seen, inside = self._settings, 0, 0.0
         for name, number in settings.order.items():
             then, now = before.operators[number], after.operators[number]
             source = name in settings.sources
             if source or name in settings.fed:
-                given += now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
+                tuples_seen += now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
             if not source:
                 inside = max(inside, now.inside_seconds - then.inside_seconds)
-        if given >= FEW or seconds >= LONGEST * settings.period:
+        if tuples_seen >= FEW or seconds >= LONGEST * settings.period:
             return False
         return inside >= WAITING * seconds
 
     def _longest(self, done: Adaptation) -> float:
-        """Return how long the next period may be: a step of a search is shorter, if that shows tuples enough."""
+        """Return the longest next period: a step of a search is shorter, if it shows enough tuples."""
         period = self._settings.period
         if not done.decision.soon:
             return period
@@ -303,14 +303,14 @@ class AdaptationLoop(PeriodicLoop):
     def step(
         self, before: _native.Sample, after: _native.Sample, seconds: float, *, at: float, cpu: CpuUse
     ) -> Adaptation:
-        """Make one pass on two samples, and on the CPU use between them, and return it as the journal has it."""
+        """Make one pass on two samples, and on the CPU use between them, and return it for the journal."""
         settings = self._settings
         fresh = self._outdated.is_set()
         if fresh:
             self._outdated.clear()
             self._controller.reset()
         pending, budget = self._pending(after), self.budget
-        if budget is not None and budget.one_process:  # what the process used is that of all of them
+        if budget is not None and budget.one_process:  # the use of the process is that of all of them
             cpu = replace(cpu, own=(cpu_seconds(after) - cpu_seconds(before)) / max(seconds, 1e-9))
         observation = observe(
             settings,
@@ -353,7 +353,7 @@ class AdaptationLoop(PeriodicLoop):
         return done
 
     def _pending(self, sample: _native.Sample) -> Sequence[str]:
-        """Operators that shall switch and haven't yet, without those that count as unable to."""
+        """Return the operators that were to switch and haven't yet, except those that count as unable to."""
         if self._wanted is None:
             return ()
         for name, model in self._wanted.models.items():

@@ -1,4 +1,4 @@
-"""Wakes operators that wait for the clock: while nothing comes for them nobody else would run them.
+"""Wakes operators that wait for the clock, because without tuples nothing else would run them.
 
 Must not know what they do then.
 """
@@ -23,12 +23,12 @@ ALARM_PERIOD = 0.01  # seconds: the slice in which native operators wait (waitin
 
 
 class Alarm:
-    """Pokes operators once a period, until it is stopped.
+    """Pokes operators once per period, until it is stopped.
 
     Args:
-        poke: the scheduler's.
-        operators: their numbers in the scheduler.
-        name: of its thread.
+        poke: The scheduler's function.
+        operators: Their numbers in the scheduler.
+        name: The thread's name.
     """
 
     def __init__(self, poke: Callable[[int], None], operators: Sequence[int], name: str) -> None:
@@ -54,11 +54,11 @@ class Alarm:
 
 
 def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) -> Alarm | None:
-    """Return the alarm of a processing element; None if nobody needs it.
+    """Return the alarm of a processing element; None if it needs none.
 
     Args:
-        spec: of the processing element.
-        poke: its scheduler's.
+        spec: The processing element.
+        poke: Its scheduler's function.
         ids: {operator: its number in the scheduler}.
     """
     waiting = [ids[operator.name] for operator in spec.operators if waits_for_clock(operator)]
@@ -66,7 +66,7 @@ def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) 
 
 
 def waits_for_clock(operator: OperatorSpec) -> bool:
-    """Return whether an operator is woken by the clock, between its tuples."""
+    """Return whether the clock wakes an operator between its tuples."""
     if isinstance(operator.body, KeyedProcess):
         return operator.body.time is None
     if isinstance(operator.body, EventTime):

@@ -1,7 +1,7 @@
 """The control loop of elastic stages: sample, observe, step, set the number of channels, journal (alarm thread, S01).
 
-Beside the loop that adapts threads and queues (`adaptation_loop`); each stage has a controller of its own, and settles
-with the others as strangers do (S10). Must not know the algorithms of the controllers, and decides nothing.
+It runs beside the loop that adapts threads and queues (`adaptation_loop`). Each stage has its own controller, which
+ignores the others (S10). Must not know the controllers' algorithms, and decides nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT_PASSES = 1_000  # of a stage, in memory
 
 
 class Width(Protocol):
-    """How many channels of a stage get tuples: the native ChannelWidth."""
+    """The number of channels of a stage that receive tuples: the native ChannelWidth."""
 
     active: int
 
@@ -46,13 +46,13 @@ class Stage:
     """A stage whose number of channels changes.
 
     Args:
-        name: of the operator that deals tuples out.
-        number: of that in the scheduler.
-        most: channels that there are.
-        channels: of each channel, {operator that takes from it: its number in the scheduler}.
-        width: how many are used.
-        controller: who decides on that.
-        passes: what was seen, decided and done; the last ones.
+        name: The operator that distributes tuples.
+        number: Its number in the scheduler.
+        most: The number of existing channels.
+        channels: For each channel, {operator that receives from it: its number in the scheduler}.
+        width: The number of channels in use.
+        controller: Decides on that.
+        passes: The last passes: observation, decision and effect.
     """
 
     name: str
@@ -69,7 +69,7 @@ def observe_stage(
 ) -> Observation:
     """Make an observation of two native samples.
 
-    Its threads are channels, its throughput is tuples that enter (S04), its operators those behind the channels in use.
+    Its threads are channels, its throughput is tuples that enter (S04), its operators those in the channels in use.
     """
     seconds = max(seconds, 1e-9)
     active = stage.width.active
@@ -94,15 +94,15 @@ def observe_stage(
 
 
 class ChannelLoop(PeriodicLoop):
-    """Adapts the stages of one scheduler once a period, until it is stopped.
+    """Adapts the stages of one scheduler once per period, until it is stopped.
 
     Args:
-        sample: gives the scheduler's counters.
-        stages: what it adapts.
-        period: seconds between two decisions.
-        pe: the processing element, for journals.
-        job: its job, for the log.
-        clock: seconds.
+        sample: Returns the scheduler's counters.
+        stages: The stages.
+        period: Seconds between two decisions.
+        pe: The processing element, for journals.
+        job: Its job, for the log.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -165,13 +165,13 @@ class ChannelLoop(PeriodicLoop):
 def channel_loop(
     spec: PESpec, sample: Callable[[], _native.Sample], ids: Mapping[str, int], widths: Mapping[str, Width]
 ) -> ChannelLoop | None:
-    """Return the loop of a processing element's elastic stages; None if it has none, or nobody is to decide.
+    """Return the loop of a processing element's elastic stages; None if it has none, or elasticity is off.
 
     Args:
-        spec: of the processing element.
-        sample: gives its scheduler's counters.
+        spec: The processing element.
+        sample: Returns its scheduler's counters.
         ids: {operator: its number in the scheduler}.
-        widths: of the stages that it hosts.
+        widths: The widths of its stages.
     """
     if Algorithm(spec.config.elasticity.algorithm) is Algorithm.OFF:
         return None

@@ -1,6 +1,6 @@
-"""Replicas and processes that paid when a job of the same name and operators ran before: a small file for each.
+"""Replicas and processes that paid off in earlier runs of the same job: a small file for each job.
 
-They are where a later run begins once it has too little, and have to stand a trial there. Must not know how they are
+A later run tries them first once it has too little, and they have to stand a trial there. Must not know how they were
 found, nor what a trial is.
 """
 
@@ -16,15 +16,15 @@ from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["EarlierPlans", "key_of_job"]
 
-FORMAT = 1  # of the files, and of what their names stand for
+FORMAT = 1  # of the files, and of the keys in their names
 
 
 class EarlierPlans:
-    """What earlier runs of a job have found.
+    """The findings of earlier runs of a job.
 
     Args:
-        folder: where the files are; made when there is something to keep.
-        key: stands for the job.
+        folder: The folder of the files; made when there is something to save.
+        key: Identifies the job.
 
     >>> import tempfile
     >>> plans = EarlierPlans(Path(tempfile.mkdtemp()), "4f2a")
@@ -40,7 +40,7 @@ class EarlierPlans:
         self._kept = Earlier()
 
     def paid(self) -> Earlier:
-        """Return what paid last; nothing if that isn't known, or the file is damaged, which the log tells."""
+        """Return what paid off last; nothing if that is unknown, or the file is damaged, which is logged."""
         values = self._values.read()
         if values is None:
             return Earlier()
@@ -54,17 +54,17 @@ class EarlierPlans:
         return self._kept
 
     def keep(self, paid: Earlier) -> None:
-        """Keep what has paid by now, if that is something new."""
+        """Save what has paid off by now, if that is new."""
         if paid != self._kept:
             self._kept = paid
             self._values.write({"replicas": dict(paid.replicas), "apart": list(paid.apart)})
 
 
 def key_of_job(job: JobSpec) -> str:
-    """Return what stands for a job: its name, and its operators, whatever they compute.
+    """Return the key of a job: its name, and its operators, whatever they compute.
 
     Args:
-        job: what runs.
+        job: The job.
     """
-    operators = [[one.name, one.kind.value, list(one.upstream)] for one in job.operators.values()]
+    operators = [[operator.name, operator.kind.value, list(operator.upstream)] for operator in job.operators.values()]
     return hashlib.sha256(json.dumps([FORMAT, job.name, operators]).encode()).hexdigest()[:32]

@@ -1,7 +1,7 @@
 """Threads and queues that were best when the same operators ran on such a machine before: a small file for each.
 
-They are where a search begins, not what it believes: they have to stand a trial. So a file may be lost, or be of a job
-whose functions cost something else. Must not know how the best is found.
+A search begins with them, but they have to stand a trial. So a file may be lost, or be of a job whose functions have
+other costs. Must not know how the best is found.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from rayelastic.runtime.values.specs import PESpec
 
 __all__ = ["EarlierRuns", "key_of"]
 
-FORMAT = 1  # of the files, and of what their names stand for
+FORMAT = 1  # of the files, and of the keys in their names
 
 
 class EarlierRuns:
-    """What earlier runs of the same operators on such a machine have found.
+    """The findings of earlier runs of the same operators on such a machine.
 
     Args:
-        folder: where the files are; made when there is something to keep.
-        key: stands for the operators and the machine.
+        folder: The folder of the files; made when there is something to save.
+        key: Identifies the operators and the machine.
 
     >>> import tempfile
     >>> runs = EarlierRuns(Path(tempfile.mkdtemp()), "4f2a")
@@ -41,7 +41,7 @@ class EarlierRuns:
         self._kept: Configuration | None = None
 
     def best(self) -> Configuration | None:
-        """Return what was best last; None: not known, or the file is damaged, which the log tells."""
+        """Return what was best last; None: unknown, or the file is damaged, which is logged."""
         values = self._values.read()
         if values is None:
             return None
@@ -54,7 +54,7 @@ class EarlierRuns:
         return self._kept
 
     def keep(self, best: Configuration | None) -> None:
-        """Keep what is best by now, if that is something new; None: nothing is known yet."""
+        """Save what is best by now, if that is new; None: nothing is known yet."""
         if best is None or best == self._kept:
             return
         self._kept = best
@@ -62,14 +62,14 @@ class EarlierRuns:
 
 
 def key_of(spec: PESpec, cpus: int) -> str:
-    """Return what stands for the operators of a processing element, its settings and its machine.
+    """Return the key of a processing element's operators, its settings and its machine.
 
     Args:
-        spec: of the processing element.
-        cpus: that it may use.
+        spec: The processing element.
+        cpus: The CPUs that it may use.
     """
     threads = spec.config.threads
-    operators = [[one.name, one.kind.value, list(one.upstream)] for one in spec.operators]
+    operators = [[operator.name, operator.kind.value, list(operator.upstream)] for operator in spec.operators]
     settings = [threads.count, threads.max, str(threads.model), threads.queue_records, threads.run_records]
     machine = [platform.node(), platform.machine(), cpus]
     return hashlib.sha256(json.dumps([FORMAT, operators, settings, machine]).encode()).hexdigest()[:32]

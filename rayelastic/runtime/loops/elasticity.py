@@ -1,4 +1,4 @@
-"""Which controller adapts a processing element, and within which bounds. Must not know what controllers do."""
+"""Selects the controller of a processing element, and its bounds. Must not know what controllers do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rayelastic.runtime.watch.machine_load import available_cpus
 
 __all__ = ["adaptation_loop", "controller_for", "replay", "run_work"]
 
-RUN_WORK = 0.025  # s; a run that took longer than a period would be counted in one of many
+RUN_WORK = 0.025  # s; a run longer than a period would be counted in one of several
 
 
 def controller_for(
@@ -33,13 +33,13 @@ def controller_for(
     earlier: Configuration | None = None,
     paper: PaperElasticity | None = None,
 ) -> Controller | None:
-    """Return a fresh controller, or None if nobody decides.
+    """Return a fresh controller, or None if elasticity is off.
 
     Args:
-        elasticity: which one.
+        elasticity: The algorithm.
         upstream: {operator: those that feed it}.
-        earlier: what was best in an earlier run.
-        paper: parameters of the papers' elasticity.
+        earlier: The best configuration of an earlier run.
+        paper: Parameters of the papers' elasticity.
 
     >>> controller_for(Algorithm.OFF, {}) is None
     True
@@ -60,14 +60,14 @@ def adaptation_loop(
     pinned: frozenset[str],
     shared: frozenset[str] = frozenset(),
 ) -> AdaptationLoop | None:
-    """Return the loop of a processing element; None if there is nothing left to find.
+    """Return the loop of a processing element; None if there is nothing to adapt.
 
     Args:
-        spec: of the processing element.
-        scheduler: its scheduler.
+        spec: The processing element.
+        scheduler: Its scheduler.
         ids: {operator: its number in the scheduler}, upstream before downstream.
-        pinned: operators whose threading model isn't to be found.
-        shared: operators that whoever fills their queue runs, too.
+        pinned: Operators whose threading model is fixed.
+        shared: Operators that a producer runs, too, when their queue is full.
     """
     config, elasticity = spec.config, spec.config.elasticity
     upstream = {operator.name: operator.upstream for operator in spec.operators}
@@ -98,26 +98,26 @@ def adaptation_loop(
 
 
 def run_work(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> float:
-    """Return for how many seconds of work a run may be where there are no queues; 0: any, as nobody looks."""
+    """Return the longest run without queues, in seconds of work; 0: unlimited, because no controller observes it."""
     nobody = Algorithm(config.elasticity.algorithm) is Algorithm.OFF or _all_set(config, pinned, operators)
     return 0.0 if nobody else RUN_WORK
 
 
 def _learned(controller: Controller, runs: EarlierRuns | None) -> Callable[[], None] | None:
-    """Return what keeps the best so far for later runs."""
+    """Return a function that saves the best configuration so far for later runs."""
     if runs is None or not isinstance(controller, GuidedMultiLevelElasticity):
         return None
     return lambda: runs.keep(controller.best)
 
 
 def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
-    """Give each recorded pass with what a fresh controller decides on the same observation: the same, byte for byte.
+    """Yield each recorded pass with a fresh controller's decision on the same observation: the same, byte for byte.
 
     Args:
-        path: of a journal.
+        path: The path of a journal.
 
     Raises:
-        ConfigError: it is no journal.
+        ConfigError: It isn't a journal.
     """
     setting, adaptations = read_journal(path)
     controller = controller_for(setting.elasticity, setting.upstream, setting.earlier, setting.paper)

@@ -1,4 +1,4 @@
-"""The event loop of a processing element, on a thread of its own, and threads for plain functions that wait.
+"""The event loop of a processing element for async I/O, in its own thread, and threads for blocking functions.
 
 Knows no operators. Its threads are daemons: a call that never returns keeps no process alive.
 """
@@ -19,10 +19,10 @@ PATIENCE = 1.0  # seconds that calls have to unwind when the loop ends
 
 
 class EventLoop:
-    """An event loop that starts with the first who needs it.
+    """An event loop that starts with its first use.
 
     Args:
-        name: of its thread.
+        name: The thread's name.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,12 +31,12 @@ class EventLoop:
         self._thread: threading.Thread | None = None
 
     def spawn(self, make: Callable[[], list[Coroutine[Any, Any, None]]]) -> None:
-        """Has the loop's thread make coroutines, and run them; returns at once."""
+        """Make coroutines in the loop's thread, and run them; return at once."""
         loop = self._loop if self._loop is not None else self._started()
         loop.call_soon_threadsafe(self._spawn, make)
 
     def wait_for(self, coroutine: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
-        """Run a coroutine on the loop, and return what it returns; TimeoutError after so many seconds."""
+        """Run a coroutine on the loop, and return its result; TimeoutError after so many seconds."""
         loop = self._loop if self._loop is not None else self._started()
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result(timeout)
 
@@ -78,11 +78,11 @@ class EventLoop:
 
 
 class WaitingThreads(Executor):
-    """Threads for calls that wait, made when they are needed.
+    """Threads for blocking calls, made on demand.
 
     Args:
-        most: how many.
-        name: of the threads.
+        most: The most threads.
+        name: The threads' name.
 
     >>> threads = WaitingThreads(2, "waiting")
     >>> threads.submit(pow, 2, 3).result()
@@ -96,10 +96,10 @@ class WaitingThreads(Executor):
         self._work: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._busy = 0  # calls that have or want a thread
+        self._busy = 0  # calls that have a thread or wait for one
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call a function on a thread of its own, as soon as there is one."""
+        """Call a function in a thread of the pool, as soon as one is free."""
         future: Future[Any] = Future()
         self._work.put((future, lambda: fn(*args, **kwargs)))
         with self._lock:
@@ -111,7 +111,7 @@ class WaitingThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - an Executor's
-        """End the threads, each after its call; waits for none."""
+        """End the threads, each after its call, without waiting for them."""
         with self._lock:
             for _ in range(self._threads):
                 self._work.put(None)
@@ -121,10 +121,10 @@ class WaitingThreads(Executor):
             future, call = item
             if future.set_running_or_notify_cancel():
                 try:
-                    made = call()
+                    result = call()
                 except BaseException as error:
                     future.set_exception(error)
                 else:
-                    future.set_result(made)
+                    future.set_result(result)
             with self._lock:
                 self._busy -= 1

@@ -1,6 +1,6 @@
-"""Small values that one run leaves for later ones: a JSON file for each key, written whole or not at all.
+"""Small values that one run saves for later ones: a JSON file for each key, written completely or not at all.
 
-A file may be lost, or be damaged: whoever reads one can do without. Knows nothing of what the values mean.
+A file may be lost, or be damaged: its readers can do without. Knows nothing of the values' meaning.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ __all__ = ["KEPT", "KeptValues"]
 
 log = logging.getLogger(__name__)
 
-KEPT = 1000  # files in a folder; the oldest go
+KEPT = 1000  # files in a folder; the oldest are removed
 
 
 class KeptValues:
     """The values of one key.
 
     Args:
-        folder: where the files are; made when there is something to keep.
-        key: names the file.
+        folder: The folder of the files; made when there is something to save.
+        key: The file's name.
 
     >>> import tempfile
     >>> values = KeptValues(Path(tempfile.mkdtemp()), "4f2a")
@@ -39,7 +39,7 @@ class KeptValues:
         self.file = folder / f"{key}.json"
 
     def read(self) -> dict[str, Any] | None:
-        """Return them; None: there are none, or the file is damaged, which the log tells."""
+        """Return them; None: there are none, or the file is damaged, which is logged."""
         try:
             values = json.loads(self.file.read_text(encoding="utf-8"))
             if not isinstance(values, dict):
@@ -52,11 +52,11 @@ class KeptValues:
         return values
 
     def damaged(self, why: object) -> None:
-        """Tell in the log that the file can't be what was written."""
+        """Log that the file isn't what was written."""
         log.warning("what earlier runs found is left out: %s: %s", self.file, why)
 
     def write(self, values: dict[str, Any]) -> None:
-        """Keep values in place of others; the log tells if that can't be done."""
+        """Replace the values; a failure is logged."""
         folder, unfinished = self.file.parent, self.file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""A thread that looks and decides once a period, until it is stopped: what loops of elements and coordinators share.
+"""A thread that observes and decides once per period, until it is stopped: the base of the loops.
 
-Knows nothing of what is decided.
+Knows nothing of the decisions.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ __all__ = ["PeriodicLoop", "Still"]
 
 
 class Still(Enum):
-    """Why a loop decides nothing."""
+    """The reason why a loop decides nothing."""
 
-    PAUSED = "paused"  # somebody has asked for it
-    CHANGE = "change"  # regions change, which isn't the load's doing
+    PAUSED = "paused"  # by request
+    CHANGE = "change"  # regions change, which disturbs the measurement
 
 
 class PeriodicLoop(ABC):
-    """One such loop; it doesn't run yet.
+    """A loop; it doesn't run yet.
 
     Args:
-        name: of its thread.
+        name: The thread's name.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,18 +38,18 @@ class PeriodicLoop(ABC):
         self._thread.start()
 
     def hold(self, held: bool, why: Still = Still.PAUSED) -> None:
-        """Decide nothing from now on, or decide again, once there is no other reason."""
+        """Pause the decisions from now on, or resume them once no other reason is left."""
         if held:
             self._still.add(why)
         else:
             self._still.discard(why)
 
     def halt(self) -> None:
-        """Have it end with the pass that it is in; return at once."""
+        """Make it end with the current pass; return at once."""
         self._stopped.set()
 
     def stop(self) -> None:
-        """End it and wait for the pass that it is in; what is in force stays."""
+        """End it and wait for the current pass; the current configuration stays."""
         self.halt()
         thread = self._thread
         # An interrupt may have come before it was started, and a pass may end its own loop.
@@ -58,4 +58,4 @@ class PeriodicLoop(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Make one pass a period, until stopped. A policy that raises ends the loop, not the job."""
+        """Make one pass per period, until stopped. A policy that raises ends the loop, not the job."""

@@ -1,7 +1,7 @@
 """The coordinator's loop: sample all processing elements, observe, step, change the plan, journal (architecture 1).
 
-The policy decides, the performer carries out; here is only the clock between them. The policy asks for nothing that
-can't be carried out on a live job (`Actuation`), and the next observation tells what is in force.
+The policy decides, the performer changes the plan; this is only the clock between them. The policy requests only
+changes that are possible on a live job (`Actuation`), and the next observation has what is in force.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EARLY", "RegionLoop"]
 
-SHORT = 0.5  # of a period, that each of the first ones lasts
-EARLY = 4  # periods that are short, so that a load that is there from the start is answered soon
+SHORT = 0.5  # of a period: the length of each of the first ones
+EARLY = 4  # short periods, so that a load at the start is answered soon
 ADVICE = "advice: JobConfig(regions='advise') leaves it to job.change and job.rescale"
 
 _log = logging.getLogger(__name__)
@@ -40,29 +40,29 @@ class Policy(Protocol):
     """Decides on the plan of the next period."""
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
-        """Take one period and return the plan for the next one, with the reason."""
+        """Observe one period and return the plan for the next one, with the reason."""
         ...
 
 
 class RegionLoop(PeriodicLoop):
-    """Adapts the plan of one job to its load, once a period, until it is stopped.
+    """Adapts the plan of one job to its load, once per period, until it is stopped.
 
     Args:
-        policy: who decides.
-        sample: gives the counters of every processing element.
-        plan: gives the plan in force.
-        change: carries out another plan and gives the one in force then.
-        nodes: gives what may be used.
-        period: seconds between two decisions.
-        early: how many of the first periods are half as long; no policy decides in the very first, as all begins then.
-        request: asks for so many CPUs more than there are; 0: no longer.
-        prepare: makes ready what a growth takes that may come soon, on a node; empty: on any.
-        journal: where each pass is kept.
-        advises: whether what is decided is told, and not done.
-        learned: called after each decision: what paid may be kept for later runs.
-        clock: seconds.
-        bounds: gives the fewest and the most replicas of regions whose bounds depend on the time; None: none do.
-        age: seconds since the start of the job, for what is told; since that of the loop if not given.
+        policy: Decides.
+        sample: Returns the counters of every processing element.
+        plan: Returns the plan in force.
+        change: Changes to another plan and returns the one in force then.
+        nodes: Returns the nodes that may be used.
+        period: Seconds between two decisions.
+        early: The number of first periods that are half as long; the very first, in which all starts, has no decision.
+        request: Requests so many additional CPUs; 0: none any more.
+        prepare: Prepares a process for a likely growth, on a node; empty: on any.
+        journal: Records each pass.
+        advises: Whether decisions are only reported.
+        learned: Called after each decision: what paid off may be saved for later runs.
+        clock: Returns seconds.
+        bounds: Returns the bounds of replicas of regions whose bounds depend on the time; None: none do.
+        age: Returns seconds since the start of the job, for reports; by default since that of the loop.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class RegionLoop(PeriodicLoop):
         self._early = early
         self._request = request
         self._requested: tuple[int, float] | None = (
-            None  # CPUs more, of those that there were: told anew once some came
+            None  # requested CPUs, of those that there were: requested again once some arrived
         )
         self._prepare = prepare
         self.journal = journal or RegionJournal()
@@ -108,7 +108,7 @@ class RegionLoop(PeriodicLoop):
 
     @property
     def due(self) -> float:
-        """Seconds that the next period lasts."""
+        """Return the length of the next period in seconds."""
         return self._period * (SHORT if self._number < self._early else 1.0)
 
     def run(self) -> None:
@@ -118,7 +118,7 @@ class RegionLoop(PeriodicLoop):
         plan, before = self._plan(), self._sample()
         while not self._stopped.wait(self.due):
             after = self._sample()
-            if self._still or self._plan() is not plan:  # the period was of two plans, or isn't wanted
+            if self._still or self._plan() is not plan:  # the period spans two plans, or the loop is paused
                 plan, before = self._plan(), after
                 continue
             try:
@@ -131,7 +131,7 @@ class RegionLoop(PeriodicLoop):
     def step(self, before: Mapping[str, PESample], after: Mapping[str, PESample], *, at: float) -> RegionAdaptation:
         """Make one pass on two samples."""
         plan, nodes = self._plan(), self._nodes()
-        here = {node.name for node in nodes}  # an element on a node that is gone is its watcher's affair
+        here = {node.name for node in nodes}  # the watcher handles an element on a lost node
         shown = plan.with_nodes({pe: node for pe, node in plan.nodes.items() if node in here})
         seen = observe_regions(shown, before, after, at=at, nodes=nodes, cost=self._cost)
         if self._bounds is not None:
@@ -153,8 +153,8 @@ class RegionLoop(PeriodicLoop):
             except (RayelasticError, TimeoutError) as error:
                 plan, problem = self._plan(), str(error)
             seconds = self._clock() - began
-            rate, made = (carried - _made(before)) / max(seen.period, 1e-9), _made(self._sample())
-            done = made - carried if made >= carried else made  # elements that are new count from 0
+            rate, emitted = (carried - _made(before)) / max(seen.period, 1e-9), _made(self._sample())
+            done = emitted - carried if emitted >= carried else emitted  # new elements count from 0
             missing = seconds - done / rate if rate > 0 else 0.0
             self._cost = max(0.0, missing)
         adaptation = RegionAdaptation(self._number, seen, decision, plan, seconds, problem)
@@ -169,24 +169,24 @@ class RegionLoop(PeriodicLoop):
         first, *rest = growth_steps(plan, wanted)
         plan = self._change(first)
         for step in rest:
-            here = self._plan().nodes  # where Ray found a place for it
+            here = self._plan().nodes  # where Ray placed it
             plan = self._change(step.with_nodes({**step.nodes, **{pe: here[pe] for pe in here.keys() & step.pes}}))
         return plan
 
     def _ask_for(self, decision: AdaptationDecision, nodes: tuple[Node, ...]) -> None:
-        """Tells whoever starts machines how many CPUs there should be, once per wish."""
+        """Request the number of CPUs that the decision needs, once per change of that number."""
         lacking = math.ceil(decision.request.cpus) if decision.request is not None else 0
         wish = lacking, sum(node.cpus for node in nodes) if lacking else 0.0
         if wish == self._requested:
             return
         try:
             self._request(lacking)
-        except Exception:  # Ray's own, whose store may be starting again: the next pass asks once more
+        except Exception:  # an error of Ray, whose store may be restarting: the next pass tries again
             _log.warning("%d CPUs more can't be asked for", lacking, exc_info=True)
         else:
             self._requested = wish
 
 
 def _made(samples: Mapping[str, PESample]) -> int:
-    """Return the tuples that sources have made: those that take nothing."""
+    """Return the number of tuples that sources, the operators without input, have emitted."""
     return sum(o.tuples_out for sample in samples.values() for o in sample.operators if o.tuples_in == 0)

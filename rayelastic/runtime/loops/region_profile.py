@@ -1,10 +1,10 @@
-"""Two samples of every processing element become one observation of the job's regions (Joker 4.1; J18-J20).
+"""Turns two samples of every processing element into one observation of the job's regions (Joker 4.1; J18-J20).
 
-Pure. The engine's pipelines share the threads of their element, so a pipeline's CPU time is that of its operators, with
-their share of what the element used outside of operators. Costs come from the native profiler; a source is held back as
-long as its thread isn't in its function, for then it runs or waits for what is downstream. But one that has time to
-wait for its next tuple makes all that it is offered, whatever else its thread does meanwhile. An operator in Python
-that sleeps inside its function waits for an answer from outside: that is useful time, as DS2 has it, though no CPU's.
+Pure. The engine's pipelines share the threads of their element. So a pipeline's CPU time is that of its operators, with
+their share of what the element used outside operators. Costs come from the native profiler. A source is blocked while
+its thread isn't in its function, because then it waits or runs what is downstream. But a source with time to wait for
+its next tuple emits all its input, whatever else its thread does. An operator in Python that sleeps inside its function
+waits for an answer from outside. That is useful time, as in DS2, though it uses no CPU.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from rayelastic.runtime.values.status import OperatorSample, PESample
 __all__ = ["observe_regions"]
 
 SHORTEST = 1e-9  # seconds
-SPARE = 0.1  # of its time that a source waits in its function if nothing holds it back; less may be noise
-MOST_OVERHEAD = 2.0  # times the operators' CPU time: beyond, it is wake-ups and timers, which don't grow with the load
+SPARE = 0.1  # of its time that an unblocked source waits in its function; less may be noise
+MOST_OVERHEAD = 2.0  # times the operators' CPU time: more is wake-ups and timers, which don't grow with the load
 
 Samples = Mapping[str, PESample]
 
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """What an operator did in the period, in one processing element: shares of the period, and tuples/s."""
+    """The work of an operator in the period, in one processing element: shares of the period, and tuples/s."""
 
     cpu: float = 0.0
     inside: float = 0.0
@@ -55,13 +55,13 @@ def observe_regions(
     """Make an observation of two samples.
 
     Args:
-        plan: in force during the whole period.
-        before: {processing element: its counters at the start}; one that is missing had none.
+        plan: The plan in force during the whole period.
+        before: {processing element: its counters at the start}; a missing one had none.
         after: {processing element: its counters at the end}.
-        at: seconds since the start of the job, at the end.
-        nodes: what may be used.
-        adapted: whether the plan that was asked for last is in force.
-        cost: of the last change, seconds of throughput.
+        at: Seconds since the start of the job, at the end.
+        nodes: The nodes that may be used.
+        adapted: Whether the last requested plan is in force.
+        cost: The cost of the last change, in seconds of throughput.
     """
     gone = {pe: _gone(before.get(pe), sample) for pe, sample in after.items()}
     sources = {p.region.operators[0] for p in plan.regions if p.region.kind is RegionKind.SOURCE}
@@ -87,7 +87,7 @@ def observe_regions(
 
 
 def _latencies(before: Samples, after: Samples) -> tuple[int, ...]:
-    """Return the marks that reached sinks meanwhile."""
+    """Return the marks that reached sinks in the period."""
     then = {(pe, o.name): o.latency for pe, sample in before.items() for o in sample.operators if o.latency}
     gone = [
         [now - was for now, was in zip_longest(o.latency, then.get((pe, o.name), ()), fillvalue=0)]
@@ -118,7 +118,7 @@ def _gone(before: PESample | None, after: PESample) -> dict[str, _Gone]:
 
 
 def _factor(before: PESample | None, after: PESample) -> float:
-    """CPU time of an element for each second in its operators."""
+    """Return the CPU time of an element for each second in its operators."""
     inside = sum(sample.cpu_seconds for sample in after.operators)
     total = after.cpu_seconds
     if before is not None:
@@ -128,17 +128,17 @@ def _factor(before: PESample | None, after: PESample) -> float:
 
 
 def _stretch(gone: Mapping[str, _Gone], sources: set[str]) -> float:
-    """Time in operators, but asleep, for each second of CPU time: they wait for a CPU, as sources do."""
-    others = [one for name, one in gone.items() if name not in sources]
-    cpu = sum(one.cpu for one in others)
-    return max(1.0, sum(one.inside - one.waited for one in others) / cpu) if cpu > 0 else 1.0
+    """Return the time in operators, but asleep, for each second of CPU time: they wait for a CPU, as sources do."""
+    others = [operator for name, operator in gone.items() if name not in sources]
+    cpu = sum(operator.cpu for operator in others)
+    return max(1.0, sum(operator.inside - operator.waited for operator in others) / cpu) if cpu > 0 else 1.0
 
 
 def _waits_for_cpus(gone: Mapping[str, _Gone], sources: set[str]) -> float:
-    """Share of their time in operators that threads neither had a CPU nor slept: who sleeps most of it lacks little."""
-    others = [one for name, one in gone.items() if name not in sources]
-    inside = sum(one.inside for one in others)
-    return max(0.0, 1.0 - sum(one.cpu + one.waited for one in others) / inside) if inside > 0 else 0.0
+    """Return the share of their time in operators in which threads neither had a CPU nor slept."""
+    others = [operator for name, operator in gone.items() if name not in sources]
+    inside = sum(operator.inside for operator in others)
+    return max(0.0, 1.0 - sum(operator.cpu + operator.waited for operator in others) / inside) if inside > 0 else 0.0
 
 
 def _same_shape(before: PESample, after: PESample) -> bool:
@@ -181,7 +181,7 @@ def _pipeline(
         for i in range(len(pipeline.operators))
     )
     taken = tuple(sum(e[i].given if source else e[i].taken for e in here) for i in range(len(pipeline.operators)))
-    # Sources sleep until there is a next tuple, native operators for the clock or for room.
+    # Sources sleep until the next tuple, native operators for the clock or while they are blocked.
     asks = [not source and operator in region.token_bound for operator in pipeline.operators]
     waited = [[o.waited if outside else 0.0 for o, outside in zip(each, asks, strict=True)] for each in here]
     waiting = tuple(min(1.0, sum(each)) for each in waited)

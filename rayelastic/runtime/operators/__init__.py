@@ -1,1 +1,1 @@
-"""Operators of the graph become native operators. Know no links and no other processing elements."""
+"""Makes native operators of the graph's operators. Knows no links and no other processing elements."""

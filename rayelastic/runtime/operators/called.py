@@ -1,7 +1,7 @@
-"""A sink that calls what the user gave: a function of each tuple, or an object that also takes part in checkpoints.
+"""A sink that calls the user's function with each tuple, or an object that also takes part in checkpoints.
 
-docs/reference/calls_of_objects.md lists the calls of such an object, and what it has to do in each. A number is
-prepared once: checkpoints count upwards over all restarts, and nothing is prepared behind the end of the stream.
+docs/reference/calls_of_objects.md lists the calls of such an object, and its duties in each. A number is prepared once:
+checkpoints count upwards over all restarts, and none is prepared after the end of the stream.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Called:
     """Calls the user's function or object with each tuple, and counts.
 
     Args:
-        body: the description of the sink.
-        before: what it had taken up to the checkpoint that it is restored from, if there is one.
+        body: The description of the sink.
+        before: Its output up to the restored checkpoint, if there is one.
     """
 
     def __init__(self, body: CallSink, before: Output | None) -> None:
@@ -34,9 +34,9 @@ class Called:
         self._call: Callable[[Sequence[Any]], None] = (
             self._numbered(body.function) if body.numbered else call_each(body.function)
         )
-        self._is_prepared = False  # whether nothing came since the last number
+        self._is_prepared = False  # whether no tuple has arrived since the last number
         self._closed = False
-        self._committed = threading.Lock()  # guards what follows: commits come from another thread
+        self._committed = threading.Lock()  # guards the fields below, because commits come from another thread
         self._due = 0  # the last number that is prepared and not committed
         if self._committing is not None:
             if self._epoch:
@@ -50,25 +50,25 @@ class Called:
         self._rows += len(tuples)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the object has a place of its own)
-        """Have it write what it keeps; an object that commits makes that outlive the process."""
+        """Flush it; an object that commits makes its tuples durable."""
         return self.stop(epoch)
 
     def stop(self, epoch: int) -> Output:
-        """Do the same at the end of a job that is stopped into a snapshot."""
+        """Do the same at the end of a job that is stopped with a savepoint."""
         if not self._closed:
             self._prepare(epoch)
         return Output("", self._rows, epoch=epoch)
 
     def commit(self, epoch: int) -> None:
-        """Tell an object that a checkpoint is complete."""
+        """Notify an object that a checkpoint is complete."""
         if self._committing is not None:
             self._committing.commit(epoch)
             with self._committed:
                 self._due = 0 if self._due <= epoch else self._due
 
     def close(self) -> None:
-        """Have it write the rest, and show what isn't shown yet: the stream is at its end."""
-        if not self._is_prepared:  # the job takes no checkpoints, so no other number is given from here on
+        """Flush it, and show what is hidden: the stream is at its end."""
+        if not self._is_prepared:  # the job takes no checkpoints, so no other number follows
             self._prepare(self._epoch + 1)
         if self._due:
             self.commit(self._due)

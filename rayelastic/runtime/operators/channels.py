@@ -1,4 +1,4 @@
-"""The two ends of a stage of channels become native operators, and its channels get threads of their own."""
+"""Makes native operators of the two ends of a stage, and gives threads to its channels."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def channels_operator(spec: OperatorSpec, width: _native.ChannelWidth) -> _native.Operator:
-    """Make the operator that deals tuples out.
+    """Make the operator that distributes tuples.
 
     Args:
-        spec: of the operator.
-        width: how many channels it uses, as somebody may change.
+        spec: The operator.
+        width: The number of channels in use, which a loop may change.
     """
     body = spec.body
     assert isinstance(body, Channels)
@@ -39,9 +39,9 @@ def in_turn_operator(spec: OperatorSpec) -> _native.Operator:
 
 
 def pinned_models(operators: Sequence[OperatorSpec], config: JobConfig) -> dict[str, ThreadingModel]:
-    """Return the threading models that nobody finds: those that the user has set, and those of elastic channels.
+    """Return the fixed threading models: those that the user has set, and those of elastic channels.
 
-    An elastic channel has a thread of its own (S01, L01), unless the user says otherwise.
+    An elastic channel has its own thread (S01, L01), unless the user sets another model.
     """
     heads = channel_heads({operator.name: operator for operator in operators})
     models = {name: ThreadingModel.DEDICATED for channels in heads.values() for names in channels for name in names}

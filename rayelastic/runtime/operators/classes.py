@@ -1,4 +1,4 @@
-"""Operator classes become native operators with ports."""
+"""Makes native operators with ports of operator classes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _native.Operator:
-    """Make the operator of a user's class, and initializes its instance.
+    """Make the operator of a user's class, and initialize its instance.
 
     Args:
-        spec: of the operator.
-        function: made of its code.
-        job: the name of the job, for messages.
+        spec: The operator.
+        function: Made of its code.
+        job: The name of the job, for messages.
 
     Raises:
-        JobFailedError: the user's `initialize` raised.
+        JobFailedError: The user's `initialize` raised.
     """
     code = spec.body
     assert isinstance(code, PortsCode)

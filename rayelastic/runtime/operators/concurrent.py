@@ -1,7 +1,7 @@
-"""Functions whose calls wait at the same time: the calls of one operator that are under way, and its native operator.
+"""Async I/O: the calls of one operator that are in flight, and its native operator.
 
-The operator's own thread begins calls and collects what they gave; in between they are the event loop's. Only whether a
-call is done, and that there is news, goes from the loop to the operator.
+The operator's own thread starts calls and collects their results; in between the event loop runs them. The loop only
+notifies the operator that a call is done.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Calls", "concurrent_operator"]
 
-FIRST_PAUSE = 0.1  # seconds before a call is made again
+FIRST_PAUSE = 0.1  # seconds before a call is retried
 LONGEST_PAUSE = 10.0  # seconds: each pause is twice the one before, until then
-LEAST_PART = 0.5  # of a pause, by chance: those that failed together don't come back together
-SLICE = 0.01  # seconds that a thread waits before it looks whether it has to stop (waiting.hpp)
+LEAST_PART = 0.5  # of a pause, at random, so that calls that failed together don't retry together
+SLICE = 0.01  # seconds that a thread waits before it checks whether it has to stop (waiting.hpp)
 
-Collected = tuple[list[list[Any]], int, int, bool]  # by port; tuples and bars; left out; ends with a bar
+Collected = tuple[list[list[Any]], int, int, bool]  # by port; tuples and bars; dropped; ends with a bar
 
 
 class _Call:
-    """A tuple that is under way."""
+    """A tuple in flight."""
 
     __slots__ = ("done", "error", "item", "made")
 
@@ -51,15 +51,15 @@ class _Call:
 
 
 class Calls:
-    """The calls of an operator that are under way, as its native operator asks of them (python_concurrent.hpp).
+    """The calls of an operator that are in flight, for its native operator (python_concurrent.hpp).
 
     Args:
-        code: of the operator.
-        how: many calls at the same time.
-        router: of its output ports, without that of diverted tuples.
-        on_error: what happens to a tuple on which a call raises.
-        checks: for each of these ports, raises for what isn't a record of its schema.
-        loop: that runs what is `async def`, and waits for what isn't.
+        code: The operator's code.
+        how: The limits of concurrent calls.
+        router: Sorts by output port, without that of diverted tuples.
+        on_error: What happens to a tuple on which a call raises.
+        checks: For each of these ports, a function that raises for an invalid record.
+        loop: Runs `async def` functions, and waits for others.
     """
 
     def __init__(
@@ -83,17 +83,17 @@ class Calls:
         self._news = False
         self._changed = threading.Condition()
         self._wake: Callable[[], None] = _nobody
-        self._batch: list[_Call] = []  # that isn't full yet; the loop's
+        self._batch: list[_Call] = []  # not full yet; only the loop uses it
         self._timer: asyncio.TimerHandle | None = None
         self._slots = asyncio.Semaphore(how.capacity)
         self._closed = False
 
     def wakes(self, wake: Callable[[], None]) -> None:
-        """Says whom to tell, from another thread, that something is done."""
+        """Set the function that wakes the operator, from another thread, when a call is done."""
         self._wake = wake
 
     def close(self) -> None:
-        """Tells nobody any more; what is under way ends with the loop."""
+        """Stop waking the operator; calls in flight end with the loop."""
         self._closed = True
         self._wake = _nobody
         if self._threads is not None:
@@ -102,37 +102,37 @@ class Calls:
     # --- the operator's thread
 
     def room(self) -> int:
-        """How many tuples may be begun."""
+        """Return the number of tuples that may be started."""
         return self._how.room - self._under_way
 
     def begin(self, tuples: list[Any]) -> None:
-        """Begin a call for each, or puts them into batches."""
+        """Start a call for each tuple, or put them into batches."""
         calls = [_Call(item) for item in tuples]
         self._line.extend(calls)
         self._under_way += len(calls)
         self._loop.spawn((lambda: self._batched(calls)) if self._how.max_batch else (lambda: self._alone(calls)))
 
     def bar(self) -> None:
-        """Keep what comes from now on behind what came before."""
+        """Keep all later results after the earlier ones."""
         self._line.append(None)
 
     def wait(self) -> None:
-        """Wait for news, for a moment at most."""
+        """Wait for a call to be done, for a moment at most."""
         with self._changed:
             self._changed.wait_for(lambda: self._news, SLICE)
 
     def collect(self) -> Collected | None:
-        """What is done and may go out, up to the next bar; None if there is nothing."""
+        """Return the results that may be emitted, up to the next bar; None if there are none."""
         self._news = False
         lists: list[list[Any]] = [[] for _ in self._checks]
         letters: list[Any] = []
         number = skipped = 0
         for call in self._ready():
             try:
-                given = self._given(call)
+                emitted = self._given(call)
             except BaseException as error:
                 if self._on_error is OnError.FAIL or not isinstance(error, Exception):
-                    if number:  # what is before it goes out first
+                    if number:  # earlier results are emitted first
                         self._line.appendleft(call)
                         break
                     about(error, call.item)
@@ -140,7 +140,7 @@ class Calls:
                 skipped += self._on_error is OnError.SKIP
                 letters.append((*call.item, error_text(error), self._code.operator))
             else:
-                for into, values in zip(lists, given, strict=True):
+                for into, values in zip(lists, emitted, strict=True):
                     into.extend(values)
             number += 1
             self._under_way -= 1
@@ -154,7 +154,7 @@ class Calls:
         return lists, number + bar, skipped, bar
 
     def _ready(self) -> Sequence[_Call]:
-        """Take out of the line what is done, in order: all, or what has nothing undone before it."""
+        """Remove the calls that are done, in order: all, or those without an unfinished one before them."""
         line = self._line
         ready: list[_Call] = []
         undone: list[_Call] = []
@@ -189,7 +189,7 @@ class Calls:
         return [self._answer((call,)) for call in calls]
 
     def _batched(self, calls: Sequence[_Call]) -> list[Coroutine[Any, Any, None]]:
-        """Start the batches that are full by now; the rest waits for more, or its time."""
+        """Start the full batches; the rest waits for more tuples, or its time."""
         waiting, most = [*self._batch, *calls], self._how.max_batch
         full = len(waiting) - len(waiting) % most
         if full and self._timer is not None:
@@ -210,13 +210,13 @@ class Calls:
         for call in calls:
             call.done = True
         with self._changed:
-            told, self._news = self._news, True
+            had_news, self._news = self._news, True
             self._changed.notify_all()
-        if not told:
+        if not had_news:
             self._wake()
 
     async def _settle(self, calls: Sequence[_Call]) -> None:
-        """Find out what each call gives, or raises; of a batch that raises the parts, where failures are tolerated."""
+        """Wait for the result or exception of each call; a failed batch is split, if failures are tolerated."""
         try:
             if not self._how.max_batch:
                 calls[0].made = await self._tried(calls[0].item)
@@ -224,8 +224,8 @@ class Calls:
             made = list(await self._tried([call.item for call in calls]))
             if len(made) != len(calls):
                 raise ValueError(f"it got {counted(len(calls), 'tuple')}, and gave {counted(len(made), 'result')}")
-            for call, one in zip(calls, made, strict=True):
-                call.made = one
+            for call, result in zip(calls, made, strict=True):
+                call.made = result
         except BaseException as error:
             if self._closed and isinstance(error, asyncio.CancelledError):
                 raise
@@ -238,7 +238,7 @@ class Calls:
                 call.error = error
 
     async def _tried(self, argument: Any) -> Any:
-        """What the function gives, at the first attempt or a later one."""
+        """Return the function's result, at the first attempt or a later one."""
         pause = FIRST_PAUSE
         for _ in range(self._how.retry):
             try:
@@ -263,16 +263,16 @@ class Calls:
 
 
 def _nobody() -> None:
-    """Nobody is told."""
+    """Wake nothing."""
 
 
 def concurrent_operator(spec: OperatorSpec, how: Concurrency, loop: EventLoop) -> tuple[_native.Operator, Calls]:
-    """Make the operator of a function whose calls wait at the same time.
+    """Make the operator of a function with concurrent calls.
 
     Args:
-        spec: of the operator.
-        how: many, and in which order.
-        loop: of its processing element.
+        spec: The operator.
+        how: The limits and the order of calls.
+        loop: Its processing element's event loop.
     """
     code = spec.body
     assert isinstance(code, OperatorCode)

@@ -1,4 +1,4 @@
-"""User functions and aggregates become native operators."""
+"""Makes native operators of user-defined functions and aggregates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NativeAggregate = tuple[str, str, str, float, float]  # function, field, field o
 
 
 def function_operator(spec: OperatorSpec) -> _native.Operator:
-    """Make the operator of a user's function in its lane."""
+    """Make the operator of a user's function in its execution mode."""
     code = spec.body
     assert isinstance(code, OperatorCode)
     loaded = load(code)
@@ -41,10 +41,12 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
                 source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec), binary
             )
         owner = loaded.owner
-        made = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner)
+        operator = _native.Operator.compiled(
+            spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner
+        )
         if code.state is None:
-            made = _native.Operator.answered(made, answers(code))
-        return made if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, made)
+            operator = _native.Operator.answered(operator, answers(code))
+        return operator if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, operator)
     if len(spec.outputs) > 1 or spec.on_error is not OnError.FAIL:
         return tolerant_operator(spec, loaded, None)
     assert loaded.function is not None
@@ -111,7 +113,7 @@ def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:
 
 
 def native_aggregates(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> list[NativeAggregate]:
-    """Aggregate as the native layer takes them."""
+    """Return aggregates for the native layer."""
     return [(a.function.value, a.field or "", a.weight or "", a.first, a.second) for _, a in aggregates]
 
 

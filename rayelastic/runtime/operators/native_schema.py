@@ -1,4 +1,4 @@
-"""The graph's schemas as the native layer has them."""
+"""Makes native schemas of the graph's schemas."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def native_schema(schema: Schema) -> _native.Schema:
 
 @functools.cache
 def _made(fields: tuple[tuple[str, str, bool, str], ...], known: tuple[Any, ...]) -> _native.Schema:
-    """Classes of one name may be several, in a notebook: schemas are shared where what is known is the same, too."""
-    return _native.Schema(list(fields), list(known) if any(one is not None for one in known) else [])
+    """Make a native schema; it is shared only if the classes are the same, because a notebook may redefine a class."""
+    return _native.Schema(list(fields), list(known) if any(known_class is not None for known_class in known) else [])

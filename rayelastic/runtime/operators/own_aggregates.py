@@ -1,4 +1,4 @@
-"""Users' own aggregates, compiled, become part of native aggregates and windows."""
+"""Makes native parts of aggregates and windows of users' own compiled aggregates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def own_aggregate(operator: str, code: CompiledAggregate | None) -> _native.OwnA
 
 
 def _why_add(code: AggregateCode, record: tuple[Any, ...]) -> str:
-    """What add raises in Python for a tuple, and a state that is new."""
+    """Return what add raises in Python for a tuple, and a new state."""
     made: Any = code.request.input_schema.tuple_type
     t = made._make(record)
     combined = Combined(code.request.instance, Shown(), len(code.output_schema.fields))
@@ -48,7 +48,7 @@ def _why_add(code: AggregateCode, record: tuple[Any, ...]) -> str:
 
 
 def _why_result(code: AggregateCode, record: tuple[Any, ...]) -> str:
-    """What result raises in Python for a state."""
+    """Return what result raises in Python for a state."""
     state = MutableState(**dict(zip(code.state_schema.names, record, strict=True)))
     return f"{_raised(lambda: code.request.instance.result(state))}; the state was {tuple(record)!r}"
 

@@ -1,4 +1,4 @@
-"""Classes with timers of keys become native operators: of machine code, or of what calls Python."""
+"""Makes native operators of classes with timers of keys: of machine code, or of calls into Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sink that is ready to run: its native operator, what that writes to, and how both go through checkpoints."""
+"""A sink that is ready to run: its native operator, its writer, and how both take part in checkpoints."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["Counted", "OwnedWriter", "Past", "SinkOperator", "Writer"]
 
 T = TypeVar("T")
-CHECK = "Check rights, space and connection"  # what a user can do about a sink that can't write
+CHECK = "Check rights, space and connection"  # the hint for a sink that can't write
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What sinks go on from, and how.
+    """The run that sinks continue.
 
     Args:
-        outputs: what the run to go on from has written, by sink; a sink that writes to the same place goes on there.
-        store: the blobs of the checkpoint to go on from.
-        by_epoch: whether the job makes checkpoints: what sinks write stays hidden until one is complete.
-        keep: how many complete checkpoints may be gone back to.
-        own: whether that run was of this very job, which was lost.
-        run: names this run of the job, whatever is lost of it.
-        job: the name of the job.
+        outputs: The outputs of the run to continue, by sink; a sink with the same destination continues there.
+        store: The blobs of the checkpoint to restore.
+        by_epoch: Whether the job takes checkpoints: sinks hide their output until one is complete.
+        keep: The number of complete checkpoints that can be restored.
+        own: Whether that run was of this very job, which was lost.
+        run: The id of this run of the job, the same after each recovery.
+        job: The name of the job.
     """
 
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -44,53 +44,52 @@ class Past:
     job: str = ""
 
     def kept(self, sink: str) -> Output | None:
-        """What a sink had taken up to the checkpoint that keeps its rows in memory."""
+        """Return the output of a sink up to the checkpoint that stores its rows."""
         output = self.outputs.get(sink)
         return output if output is not None and output.epoch and not output.location else None
 
     def taken(self, sink: str) -> int:
-        """How many rows a sink had taken up to the checkpoint."""
+        """Return the number of rows that a sink had received up to the checkpoint."""
         output = self.outputs.get(sink)
         return output.rows if output is not None and output.epoch else 0
 
 
 class Writer(Protocol):
-    """Takes what a sink gets, epoch by epoch. One thread at a time calls it, but for `commit`."""
+    """Writes a sink's rows, epoch by epoch. One thread at a time calls it, except `commit`."""
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Make everything so far outlive the process; a checkpoint counts on it."""
+        """Make all rows so far durable; a checkpoint refers to them."""
         ...
 
     def commit(self, epoch: int) -> None:
-        """The checkpoint is complete. May come late, twice or not at all, from any thread."""
+        """Show a complete checkpoint's rows. May be called late, twice or not at all, from any thread."""
         ...
 
     def close(self) -> Any:
-        """Show what isn't shown yet, and return what the sink leaves.
+        """Show what is hidden, and return the sink's result.
 
-        A job that takes checkpoints prepares and commits all rows before. `prepare` may follow, and repeats what is
-        there.
+        A job with checkpoints prepares and commits all rows before. `prepare` may follow, and repeats the output.
         """
         ...
 
     def output(self, rows: int, store: BlobStore) -> Output | None:
-        """What is written when this run has taken so many rows and is closed; None: nothing that a later run meets."""
+        """Return the output after so many rows in this run and `close`; None: nothing that a later run finds."""
         ...
 
 
 class OwnedWriter(Writer, Protocol):
-    """A writer to a place that one run has at a time. It looks when it is made, and changes nothing before `begin`."""
+    """A writer to a location that one run owns. It checks the location when it is made, and changes it in `begin`."""
 
     def write(self, batch: Any) -> None:
-        """Take a batch."""
+        """Write a batch."""
         ...
 
     def begin(self) -> str:
-        """Brings what is there to where it was at the checkpoint; returns what it took back, in words."""
+        """Roll the output back to the checkpoint; return a description of what it removed."""
         ...
 
     def abandon(self) -> None:
-        """Lets others have the place; what isn't shown stays hidden. Safe to repeat."""
+        """Release the location for others; hidden output stays hidden. Safe to repeat."""
         ...
 
 
@@ -98,12 +97,12 @@ class SinkOperator:
     """A sink, ready to be added to a scheduler.
 
     Args:
-        native: the operator.
-        writer: what it gives its rows to.
-        before: rows that it had taken up to the checkpoint that it goes on from.
-        abandon: ends what the writer does by itself.
-        stops: prepares under the number at which a job is stopped; None: `output` says what it will leave.
-        begin: has the writer change what is there for the first time; every sink of the job has looked at it then.
+        native: The operator.
+        writer: Writes its rows.
+        before: Rows that it had received up to the restored checkpoint.
+        abandon: Ends what the writer does by itself.
+        stops: Prepares under the number at which a job is stopped; None: `output` returns the result.
+        begin: Makes the writer's first changes, after every sink of the job has checked its location.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class SinkOperator:
         begin: Callable[[], str] = str,
         problem: Problem | None = None,
     ) -> None:
-        self._problem = problem or Problem()  # of what the native operator calls
+        self._problem = problem or Problem()  # the error of the functions that the native operator calls
         self.native = native
         self.before = before
         self.abandon = abandon
@@ -129,29 +128,29 @@ class SinkOperator:
         self._failure: Exception | None = None
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Make all that it has taken outlive the process, while it is held, or at its end.
+        """Make all rows that it has received durable, while it is held, or at its end.
 
         Args:
-            epoch: of the checkpoint; each is larger than the one before.
-            store: takes what isn't written anywhere else.
+            epoch: The checkpoint's epoch; each is larger than the one before.
+            store: Stores data that isn't written anywhere else.
 
         Raises:
-            SinkError: it can't be written. The sink may have lost rows: neither another checkpoint nor the job's end
-                gets past it.
-            StateError: the checkpoint can't be written.
+            SinkError: It can't be written. The sink may have lost rows: neither another checkpoint nor the job's end
+                can succeed.
+            StateError: The checkpoint can't be written.
         """
         return self._written(lambda: self._writer.prepare(epoch, store))
 
     def stop(self, epoch: int, rows: int, store: BlobStore) -> Output | None:
-        """Return what it will have written once it is closed, when it has taken so many rows in this run.
+        """Return what it will have written once it is closed, after so many rows in this run.
 
         Args:
-            epoch: a number that no checkpoint has.
-            rows: that it has taken.
-            store: takes what isn't written anywhere else.
+            epoch: A number that no checkpoint has.
+            rows: Rows that it has received.
+            store: Stores data that isn't written anywhere else.
 
         Raises:
-            SinkError: as `prepare` does.
+            SinkError: As for `prepare`.
         """
         stops = self._stops
         return self._written(lambda: self._writer.output(rows, store) if stops is None else stops(epoch))
@@ -170,10 +169,10 @@ class SinkOperator:
             raise SinkError(f"it can't show what it has written: {error_text(error)}", hint=CHECK) from error
 
     def close(self) -> Any:
-        """End the sink, once, and return what it leaves.
+        """End the sink, once, and return its result.
 
         Raises:
-            SinkError: it can't be written or shown.
+            SinkError: It can't be written or shown.
         """
         with self._lock:
             if self._failure is not None:
@@ -211,11 +210,11 @@ class SinkOperator:
 
 
 class Counted:
-    """Of a sink that leaves nothing but a number.
+    """The writer of a sink whose only result is a number.
 
     Args:
-        taken: rows that it has taken in this run.
-        before: and before it.
+        taken: Returns the rows that it has received in this run.
+        before: Those of earlier runs.
     """
 
     def __init__(self, taken: Callable[[], int], before: int) -> None:
@@ -223,14 +222,14 @@ class Counted:
         self._before = before
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (a number needs no blob)
-        """Tells the number."""
+        """Return the number."""
         return Output("", self._before + self._taken(), epoch=epoch)
 
     def commit(self, epoch: int) -> None:
-        """Has nothing to show."""
+        """Do nothing: there is nothing to show."""
 
     def close(self) -> None:
-        """Leave nothing."""
+        """Return None: there is no result."""
 
     def output(self, rows: int, store: BlobStore) -> None:
-        """Leave nothing that a later run meets."""
+        """Return None: a later run finds nothing."""

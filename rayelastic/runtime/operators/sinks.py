@@ -1,4 +1,4 @@
-"""Sink descriptions become native sink operators, with what they collected or where they wrote at the end."""
+"""Makes native sink operators of sink descriptions, with their results at the end."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-BATCH_ROWS = 65_536  # rows of one Arrow batch that a sink gets
+BATCH_ROWS = 65_536  # rows of one Arrow batch for a sink
 
 
 def sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
     """Make the native operator of a sink.
 
     Args:
-        spec: the sink.
-        past: what it goes on from.
-        blobs: what the names of its blobs in a checkpoint begin with: safe as a file's, and no other sink's.
+        spec: The sink.
+        past: The run that it continues.
+        blobs: The prefix of the names of its blobs in a checkpoint: safe as a file's, and unique among sinks.
 
     Raises:
-        SinkError: nobody knows how to write such a description, or it can't be written there.
-        StateError: what is there isn't what the earlier run left.
+        SinkError: The description has no writer, or it can't be written there.
+        StateError: The output isn't what the earlier run left.
     """
     try:
         return _sink_operator(spec, past, blobs)
@@ -131,6 +131,6 @@ def _batches(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) 
 
 
 def _viewed(name: str, schema: Schema, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:
-    """Under the token, run by run."""
+    """Make a sink that calls Python under the token, run by run."""
     flags = Flags.SINK | Flags.NEEDS_TOKEN
     return _native.Operator.python(name, write, native_schema(schema), None, view="arrow", flags=flags)

@@ -1,4 +1,4 @@
-"""Source descriptions become native source operators, with a thread that feeds those that are read through pyarrow.
+"""Makes native source operators of source descriptions, with a thread for those that pyarrow reads.
 
 Knows neither Ray nor Spark: a source that is fed from outside is an ingest server behind the data port.
 """
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-FEEDER_BYTES = 64 << 20  # Arrow batches that wait in front of a source
-JOIN_TIMEOUT = 5.0  # seconds for a reader to come back from its file
-READ_RATE = 20e6  # bytes/s at which files are read, parsed and skipped at least, compressed ones too
+FEEDER_BYTES = 64 << 20  # Arrow batches that are buffered for a source
+JOIN_TIMEOUT = 5.0  # seconds for a reader to return from its file
+READ_RATE = 20e6  # the lowest bytes/s at which files are read, parsed and skipped, compressed ones too
 BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
 
 
@@ -61,18 +61,18 @@ class SourceOperator:
     """A source, ready to be added to a scheduler.
 
     Args:
-        native: the operator.
-        feed: reads batches and gives them to the operator; runs in a thread of its own once the scheduler runs.
-        ingest: takes the connections of those who push, for a source that is fed from outside.
-        left_out: rows that aren't of the schema and that it was told to leave out.
-        seek: has it begin near a position (rows that were given, and what else was saved of it), before it starts;
-            returns how many rows it gives again. By default it gives all again.
-        place: a place in front of where it is held; None if a number of rows says it all.
-        position: of a source that says itself where it is when it has given so many rows in this run; see Input.
-        watch: is told before the start who says how many rows it has given in this run.
-        stop: ends what feeds it.
-        problem: the error that it failed with, where Python reads.
-        files: of this machine that it reads, as they were when it was made.
+        native: The operator.
+        feed: Reads batches and pushes them to the operator, in a thread of its own once the scheduler runs.
+        ingest: Serves the connections of clients, for a source that is fed from outside.
+        left_out: Counts rows that aren't of the schema, for a source that drops them.
+        seek: Begins near a position (emitted rows, and the saved input), before it starts; returns the number of rows
+            that it emits again. By default it emits all again.
+        place: Returns a place before its held position; None if the number of rows suffices.
+        position: Of a source that reports its position, returns it after so many rows in this run; see Input.
+        watch: Receives, before the start, a function that returns the rows emitted in this run.
+        stop: Ends its reader.
+        problem: The error that it failed with, if Python reads.
+        files: The local files that it reads, with their identity when it was made.
     """
 
     native: _native.Operator
@@ -90,13 +90,13 @@ class SourceOperator:
     _told: bool = False
 
     def start(self, name: str) -> None:
-        """Start feeding, if somebody has to."""
+        """Start its reader, if it has one."""
         if self.feed is not None:
             self._feeding = threading.Thread(target=self.feed, name=f"feed-{name}", daemon=True)
             self._feeding.start()
 
     def tell_left_out(self, name: str, job: str, pe: str) -> None:
-        """Log how many rows were left out, once, if there are any."""
+        """Log how many rows were dropped, once, if there are any."""
         rows = self.left_out
         if rows.count and not self._told:
             self._told = True
@@ -104,7 +104,7 @@ class SourceOperator:
             tell("bad rows left out", job=job, pe=pe, level=logging.WARNING, **fields)
 
     def close(self) -> None:
-        """End whoever pushes from outside, and wait for the feeding thread of an operator that has ended."""
+        """End connections of clients, and wait for the reading thread of an operator that has ended."""
         self.stop()
         if self.ingest is not None:
             self.ingest.close()
@@ -116,7 +116,7 @@ def source_operator(spec: OperatorSpec) -> SourceOperator:
     """Make a source, ready to be added to a scheduler.
 
     Raises:
-        SourceError: nobody knows how to read such a description.
+        SourceError: The description has no reader.
     """
     return replace(_source_operator(spec), files=_files_of(spec))
 
@@ -134,7 +134,7 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
     """Make the native operator of a source.
 
     Raises:
-        SourceError: nobody knows how to read such a description.
+        SourceError: The description has no reader.
     """
     assert spec.output_schema is not None
     name, body, schema = spec.name, spec.body, native_schema(spec.output_schema)
@@ -179,14 +179,14 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
 
 
 def seconds_to_go_on(spec: OperatorSpec) -> float:
-    """Tell how long a source that begins again takes until it gives what is new, at most.
+    """Return the longest time that a restarted source needs until it emits new rows.
 
     Args:
-        spec: of the source.
+        spec: The source.
 
     Returns:
-        Seconds: 0 of one that can seek; of local files that are read from their start as long as that takes for the
-        largest of CSV or JSON, pessimistically; infinity of one that has to give again what was given.
+        Seconds: 0 for a source that can seek. For local files that are read from their start, a pessimistic time for
+        the largest of CSV or JSON. Infinity for a source that has to emit everything again.
     """
     match spec.body:
         case TextSource() | SequenceSource() | RowsSource() | GenerateSource() | ArrowSource() | ParquetSource():
@@ -201,7 +201,7 @@ def seconds_to_go_on(spec: OperatorSpec) -> float:
 def _bytes_of(path: str) -> float:
     try:
         return math.inf if is_uri(path) else Path(path).stat().st_size
-    except OSError:  # it is on another machine, or gone
+    except OSError:  # it is on another machine, or deleted
         return math.inf
 
 
@@ -239,7 +239,7 @@ def _pushed_source(spec: OperatorSpec, body: IngestSource) -> SourceOperator:
     def seek(_: int, saved: Input | None) -> int:
         if saved is not None and saved.position is not None:
             ingest.restore(saved.position)
-        return 0  # whoever pushes gives all again, and what was given isn't taken
+        return 0  # the client pushes all again, and repeated rows are dropped
 
     native = _native.Operator.arrow_source(spec.name, schema, feeder)
     return SourceOperator(native, ingest=ingest, seek=seek, position=ingest.position)
@@ -306,10 +306,10 @@ def _batch_source(
     """Return a source that is fed with batches.
 
     Args:
-        spec: of it.
-        batches: reads them, from the row of a number on, each file behind its number.
-        reachable: up to which row it can begin for a position: no further than there are rows.
-        left_out: counts rows that aren't of the schema.
+        spec: The operator.
+        batches: Reads them, from the row of a number on; the number of each file precedes its batches.
+        reachable: Returns the row at which it can begin for a position: at most the number of rows.
+        left_out: Counts rows that aren't of the schema.
     """
     assert spec.output_schema is not None
     schema = native_schema(spec.output_schema)
@@ -329,7 +329,7 @@ def _batch_source(
                     splits.begin(item)
                 elif not feeder.push(item):
                     return  # the source was stopped
-            for path, identity in files.items():  # one may have shrunk before it was opened
+            for path, identity in files.items():  # a file may have shrunk before it was opened
                 identity.check(path)
             feeder.finish()
         except Exception as error:  # a broken file, a failing cast: the source fails with it

@@ -1,1 +1,1 @@
-"""Sources of users: objects that are asked for rows, partition by partition."""
+"""Sources of users: objects that are polled for rows, partition by partition."""

@@ -1,8 +1,8 @@
-"""Asks a user's source for rows, partition by partition, and knows which of them were given on.
+"""Polls a user's source for rows, partition by partition, and tracks which of them were emitted.
 
-Rows wait in a feeder between the thread that asks and the native source. The position of a partition in a checkpoint is
-the one that it had before the first of its rows that wasn't given on, and how many rows behind that were: so a user's
-object needs a position between two polls only. Knows neither threads of the scheduler nor snapshots.
+A feeder buffers rows between the polling thread and the native source. The position of a partition in a checkpoint is
+the one before the first row that wasn't emitted, and the number of emitted rows after it. So a user's object needs a
+position between two polls only. Knows neither threads of the scheduler nor snapshots.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Poller"]
 
-MOST_WAITING = 1000  # polls that are remembered before it is looked which of them were given on
-LOOK = 1.0  # seconds between two questions which partitions there are
+MOST_WAITING = 1000  # polls that are kept before emitted ones are removed
+LOOK = 1.0  # seconds between two listings of the partitions
 
 
 @dataclass(slots=True)
 class _At:
-    """Where a partition is, as far as its rows were given on.
+    """The position of a partition, as far as its rows were emitted.
 
     Args:
-        position: in front of the rows that are told next; None: its start.
-        given: rows behind it that were given on.
-        ended: all were, and there are no more.
+        position: The position before the next recorded rows; None: its start.
+        given: Emitted rows after it.
+        ended: All were emitted, and there are no more.
     """
 
     position: Any = None
@@ -49,13 +49,13 @@ class _At:
 
 @dataclass(slots=True)
 class _Polled:
-    """Rows that wait to be given on.
+    """Rows that wait to be emitted.
 
     Args:
-        partition: whose.
-        left: how many.
-        behind: where the partition is behind them.
-        last: whether it ends there.
+        partition: Their partition.
+        left: Their number.
+        behind: The partition's position after them.
+        last: Whether it ends there.
     """
 
     partition: str
@@ -68,10 +68,10 @@ class Poller:
     """One source.
 
     Args:
-        name: of the operator.
-        body: its description.
-        feeder: takes batches.
-        told: returns the text of an error of the user's code, with which the source fails.
+        name: The operator's name.
+        body: Its description.
+        feeder: Receives batches.
+        told: Returns the text of an error of the user's code, with which the source fails.
     """
 
     def __init__(
@@ -83,18 +83,18 @@ class Poller:
         self._schema = body.schema.to_arrow()
         self._feeder = feeder
         self._stopped = threading.Event()
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._at: dict[str, _At] = {}
         self._waiting: deque[_Polled] = deque()
         self._given = 0
         self._given_now: Callable[[], int] = lambda: 0
-        self._split_told: int | None = None  # the split whose rows the feeder has last
+        self._split_told: int | None = None  # the split of the feeder's last rows
 
     def seek(self, _: int, saved: Input | None) -> int:
-        """Begin where partitions were; nothing is given twice.
+        """Begin at the saved positions of the partitions; return 0, because no row is emitted twice.
 
         Raises:
-            StateError: what was saved is no position.
+            StateError: The saved data isn't a position.
         """
         if saved is None or saved.position is None:
             return 0
@@ -105,7 +105,7 @@ class Poller:
         return 0
 
     def position(self, given: int) -> dict[str, tuple[Any, int, bool]]:
-        """Where each partition is when so many rows were given on in this run, as JSON has it."""
+        """Return the position of each partition after so many emitted rows in this run, for JSON."""
         with self._lock:
             left = max(0, given - self._given)
             while self._waiting and (left or not self._waiting[0].left):
@@ -123,15 +123,15 @@ class Poller:
             return {name: (at.position, at.given, at.ended) for name, at in self._at.items()}
 
     def watch(self, given: Callable[[], int]) -> None:
-        """Hears of who tells how many rows were given on in this run: so what was needn't be remembered."""
+        """Register a callback that returns the rows emitted in this run, so that older positions can be discarded."""
         self._given_now = given
 
     def stop(self) -> None:
-        """Has it end soon."""
+        """Make it end soon."""
         self._stopped.set()
 
     def feed(self) -> None:
-        """Ask until all partitions have ended or it is stopped. What the user's code raises fails the source."""
+        """Poll until all partitions have ended or it is stopped. An error of the user's code fails the source."""
         parts: dict[str, Partition] = {}
         try:
             self._run(parts)
@@ -141,7 +141,7 @@ class Poller:
             for name in list(parts):
                 _close(parts.pop(name))
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _run(self, parts: dict[str, Partition]) -> None:
         looked = -LOOK
@@ -181,10 +181,10 @@ class Poller:
 
     def _has_last(self, name: str) -> bool:
         with self._lock:
-            return any(one.partition == name and one.last for one in self._waiting)
+            return any(poll.partition == name and poll.last for poll in self._waiting)
 
     def _skip(self, name: str, part: Partition, at: _At) -> None:
-        """Leave out what was given on behind the position that it was opened at."""
+        """Skip the rows that were emitted after the position at which it was opened."""
         left = at.given
         while left and not self._stopped.is_set():
             batch = self._batch(part)
@@ -204,7 +204,7 @@ class Poller:
                 at.position, at.given = _position(part, name), left
 
     def _poll(self, name: str, parts: dict[str, Partition]) -> int | None:
-        """Ask one partition; how many rows it had, None: the source is to end."""
+        """Poll one partition; return its number of rows, or None if the source is to end."""
         part = parts[name]
         batch = self._batch(part)
         if batch is None:
@@ -217,7 +217,7 @@ class Poller:
         return rows if not rows or self._give(name, part, batch) else None
 
     def _give(self, name: str, part: Partition, batch: pa.RecordBatch) -> bool:
-        with self._lock:  # before: the source may give them on at once
+        with self._lock:  # before the push, because the source may emit them at once
             self._waiting.append(_Polled(name, batch.num_rows, _position(part, name)))
         if (split := self._split(name)) != self._split_told:
             self._split_told = split
@@ -233,11 +233,11 @@ class Poller:
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
             raise SourceError(f"poll() gave {type(rows).__name__}", hint="Give a list of tuples, or None at the end")
         width = len(self._schema)
-        given = [row if isinstance(row, tuple) else (row,) for row in rows]
-        for row in given:
+        tuples = [row if isinstance(row, tuple) else (row,) for row in rows]
+        for row in tuples:
             if len(row) != width:
                 raise SourceError(f"poll() gave {row!r}", hint=f"Give tuples of the {width} fields of its schema")
-        columns = [pa.array([row[i] for row in given], one.type) for i, one in enumerate(self._schema)]
+        columns = [pa.array([row[i] for row in tuples], one.type) for i, one in enumerate(self._schema)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         for column, one in zip(columns, self._schema, strict=True):
             if column.null_count and not one.nullable:
@@ -246,7 +246,7 @@ class Poller:
 
 
 def _position(part: Partition, name: str) -> Any:
-    """Return a copy: the user's may be changed by the next poll."""
+    """Return a copy of a position, because the next poll may change the user's object."""
     try:
         return json.loads(json.dumps(part.position))
     except (TypeError, ValueError) as error:

@@ -1,1 +1,1 @@
-"""Connections between processes: listening, dialling, and the proof of the job's secret. Know no tuples."""
+"""Connections between processes: listening, dialling, and the proof of the job's secret. Knows no tuples."""

@@ -1,4 +1,4 @@
-"""Reads the certificates of `rel.TLS`, and says what is wrong with them before a job starts."""
+"""Reads the certificates of `rel.TLS`, and reports errors in them before a job starts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["server_context"]
 
 
 def server_context(tls: TLS) -> ssl.SSLContext:
-    """What a port that is opened with these certificates speaks: TLS 1.2 or newer.
+    """Return the TLS settings of a port with these certificates: TLS 1.2 or newer.
 
     Raises:
-        ConfigError: a file is missing, or holds something else than it should.
+        ConfigError: A file is missing, or has the wrong content.
     """
     for name, path in (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca)):
         if path is not None and not Path(path).is_file():

@@ -1,8 +1,8 @@
-"""Where a processing element listens for links and ingest connections; the dialling side is in dialling.py.
+"""The port of a processing element for links and ingest connections; dialling.py has the dialling side.
 
-Reliability rules D1-D3: one address, never all interfaces; a Unix socket besides for peers on the same node; nobody is
-heard before the handshake (handshake.py) has ended well. Knows neither frames nor batches: an accepted socket goes to
-whoever serves its channel.
+Reliability rules D1-D3: it listens on one address, never on all interfaces, and on a Unix socket for peers on the same
+node. No data is read before the handshake (handshake.py) has succeeded. Knows neither frames nor batches: an accepted
+socket goes to the server of its channel.
 
 One thread accepts and runs all pending handshakes, at most 16, each with a deadline; it never waits for a peer.
 """
@@ -50,13 +50,13 @@ _NO_DESCRIPTOR_PAUSE_S: Final = 0.1  # before accepting again when this process 
 
 @dataclass(frozen=True, slots=True)
 class PortLimits:
-    """What strangers can take from a port (D3).
+    """Limits on what strangers can use of a port (D3).
 
     Args:
-        pending: handshakes at once.
-        deadline: seconds from the connection to the proof.
-        per_second: connections a second in the long run, refused ones included.
-        burst: connections at once, when there were none for a while.
+        pending: The most concurrent handshakes.
+        deadline: Seconds from the connection to the proof.
+        per_second: Connections a second in the long run, including rejected ones.
+        burst: Connections at once, after a pause.
     """
 
     pending: int = 16
@@ -70,32 +70,32 @@ class _Pending:
     connection: socket.socket
     handshake: Listener
     deadline: float
-    secure: SecureSocket | None = None  # in the connection's place, once its peer has proved itself
+    secure: SecureSocket | None = None  # replaces the connection once its peer has proved itself
 
 
 class DataPort:
     """The listening side of a processing element: a TCP socket on one address and a Unix socket for the same node.
 
     Args:
-        job_id: the job; a connection that names another one is refused.
-        pe_id: the processing element; likewise.
-        secret: the job's secret, at least 32 bytes from `secrets`. It is never shown or logged.
-        host: the address to listen on, for example the node's Ray address or 127.0.0.1.
-        on_connection: called in the port's thread with each accepted socket (blocking mode) and what its peer said; it
+        job_id: The job; a connection to another one is rejected.
+        pe_id: The processing element; a connection to another one is rejected.
+        secret: The job's secret, at least 32 bytes from `secrets`. It is never shown or logged.
+        host: The address to listen on, for example the node's Ray address or 127.0.0.1.
+        on_connection: Called in the port's thread with each accepted socket (blocking mode) and its peer's hello. It
             owns the socket from then on and returns soon. If it raises, the connection is closed and counted under
             `channel`.
-        epoch: connections of older link epochs are refused (fences processing elements that were replaced). Who pushes
-            rows from outside was replaced by nobody, and is refused below this one alone, however far `advance` goes.
-        unix_directory: where to put the Unix socket's private directory; by default the system's temporary folder.
-        limits: what strangers can take.
-        secure: whether those that come over TCP have to speak TLS, with a key of their connection alone. What comes by
-            the Unix socket never leaves this machine, and isn't encrypted.
-        certificates: what both sides of such a connection show to each other, too; None: nothing.
+        epoch: Connections of older link epochs are rejected, which fences replaced processing elements. Clients that
+            push rows aren't replaced, so they are only rejected below this epoch, whatever `advance` sets.
+        unix_directory: Where to put the Unix socket's private directory; by default the system's temporary folder.
+        limits: Limits on strangers.
+        secure: Whether TCP connections have to use TLS, with a key of their own. Those of the Unix socket never leave
+            this machine, and aren't encrypted.
+        certificates: The certificates of both sides of such a connection; None: none.
 
     Raises:
-        ConfigError: an address that means all interfaces; this machine can't encrypt; a file isn't there or wrong.
-        ValueError: the secret is too short.
-        OSError: the address isn't one of this node.
+        ConfigError: An address that means all interfaces; this machine can't encrypt; a file is missing or invalid.
+        ValueError: The secret is too short.
+        OSError: The address isn't one of this node.
 
     Example:
         >>> import queue, secrets
@@ -162,7 +162,7 @@ class DataPort:
 
     @property
     def counters(self) -> dict[str, int]:
-        """Connections so far: `accepted`, and refused ones by reason (the values of Refusal)."""
+        """Return the numbers of connections so far: `accepted`, and rejected ones by reason (the values of Refusal)."""
         return dict(self._counters)
 
     @property
@@ -171,7 +171,7 @@ class DataPort:
         return self._epoch
 
     def advance(self, epoch: int) -> None:
-        """Refuse link epochs older than `epoch` from now on, but none of those who push rows; never goes back."""
+        """Reject link epochs older than `epoch` from now on, but no client that pushes rows; it never decreases."""
         self._epoch = max(self._epoch, epoch)
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ class DataPort:
         if self._closing:
             return
         self._closing = True
-        self._waker.close()  # the other end becomes readable; this one isn't the thread's, which may have ended already
+        self._waker.close()  # wakes the thread, which may have ended already, through the other end
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -276,12 +276,12 @@ class DataPort:
             self._encrypt(selector, pending, pending.secure)
             return
         try:
-            data = pending.connection.recv(pending.handshake.wanted)  # never a byte of what follows the handshake
+            data = pending.connection.recv(pending.handshake.wanted)  # never a byte after the handshake
             if not data:
                 self._drop(selector, pending, Refusal.LOST)
                 return
             answer = pending.handshake.receive(data)
-            # At most 66 bytes on a fresh connection: they fit the socket's buffer, or the peer isn't worth waiting for.
+            # At most 66 bytes on a fresh connection: if they don't fit the socket's buffer, drop the peer.
             if answer and pending.connection.send(answer) != len(answer):
                 self._drop(selector, pending, Refusal.LOST)
                 return
@@ -341,7 +341,7 @@ class DataPort:
         self._forget(selector, pending)
         self._counters[refusal.value] += 1
         with pending.connection, contextlib.suppress(OSError):
-            if pending.secure is None:  # else it was told that it may go on, and now waits for TLS
+            if pending.secure is None:  # otherwise it has the verdict, and now waits for TLS
                 pending.connection.send(verdict(refusal))
 
     def _forget(self, selector: selectors.BaseSelector, pending: _Pending) -> None:

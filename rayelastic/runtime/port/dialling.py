@@ -1,7 +1,7 @@
-"""How a processing element, or a Spark task, connects to the data port of another one.
+"""Connects a processing element, or a Spark task, to the data port of another one.
 
-The dialling side of reliability rule D3 over a real socket: everything within one deadline, the Unix socket first where
-both are on one node. Knows nothing of what goes over the connection afterwards.
+The dialling side of reliability rule D3 over a real socket: everything within one deadline, the Unix socket first if
+both are on one node. Knows nothing of the later content of the connection.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _BUSY_PAUSE_S: Final = 0.02  # between two attempts at a busy port
 
 @dataclass(frozen=True, slots=True)
 class PortAddress:
-    """Where a port can be reached.
+    """The address of a port.
 
     Args:
-        host: the node's address.
-        port: the TCP port.
-        unix_path: the Unix socket for peers on the same node; empty if there is none.
-        secure: whether those that come over TCP have to speak TLS. It comes from the coordinator, over Ray, so nobody
-            on the way can talk a dialler out of it.
-        certificates: what both sides show to each other then; None: nothing.
+        host: The node's address.
+        port: The TCP port.
+        unix_path: The Unix socket for peers on the same node; empty if there is none.
+        secure: Whether TCP connections have to use TLS. It comes from the coordinator, over Ray, so that an attacker
+            can't downgrade the connection.
+        certificates: The certificates of both sides then; None: none.
     """
 
     host: str
@@ -56,25 +56,25 @@ def dial(
 ) -> socket.socket:
     """Connect to a port and prove that this side belongs to the job; the port proves it too.
 
-    The Unix socket is taken if it is on this node, TCP otherwise. A busy port is tried again until the time is over.
+    It uses the Unix socket on the same node, TCP otherwise. A busy port is tried again until the time is over.
 
     Args:
-        address: where the port is.
-        job_id: the job of both sides.
-        sender: this processing element or task.
-        receiver: the processing element that listens there.
+        address: The port's address.
+        job_id: The job of both sides.
+        sender: This processing element or task.
+        receiver: The processing element that listens there.
         channel: `link:<edge>` or `ingest:<source>`.
-        epoch: the link epoch that this side knows.
-        secret: the job's secret for a link, `derive_secret(secret, channel)` for an ingest channel.
-        timeout: seconds for everything.
+        epoch: The link epoch of this side.
+        secret: The job's secret for a link, `derive_secret(secret, channel)` for an ingest channel.
+        timeout: Seconds for everything.
 
     Returns:
         A connected socket in blocking mode. The first byte that it reads is the peer's first after the handshake.
 
     Raises:
-        HandshakeError: refused, not proved, or not in time; it says why.
-        LinkError: nobody listens there, or the names are too long for a handshake.
-        ValueError: the secret is too short.
+        HandshakeError: Rejected, not proved, or not in time; the message has the reason.
+        LinkError: Nothing listens there, or the names are too long for a handshake.
+        ValueError: The secret is too short.
     """
     hello = Hello(sender, receiver, channel, epoch)
     deadline = time.monotonic() + timeout
@@ -82,7 +82,7 @@ def dial(
         try:
             return _dial_once(address, Dialler(job_id, hello, secret), hello, deadline)
         except HandshakeError as error:
-            # A busy port closes at once, and TCP may lose its word with the connection.
+            # A busy port closes at once, and TCP may lose its answer with the connection.
             if error.refusal not in (Refusal.BUSY, Refusal.LOST) or time.monotonic() + _BUSY_PAUSE_S >= deadline:
                 raise
         time.sleep(_BUSY_PAUSE_S)
@@ -161,7 +161,7 @@ def _connect(address: PortAddress, deadline: float) -> socket.socket:
 
 
 def _is_here(host: str) -> bool:
-    """Whether `host` is an address of this node; containers may share folders, and so paths, without being one node."""
+    """Return whether `host` is an address of this node; a shared folder doesn't prove that."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.bind((host, 0))
@@ -172,7 +172,7 @@ def _is_here(host: str) -> bool:
 
 def _send(connection: socket.socket, data: bytes, deadline: float) -> None:
     connection.settimeout(_left(deadline))
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # why it refused can still be read
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the reason of a rejection can still be read
         connection.sendall(data)
 
 

@@ -7,8 +7,8 @@ Reliability rules D2 and D3. Four messages, at most 256 bytes of them read befor
     dialler -> port   proof
     port -> dialler   accepted, or why not
 
-A proof is HMAC-SHA256 of the whole transcript under the secret, with the prover's side in front, so that neither can be
-reflected and a recorded one is worth nothing against a fresh nonce. Nothing is ever unpickled (D5).
+A proof is HMAC-SHA256 of the whole transcript under the secret, with the prover's side in front. So neither proof can
+be reflected, and a recorded one is useless against a fresh nonce. Nothing is ever unpickled (D5).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REMEMBERED_NONCES = 65_536
 
 
 class Refusal(Enum):
-    """Why a port refused a connection; the value is the counter's name."""
+    """Why a port rejected a connection; the value is the counter's name."""
 
     SECRET = "secret"  # the proof is wrong
     LENGTH = "length"  # a length that no hello has
@@ -52,7 +52,7 @@ class Refusal(Enum):
     TIMEOUT = "timeout"  # not proved within the deadline
     LOST = "lost"  # the peer went away before the end
     BUSY = "busy"  # too many pending handshakes, or too many a second
-    CHANNEL = "channel"  # accepted, but whoever serves the channels didn't want it
+    CHANNEL = "channel"  # accepted, but no server of a channel wanted it
     ENCRYPTION = "encryption"  # accepted, but then not able to speak TLS with the key of this connection
 
 
@@ -62,12 +62,12 @@ ACCEPTED = 0
 
 
 class HandshakeError(LinkError):
-    """A connection was refused, or its peer couldn't prove that it belongs to the job.
+    """A connection was rejected, or its peer couldn't prove that it belongs to the job.
 
     Args:
-        refusal: why.
-        problem: what was seen, naming the peer.
-        hint: what to do about it.
+        refusal: The reason.
+        problem: What happened, with the peer's name.
+        hint: What the user can do.
 
     Example:
         >>> str(HandshakeError(Refusal.BUSY, "pe-1 refused the connection", hint="Try again."))
@@ -81,13 +81,13 @@ class HandshakeError(LinkError):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who connects to whom, and what for.
+    """The two ends of a connection, and its purpose.
 
     Args:
-        sender: the processing element (or Spark task) that dials.
-        receiver: the processing element whose port is dialled.
+        sender: The processing element (or Spark task) that dials.
+        receiver: The processing element whose port is dialled.
         channel: `link:<edge>` or `ingest:<source>`.
-        epoch: the sender's link epoch; ports refuse older ones than their own.
+        epoch: The sender's link epoch; ports reject older ones than their own.
     """
 
     sender: str
@@ -158,13 +158,13 @@ class Dialler:
     """The dialling side of a handshake.
 
     Args:
-        job_id: the job that both sides belong to.
-        hello: who dials whom, and what for.
-        secret: the job's secret for a link, the derived one for an ingest channel.
+        job_id: The job that both sides belong to.
+        hello: The two ends, and the purpose.
+        secret: The job's secret for a link, the derived one for an ingest channel.
 
     Raises:
-        LinkError: the names are too long for a handshake.
-        ValueError: the secret is too short.
+        LinkError: The names are too long for a handshake.
+        ValueError: The secret is too short.
 
     Example:
         >>> secret = bytes(range(32))
@@ -188,10 +188,10 @@ class Dialler:
         """Check the port's reply and return the dialler's proof; an untrusted port gets an empty one (32 zero bytes).
 
         Args:
-            reply: the first byte alone if it isn't zero, else all REPLY_BYTES bytes.
+            reply: The first byte alone if it isn't zero, else all REPLY_BYTES bytes.
 
         Raises:
-            HandshakeError: the port refused before it had proved anything.
+            HandshakeError: The port rejected the connection before it had proved anything.
         """
         if reply[0] != ACCEPTED:
             self.conclude(reply[:1])
@@ -247,18 +247,18 @@ class Nonces:
 
 
 class Listener:
-    """The listening side of one handshake: bytes in, bytes to answer out.
+    """The listening side of one handshake: bytes in, answers out.
 
-    Read at most `wanted` bytes at a time and hand them to `receive`; it ends when `hello` is set, or with a
+    Read at most `wanted` bytes at a time and pass them to `receive`; it ends when `hello` is set, or with a
     HandshakeError.
 
     Args:
-        job_id: the job of this port.
-        pe_id: the processing element of this port.
-        secret: the job's secret; ingest channels are checked against the one derived from it.
-        nonces: the nonces of earlier handshakes, shared by all handshakes of a port.
-        epoch: hellos of older epochs are refused.
-        since: of those who push rows, older ones than this; `epoch` if not given.
+        job_id: The job of this port.
+        pe_id: The processing element of this port.
+        secret: The job's secret; ingest channels are checked against the one derived from it.
+        nonces: The nonces of earlier handshakes, shared by all handshakes of a port.
+        epoch: Hellos of older epochs are rejected.
+        since: Those of clients that push rows are rejected below this; `epoch` by default.
     """
 
     def __init__(
@@ -273,13 +273,13 @@ class Listener:
         self._received = b""
         self.wanted = PREFIX_BYTES
         self.hello: Hello | None = None
-        self.key = b""  # of this connection; nobody has proved to know it before `hello` is set
+        self.key = b""  # of this connection; proved once `hello` is set
 
     def receive(self, data: bytes) -> bytes:
-        """Take bytes from the peer and return what to send back, perhaps nothing.
+        """Process bytes from the peer and return the answer, which may be empty.
 
         Raises:
-            HandshakeError: the connection is to be refused.
+            HandshakeError: The connection is to be rejected.
         """
         answer = b""
         self._received += data
@@ -336,7 +336,7 @@ class Listener:
 
 
 def verdict(refusal: Refusal) -> bytes:
-    """Encode what a port sends to a peer that it refuses."""
+    """Encode a port's answer to a peer that it rejects."""
     return bytes([_CODES[refusal]])
 
 

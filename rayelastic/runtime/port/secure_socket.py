@@ -1,8 +1,9 @@
-"""A socket between two hosts whose bytes are encrypted: TLS 1.3 with the key that a handshake has left on both sides.
+"""A socket between two hosts with encryption: TLS 1.3 with the key that both sides have from the handshake.
 
-No certificates: each connection has a key of its own, derived from the job's secret and both nonces (handshake.py). Or
-certificates of both sides (`rel.TLS(links=True)`), and then, encrypted, the proof that each has that key, too.
-Same calls as a plain socket, so that whoever has one needn't know which it is. Why so: docs/decisions/encryption.md.
+Without certificates: each connection has its own key, derived from the job's secret and both nonces (handshake.py). Or
+with certificates of both sides (`rel.TLS(links=True)`), followed, encrypted, by the proof that each also has that key.
+Its methods are those of a plain socket, so that callers needn't distinguish them. Reasons:
+docs/decisions/encryption.md.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ GET_OPENSSL: Final = "Install OpenSSL 3 on every node (Debian, Ubuntu: apt insta
 
 
 def check_encryption(certificates: TLS | None = None) -> None:
-    """Check that this machine can encrypt what a job sends.
+    """Check that this machine can encrypt a job's links.
 
     Args:
-        certificates: what its links show; None: nothing.
+        certificates: The certificates of its links; None: none.
 
     Raises:
-        ConfigError: it can't, or a certificate isn't there or wrong.
+        ConfigError: It can't, or a certificate is missing or invalid.
     """
     if missing := _native.Tls.missing():
         raise ConfigError(
@@ -48,11 +49,11 @@ def check_encryption(certificates: TLS | None = None) -> None:
 
 
 def encryption_of(links: Sequence[str], *, secure: bool) -> str:
-    """Tells what is in force on some links, in words.
+    """Describe the encryption of some links.
 
     Args:
-        links: of each, the protocol and suite; empty if it has none.
-        secure: of JobConfig.
+        links: The protocol and suite of each; empty if it has none.
+        secure: JobConfig's setting.
 
     Example:
         >>> encryption_of(["TLSv1.3 TLS_AES_128_GCM_SHA256", ""], secure=True)
@@ -72,7 +73,7 @@ def encryption_of(links: Sequence[str], *, secure: bool) -> str:
 
 
 def tls_of(connection: socket.socket) -> _native.Tls | None:
-    """Gives what encrypts a connection, to whoever takes its descriptor; None: nothing does."""
+    """Return what encrypts a connection, for the new owner of its descriptor; None: nothing does."""
     return connection.tls if isinstance(connection, SecureSocket) else None
 
 
@@ -80,13 +81,13 @@ class SecureSocket(socket.socket):
     """A connected socket with TLS over it.
 
     Args:
-        plain: connected; this one owns its descriptor from now on, and has its timeout.
+        plain: A connected socket; this one owns its descriptor from now on, and has its timeout.
         key: 32 bytes that both sides have.
-        certificates: what both sides show to each other, too; None: nothing.
-        server: whether this is the side that was dialled.
+        certificates: The certificates of both sides; None: none.
+        server: Whether this is the side that was dialled.
 
     Raises:
-        RuntimeError: there is no OpenSSL, or a certificate can't be used.
+        RuntimeError: There is no OpenSSL, or a certificate can't be used.
 
     Example:
         >>> near, far = socket.socketpair()
@@ -114,17 +115,17 @@ class SecureSocket(socket.socket):
 
     @property
     def in_force(self) -> str:
-        """The protocol and its suite; empty until the handshake has ended."""
+        """The protocol and its suite; empty until the handshake has succeeded."""
         return self.tls.in_force
 
     def step(self) -> str:
-        """Goes on with the handshake as far as the socket lets it.
+        """Continue the handshake as far as the socket allows.
 
         Returns:
             `done`, or what it waits for: `reads` or `writes`.
 
         Raises:
-            ConnectionAbortedError: the other side doesn't have the key, isn't believed, or isn't one that speaks TLS.
+            ConnectionAbortedError: The other side lacks the key, has an invalid certificate, or doesn't use TLS.
         """
         step = self.tls.handshake()
         if step == "failed":
@@ -132,20 +133,20 @@ class SecureSocket(socket.socket):
         return step if step != _DONE or self._proof is None else self._proof.step()
 
     def shake_hands(self, deadline: float) -> None:
-        """End the handshake.
+        """Complete the handshake.
 
         Args:
-            deadline: by the monotonic clock.
+            deadline: A time of the monotonic clock.
 
         Raises:
-            ConnectionAbortedError: as `step`.
-            TimeoutError: it was too late.
+            ConnectionAbortedError: As for `step`.
+            TimeoutError: It was too late.
         """
         while (step := self.step()) != _DONE:
             self._await(_EVENTS[step], deadline)
 
     def sendall(self, data: Buffer, _flags: int = 0, /) -> None:
-        """Send all bytes, or raises OSError."""
+        """Send all bytes, or raise OSError."""
         deadline = self._deadline()
         with memoryview(data).cast("B") as view:
             sent = 0
@@ -156,16 +157,16 @@ class SecureSocket(socket.socket):
                     sent += count
 
     def send(self, data: Buffer, _flags: int = 0, /) -> int:
-        """Send all bytes, or raises OSError; return how many."""
+        """Send all bytes, or raise OSError; return how many."""
         self.sendall(data)
         return memoryview(data).nbytes
 
     def sendmsg(self, buffers: Iterable[Buffer], *_: Any) -> int:
-        """Send all bytes of all buffers, or raises OSError; return how many."""
+        """Send all bytes of all buffers, or raise OSError; return how many."""
         return sum(self.send(part) for part in buffers)
 
     def recv_into(self, buffer: Buffer, nbytes: int = 0, flags: int = 0) -> int:  # noqa: ARG002 - as a plain socket has it
-        """Fill a buffer with what is there, at least a byte; 0: the other side has ended the connection."""
+        """Read available bytes into a buffer, at least one; 0: the other side has ended the connection."""
         deadline = self._deadline()
         with memoryview(buffer).cast("B") as view:
             part = view[:nbytes] if nbytes else view
@@ -174,7 +175,7 @@ class SecureSocket(socket.socket):
             return got
 
     def recv(self, bufsize: int, _flags: int = 0, /) -> bytes:
-        """Gives what is there, at least a byte; nothing: the other side has ended the connection."""
+        """Return available bytes, at least one; none: the other side has ended the connection."""
         buffer = bytearray(bufsize)
         return bytes(buffer[: self.recv_into(buffer)])
 
@@ -191,9 +192,9 @@ class SecureSocket(socket.socket):
 
 
 class _Proof:
-    """Both ends of a connection by certificates prove that they have its key, each by 32 bytes.
+    """Both ends of a connection with certificates prove that they have its key, each by 32 bytes.
 
-    Who has a certificate of the same authority could otherwise stand between two elements of a job that isn't its own.
+    Otherwise a holder of a certificate of the same authority could intercept the connections of another job.
     """
 
     def __init__(self, tls: _native.Tls, key: bytes, *, server: bool) -> None:
@@ -202,7 +203,7 @@ class _Proof:
         self._received = b""
 
     def step(self) -> str:
-        """As SecureSocket.step, once the connection is encrypted."""
+        """Continue, as SecureSocket.step does, once the connection is encrypted."""
         if self._unsent is None:
             self._unsent = self._of(server=self._server)
         while self._unsent or self._tls.unsent:

@@ -1,1 +1,1 @@
-"""Rows of files as Arrow batches of a schema of a source."""
+"""Reads rows of files as Arrow batches of a source's schema."""

@@ -1,6 +1,6 @@
-"""The rows of files that aren't of the schema of a source: counted, put aside, or the end of the source.
+"""The rows of files that aren't of the schema of a source: counted, diverted, or the end of the source.
 
-Every format has an object for a file that yields batches, and calls back with each bad row.
+Every format has a reader of a file that yields batches, and calls back with each bad row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rayelastic.errors import SourceError
 
 __all__ = ["BadRow", "Files", "LeftOut", "PutAside", "rejected"]
 
-SHOWN_ROWS = 10  # of those that were left out
+SHOWN_ROWS = 10  # of the dropped ones
 TELLS = "Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"
 ENCODING_WAY_OUT = "Give its encoding=, such as 'latin-1'"
 
@@ -31,23 +31,23 @@ class BadRow:
 
 @dataclass(slots=True)
 class LeftOut:
-    """How many rows a source left out because they aren't of its schema, and the first of them."""
+    """The number of rows that a source dropped because they aren't of its schema, and the first of them."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
     def add(self, bad: BadRow) -> None:
-        """One more."""
+        """Add a row."""
         self.count += 1
         if len(self.first) < SHOWN_ROWS:
             self.first.append(f"{bad.file}, row {bad.row}: {bad.error}")
 
 
 class Files:
-    """Where each file of a source begins, as far as it was read: so that one that goes on needn't read those before.
+    """The starts of a source's files, as far as they were read, so that a restored source can skip earlier files.
 
     Args:
-        count: how many files there are.
+        count: The number of files.
 
     >>> files = Files(3)
     >>> files.begin(0), files.begin(70)
@@ -58,16 +58,16 @@ class Files:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._starts: list[int] = []  # rows in front of the first of each file
+        self._starts: list[int] = []  # the number of rows before each file
         self._first, self._before = 0, 0
         self._lock = threading.Lock()
 
     def seek(self, position: int, saved: object) -> int:
-        """Begin with a file; the rows of it, and of those behind, that will be given again.
+        """Begin with a file; return the emitted rows of it, and of later ones, which will be emitted again.
 
         Args:
-            position: rows that were given.
-            saved: what `position` gave.
+            position: Rows that were emitted.
+            saved: A result of `position`.
         """
         match saved:
             case [int(first), int(before)] if 0 <= first < self._count and 0 <= before <= position:
@@ -80,10 +80,10 @@ class Files:
             self._starts.append(self._before + rows)
 
     def position(self, given: int) -> list[int]:
-        """Return the file that the row behind those that were given is in, and how many rows are in front of that file.
+        """Return the file of the next row to emit, and the number of rows before that file.
 
         Args:
-            given: rows since the very first start.
+            given: Rows emitted since the job's first start.
         """
         with self._lock:
             number = bisect.bisect_right(self._starts, given) - 1

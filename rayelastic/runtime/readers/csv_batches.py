@@ -1,9 +1,8 @@
-"""The rows of CSV files as Arrow batches of a source's schema, and the rows that aren't of it.
+"""Reads the rows of CSV files as Arrow batches of a source's schema, and finds the rows that aren't of it.
 
-pyarrow parses and converts, a block at a time. Where it refuses something, the file is read again from the row where it
-stopped, now as bytes that are converted column by column: so each bad row is known by its number, and the others are
-read.
-Rows are counted as pyarrow does: the header is row 1, blank lines and comments don't count.
+pyarrow parses and converts, a block at a time. If it rejects something, the file is read again from the row where it
+stopped, now as bytes that are converted column by column. So each bad row is known by its number, and the others are
+read. Rows are counted as pyarrow does: the header is row 1, blank lines and comments don't count.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["csv_batches"]
 
-BLOCK_BYTES = 1 << 20  # that are parsed at once
-LONGER = 16  # how many times a block grows if a row is longer
+BLOCK_BYTES = 1 << 20  # parsed at once
+LONGER = 16  # the factor by which a block grows if a row is longer
 
 
 def csv_batches(path: str, body: CsvSource, put_aside: PutAside) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a file.
+    """Yield the rows of a file.
 
     Args:
-        path: of the file.
-        body: the source.
-        put_aside: called with each row that isn't of the schema.
+        path: The file.
+        body: The source.
+        put_aside: Called with each row that isn't of the schema.
 
     Raises:
-        SourceError: the file can't be read on, or has other columns.
+        SourceError: The file can't be read further, or has other columns.
     """
     return _File(path, body, put_aside).batches()
 
@@ -56,12 +55,12 @@ class _File:
         self._columns = Columns(body)
         self._block = BLOCK_BYTES
         self._careful = False
-        self._done = 0  # rows of the right length that were given or put aside
-        self._ragged: list[int] = []  # of the k-th row of another length its number, less k
+        self._done = 0  # rows of the right length that were emitted or put aside
+        self._ragged: list[int] = []  # the number of the k-th row of another length, less k
         self._open: SourceError | None = None  # a quote that is never closed
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, again and again from where reading stopped."""
+        """Yield the rows, repeatedly from where reading stopped."""
         from pyarrow import ArrowException
 
         while True:
@@ -76,7 +75,7 @@ class _File:
                 self._go_on(str(error))
 
     def _go_on(self, said: str) -> None:
-        """Find another way after an error, or raises it."""
+        """Continue after an error in another mode, or raise it."""
         if self._open is not None:
             raise self._open
         if "straddling" in said:
@@ -92,7 +91,7 @@ class _File:
             raise self._error(f"it can't be read on behind row {self._number(self._done) - 1:,}: {said}", TELLS)
 
     def _attempt(self) -> Iterator[pa.RecordBatch]:
-        """Read the file from its beginning, and return what is new."""
+        """Read the file from its beginning, and yield what is new."""
         from pyarrow import csv
 
         form = self._body.form
@@ -151,10 +150,10 @@ class _File:
         return number + bisect.bisect_right(self._ragged, number)
 
     def _of_other_length(self, row: Any) -> str:
-        """Called by pyarrow for a row with too few or too many fields."""
+        """Handle a row with too few or too many fields; pyarrow calls this."""
         number = row.number - len(self._ragged)
         if self._ragged and row.number <= self._ragged[-1] + len(self._ragged) - 1:
-            return "skip"  # told before
+            return "skip"  # reported before
         if self._is_open(row.text):
             self._open = self._error(
                 f"a quote that opens in row {row.number:,} is never closed", "Close it, or give quote=None"
@@ -217,7 +216,7 @@ class _File:
             )
 
     def _written(self, quote: bytes, tail: bytes) -> Iterator[bytes]:
-        """How the text of a field may have been written, without the quote behind it."""
+        """Yield possible texts of a field, without the quote after it."""
         yield quote + tail.replace(quote, quote + quote)
         if self._body.form.escape is not None:
             escape = self._body.form.escape.encode()

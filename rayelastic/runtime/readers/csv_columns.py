@@ -1,7 +1,7 @@
-"""Columns of CSV as those of a schema: what pyarrow converts while it parses, and what is converted with care.
+"""Converts columns of CSV to those of a schema: by pyarrow while it parses, or carefully.
 
-With care means: from bytes, column by column, and where something doesn't convert by halves, down to the row. What is
-inferred never changes a value: such numbers come as text and are refused if they have leading zeros.
+Carefully means from bytes, column by column, and by bisection down to the row if something doesn't convert. Inference
+never changes a value: inferred numbers arrive as text and are rejected if they have leading zeros.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Columns:
         self._fields = list(zip(body.columns, body.schema.fields, self._target, strict=True))
 
     def typed(self) -> Any:
-        """How pyarrow converts them while it parses."""
+        """Return how pyarrow converts them while it parses."""
         import pyarrow as pa
 
         types = {
@@ -59,7 +59,7 @@ class Columns:
         return self._options(types, [] if self._body.is_whole else list(types))
 
     def careful(self, names: list[str]) -> Any:
-        """How it leaves all columns of a file as they are."""
+        """Return how pyarrow leaves all columns of a file unchanged."""
         import pyarrow as pa
 
         return self._options(dict.fromkeys(names, pa.binary()), [])
@@ -112,7 +112,7 @@ class Columns:
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 
     def sorted_out(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[tuple[int, str]]]:
-        """A batch of bytes as one of the schema, without the rows that aren't, and those: (index, what is wrong)."""
+        """Convert a batch of bytes to the schema; return the good rows, and the bad ones: (index, what is wrong)."""
         import pyarrow as pa
 
         wrong: dict[int, str] = {}
@@ -169,7 +169,7 @@ class Columns:
             if field.type is DataType.STRING:
                 return text.cast(target)
             text = pc.utf8_trim(text, " \t")
-            text = pc.if_else(pc.equal(text, ""), None, text)  # a quoted empty field is no number
+            text = pc.if_else(pc.equal(text, ""), None, text)  # a quoted empty field isn't a number
             if field.type is DataType.BOOL:
                 return _truths(text)
             if field.name in self._body.inferred and field.type.is_numeric:
@@ -184,7 +184,7 @@ class Columns:
             raise NotOfSchemaError from error
 
     def _check_inferred(self, text: Any, field: Field) -> None:
-        """Raise NotOfSchemaError for what isn't kept as it is."""
+        """Raise NotOfSchemaError for a value that would change."""
         import pyarrow.compute as pc
 
         suspect = pc.match_substring_regex(text, "^[+-]?0[0-9xX]")
@@ -211,7 +211,7 @@ class Columns:
 
 
 def _check_members(values: Any, field: Field) -> None:
-    """Raise NotOfSchemaError for what is no member of an enum."""
+    """Raise NotOfSchemaError for a value that isn't a member of an enum."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -231,7 +231,7 @@ def _check_finite(made: Any, text: Any) -> None:
 
 
 def _truths(text: Any) -> Any:
-    """Texts as booleans."""
+    """Convert texts to booleans."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

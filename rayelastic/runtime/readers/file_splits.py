@@ -1,4 +1,4 @@
-"""Says in band which file of a source the rows that follow are of: each file is a split with its own watermark."""
+"""Announces in band which file of a source the next rows belong to: each file is a split with its own watermark."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["FileSplits"]
 
 
 class FileSplits:
-    """Tells the operators behind a source of its files, each of which is a split.
+    """Announces a source's files, each of which is a split, to downstream operators.
 
     Args:
-        feeder: of the source.
-        paths: of all files.
+        feeder: The source's feeder.
+        paths: The paths of all files.
     """
 
     def __init__(self, feeder: _native.ArrowFeeder, paths: Sequence[str]) -> None:
@@ -24,7 +24,7 @@ class FileSplits:
         self._last: int | None = None
 
     def begin(self, number: int) -> None:
-        """Say that a file begins; those before have ended, and those behind wait."""
+        """Announce that a file begins; earlier ones have ended, and later ones wait."""
         if self._count < 2:
             return
         for later in range(number + 1, self._count) if self._last is None else ():

@@ -1,8 +1,8 @@
-"""The objects of JSON files as Arrow batches of a source's schema, and the lines that aren't of it.
+"""Reads the objects of JSON files as Arrow batches of a source's schema, and finds the lines that aren't of it.
 
-pyarrow parses and converts blocks of whole lines that a native scan has passed: it crashes on what is nested too deep,
-and on a `null` in place of an object. Where the scan or pyarrow rejects something, or a value could have changed, the
-lines of the block are converted one by one.
+pyarrow parses and converts blocks of whole lines that a native scan has passed, because it crashes on deep nesting, and
+on a `null` in place of an object. If the scan or pyarrow rejects something, or a value could have changed, the lines of
+the block are converted one by one.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 __all__ = ["json_batches"]
 
-THREADS = min(2, os.cpu_count() or 1)  # that parse blocks of a file: what follows is slower than two of them
-AHEAD = THREADS + 1  # blocks that are parsed before they are wanted
+THREADS = min(2, os.cpu_count() or 1)  # that parse blocks of a file: later stages are slower than two of them
+AHEAD = THREADS + 1  # blocks that are parsed ahead
 
 
 def json_batches(path: str, body: JsonSource, put_aside: PutAside) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file.
 
     Args:
-        path: of the file.
-        body: the source.
-        put_aside: called with each line that isn't of the schema.
+        path: The file.
+        body: The source.
+        put_aside: Called with each line that isn't of the schema.
 
     Raises:
-        SourceError: the file can't be read on.
+        SourceError: The file can't be read further.
     """
     reader, lines, shown = _Reader(body), Lines(body), shown_location(path)
     waiting: deque[tuple[int, bytes, Future[pa.RecordBatch | None]]] = deque()
@@ -139,13 +139,13 @@ def _single(column: Any) -> Any:
 
 
 def _is_by_line(form: Form) -> bool:
-    """Return whether pyarrow's reader has no such values, or reads them otherwise."""
+    """Return whether pyarrow's reader lacks such values, or reads them differently."""
     by_line = (DataType.JSON, DataType.MAP, DataType.BINARY)
     return form.kind in by_line or any(_is_by_line(part) for _, part, _ in form.parts)
 
 
 def _float_names(name: str, form: Form) -> Iterator[str]:
-    """Yield the names in front of floats; '' for those that are items of a list."""
+    """Yield the names before floats; '' for items of a list."""
     if form.kind is DataType.FLOAT64:
         yield name
     for part, inner, _ in form.parts:
@@ -153,7 +153,7 @@ def _float_names(name: str, form: Form) -> Iterator[str]:
 
 
 def _fits(column: Any, form: Form, optional: bool) -> bool:
-    """Whether all values are of a form as far as pyarrow doesn't know: members, digits of decimals, floats, nulls."""
+    """Check what pyarrow doesn't: members, digits of decimals, floats, nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

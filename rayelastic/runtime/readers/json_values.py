@@ -1,4 +1,4 @@
-"""Values of JSON as those of a schema, one object at a time: what is read, or why it isn't of the schema."""
+"""Converts values of JSON to those of a schema, one object at a time, or explains why they aren't of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LARGEST = {DataType.FLOAT16: 65504.0, DataType.FLOAT32: 3.4028234663852886e38}
 
 
 def read_type(kind: pa.DataType) -> pa.DataType:
-    """What pyarrow's reader is asked for: times and UUIDs as texts, whose casts are strict; half floats as others."""
+    """Return the type for pyarrow's reader: times and UUIDs as texts, whose casts are strict; half floats as others."""
     import pyarrow as pa
 
     if pa.types.is_temporal(kind) or has_own_text(kind):
@@ -58,10 +58,10 @@ class Lines:
         self._wanted = pa.schema([field.with_type(with_nullable_parts(field.type)) for field in target])
 
     def row(self, values: dict[str, Any]) -> list[Any]:
-        """Return the values of the fields of an object, as they are read.
+        """Return the values of an object's fields, converted.
 
         Raises:
-            BadLineError: a value isn't of the schema.
+            BadLineError: A value isn't of the schema.
         """
         if isinstance(values, Twice):
             values.check(None if self._body.is_whole else self._columns)
@@ -89,10 +89,10 @@ class Lines:
 
 
 def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) -> Any:
-    """Return a value as it is read.
+    """Convert a value.
 
     Raises:
-        BadLineError: it isn't of the form.
+        BadLineError: It isn't of the form.
     """
     if form.kind is DataType.JSON:
         return None if value is None else _json(value)
@@ -134,10 +134,10 @@ def _value(value: Any, form: Form, optional: bool, inferred: bool, name: str) ->
 
 
 def _pairs(value: Any, form: Form) -> list[Any] | None:
-    """The keys and values of a map: those of an object where keys are texts, else of a list of pairs; None: it is none.
+    """Return the keys and values of a map, from an object for text keys, else from a list of pairs; None: it isn't one.
 
     Raises:
-        BadLineError: a key is there twice.
+        BadLineError: A key is duplicate.
     """
     if form.parts[0][1].kind is DataType.STRING:
         if isinstance(value, Twice):

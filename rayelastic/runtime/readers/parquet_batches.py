@@ -1,6 +1,6 @@
-"""The rows of Parquet files as Arrow batches of a source's schema, with the columns that folders name.
+"""Reads the rows of Parquet files as Arrow batches of a source's schema, with the columns that folders name.
 
-Everything that is wrong with a file is a SourceError with its name and the row.
+Errors of a file are SourceErrors with its name and the row.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["parquet_batches", "parquet_rows"]
 
 
 def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch | int]:
-    """Yield the rows of all files, one after the other, each behind its number.
+    """Yield the rows of all files, one after the other; the number of each file precedes its batches.
 
     Args:
-        body: the source.
-        batch_rows: of a batch, at most.
-        start: the number of the first row that is wanted. Row groups in front of its own aren't read.
+        body: The source.
+        batch_rows: The most rows of a batch.
+        start: The number of the first row. Earlier row groups aren't read.
 
     Raises:
-        SourceError: a file can't be read, or a value doesn't fit the schema.
+        SourceError: A file can't be read, or a value doesn't fit the schema.
     """
     for number, path in enumerate(body.paths):
         here = start and min(start, _rows_in(path))
@@ -40,10 +40,10 @@ def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Ite
 
 
 def parquet_rows(body: ParquetSource, enough: int) -> int:
-    """Count the rows of all files by what their ends say, up to enough.
+    """Count the rows of all files by their footers, up to enough.
 
     Raises:
-        SourceError: a file can't be read.
+        SourceError: A file can't be read.
     """
     rows = 0
     for path in body.paths:
@@ -64,7 +64,7 @@ def _rows_in(path: str) -> int:
 def _read_twice(
     path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file. A failure of its store is tried once more: twice the same is about the content."""
+    """Yield the rows of a file. After a failure it tries once more; two failures show bad content."""
     rows, said = start, ""
     while True:
         try:
@@ -82,7 +82,7 @@ def _read_twice(
 
 
 def _answers(path: str) -> bool:
-    """Return whether the store of a file does."""
+    """Return whether the store of a file answers."""
     try:
         return FileIdentity.of(path, edges=False) is not None
     except (LocationError, OSError):
@@ -111,7 +111,7 @@ def _file_batches(
 
 @contextmanager
 def _unchanged(path: str) -> Iterator[None]:
-    """Raise SourceError if the file isn't what it was when reading began, whatever the reader makes of that."""
+    """Raise SourceError if the file has changed since reading began, instead of the reader's error."""
     before = FileIdentity.of(path)
     try:
         yield
@@ -126,7 +126,7 @@ def _unchanged(path: str) -> Iterator[None]:
 
 
 def _reading(path: str, rows: Callable[[], int]) -> AbstractContextManager[None]:
-    """Tells what is wrong with a file, and behind which row."""
+    """Raise errors of a file with its name, and the row before."""
     return reading(path, lambda: f"behind row {rows():,}", "Check the file, and what schema= says of its columns")
 
 

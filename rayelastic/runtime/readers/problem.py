@@ -1,4 +1,4 @@
-"""The error that a source or sink failed with, kept for whoever asks whether its server or store is away."""
+"""Keeps the error with which a source or sink failed, to decide whether its server or store is unreachable."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Problem", "noted"]
 
 @dataclass(slots=True)
 class Problem:
-    """The error that a source or sink failed with: the native operator knows its text alone."""
+    """The error with which a source or sink failed; the native operator only has its text."""
 
     error: Exception | None = None
 
     def text(self, error: Exception) -> str:
-        """Keep it, and return what the source fails with."""
+        """Keep it, and return the text with which the source fails."""
         self.error = error
         return f"{type(error).__name__}: {error}"
 
     def of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Return a function that does the same, whose error is kept."""
+        """Return a function that does the same, and keeps its error."""
 
         def called(argument: Any) -> Any:
             try:
@@ -52,7 +52,7 @@ class _Noted:
 
 
 def noted(open_content: Callable[[str], Content], problem: Problem) -> Callable[[str], _Noted]:
-    """Return what opens a location as another function does, and keeps the error that it or its stream raises."""
+    """Return a function that opens a location as another one does, and keeps the errors of it and of its stream."""
 
     def opened(location: str) -> _Noted:
         try:

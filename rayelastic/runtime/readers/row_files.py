@@ -1,4 +1,4 @@
-"""The rows of CSV and JSON files, one file after the other: those that are of the schema, or those that aren't."""
+"""Reads the rows of CSV and JSON files, one file after the other: those of the schema, or the bad ones."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["bad_row_batches", "good_row_batches"]
 def good_row_batches(
     body: CsvSource | JsonSource, left_out: LeftOut, files: Files | None = None
 ) -> Iterator[pa.RecordBatch | int]:
-    """Yield the rows of all files, each behind its number, without those that aren't of the schema.
+    """Yield the rows of all files that are of the schema; the number of each file precedes its batches.
 
     Args:
-        body: the source.
-        left_out: counts those.
-        files: says with which file to begin, and hears where they begin.
+        body: The source.
+        left_out: Counts the others.
+        files: The file to begin with; records where they begin.
 
     Raises:
-        SourceError: a file can't be read on, or has a row that isn't of the schema, with on_bad_row='fail'.
+        SourceError: A file can't be read further, or has a row that isn't of the schema, with on_bad_row='fail'.
     """
     kept = {OnError.FAIL: rejected, OnError.SKIP: left_out.add, OnError.DIVERT: lambda _: None}  # read by BadRows
     put_aside, files, rows = kept[body.on_bad_row], files or Files(len(body.paths)), 0
@@ -48,7 +48,7 @@ def bad_row_batches(body: BadRows) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all files that aren't of the schema.
 
     Raises:
-        SourceError: a file can't be read on.
+        SourceError: A file can't be read further.
     """
     import pyarrow as pa
 

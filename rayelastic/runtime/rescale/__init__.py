@@ -1,1 +1,1 @@
-"""A change of plan, carried out on a running job step by step, and remembered."""
+"""A change of plan, executed on a running job step by step, with a journal."""

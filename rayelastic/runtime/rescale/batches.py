@@ -1,4 +1,4 @@
-"""The batches of partitions in which the keys of a change move, in their order. Knows plan and journal alone."""
+"""The batches of partitions in which a change migrates keys, in order. Knows only plan and journal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Batch", "batches_of", "has_given_all", "held_along", "moving", "plan
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Partitions of a region that go from one replica to another at once."""
+    """Partitions of a region that migrate from one replica to another together."""
 
     region: str
     source: int
@@ -28,7 +28,7 @@ class Batch:
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Of hashes, both ends included."""
+        """Return ranges of hashes, both ends included."""
         return tuple(key_ranges(self.partitions))
 
     def back(self) -> Batch:
@@ -37,10 +37,10 @@ class Batch:
 
 
 def batches_of(here: OpenChange) -> Iterator[Batch]:
-    """Give the batches of a change in the order in which they move.
+    """Yield the batches of a change in the order of their migration.
 
-    Regions that shrink come first, upstream ones before those behind them, and a replica that stops sends nothing to
-    new owners. The others come from the end: a replica that starts knows the new owners from its first tuple on.
+    Shrinking regions come first, upstream before downstream, and a replica that stops sends nothing to new owners. The
+    others come from the end: a replica that starts knows the new owners from its first tuple on.
     """
     parts = here.change.regions
     shrinking = [part for part in parts if part.stopped]
@@ -52,10 +52,10 @@ def batches_of(here: OpenChange) -> Iterator[Batch]:
 
 
 def held_along(batches: Sequence[Batch], most: int) -> list[tuple[int, ...]]:
-    """Give for each batch its partitions and those of the batches behind it that are held along with it.
+    """Return for each batch its partitions and those of the next batches that are held along with it.
 
-    What one replica gives to several is held at once, so that what is in front of it has to be processed once and not
-    for each: as many partitions as a batch may have.
+    All batches from one replica to several are held at once, so that the tuples before them have to be processed only
+    once, up to as many partitions as a batch may have.
 
     >>> batches = [Batch("r1", 0, 1, (4, 5)), Batch("r1", 0, 2, (6,)), Batch("r1", 0, 3, (7,)), Batch("r1", 1, 2, (8,))]
     >>> held_along(batches, 3)
@@ -64,20 +64,20 @@ def held_along(batches: Sequence[Batch], most: int) -> list[tuple[int, ...]]:
     groups: list[list[Batch]] = []
     for batch in batches:
         group = groups[-1] if groups else []
-        size = sum(len(one.partitions) for one in [*group, batch])
+        size = sum(len(held.partitions) for held in [*group, batch])
         if group and (group[0].region, group[0].source) == (batch.region, batch.source) and size <= most:
             group.append(batch)
         else:
             groups.append([batch])
     return [
-        tuple(partition for one in group[first:] for partition in one.partitions)
+        tuple(partition for held in group[first:] for partition in held.partitions)
         for group in groups
         for first in range(len(group))
     ]
 
 
 def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> Generator[Batch, None, None]:
-    """Give the batches of a change; meanwhile the counters say what is yet to move, and what waits for it."""
+    """Yield the batches of a change, and update the counters of pending and held partitions meanwhile."""
     batches, plan = list(batches_of(here)), here.change.new
     held = held_along(batches, here.batch)
     try:
@@ -93,7 +93,7 @@ def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> G
 
 
 def has_given_all(here: OpenChange, pe: str) -> bool:
-    """Return whether an element that a change takes out has no keys any more, and won't get them back."""
+    """Return whether an element that a change removes has no keys any more, and won't get them back."""
     if here.undoing is not None or pe not in here.change.stopped_pes:
         return False
     left = itertools.islice(batches_of(here), here.moved, None)

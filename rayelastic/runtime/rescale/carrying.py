@@ -1,7 +1,7 @@
-"""Files of a checkpoint on the local disks of nodes, carried to the nodes where another plan's elements need them.
+"""Copies files of a checkpoint from the local disks of nodes to the nodes where another plan's elements need them.
 
-A process on the node that is to have them writes them, before anything of the job is ended; it is there for the new
-element then. Knows elements by their handles. A file is read against its digest, there as everywhere.
+A process on the target node writes them before any element of the job ends, and later runs the new element. Knows
+elements by their handles. A file is checked against its digest, as everywhere.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ File = tuple[str, str, str]  # 'state' or 'rows', name, SHA-256 in hex
 def carry(
     job: JobSpec, saved: Snapshot, now: ExecPlan, wanted: ExecPlan, handles: Mapping[str, PEHandle], host: PEHost
 ) -> None:
-    """Carries what elements need that go on elsewhere.
+    """Copy the files that elements need that restart elsewhere.
 
     Args:
-        job: whose.
-        saved: the checkpoint, written by elements of the plan in force.
-        now: the plan in force, placed.
-        wanted: the plan that goes on from it, placed.
-        handles: of the elements that run, by id.
-        host: makes processes.
+        job: The job.
+        saved: The checkpoint, written by elements of the plan in force.
+        now: The plan in force, placed.
+        wanted: The plan that restores it, placed.
+        handles: The running elements, by id.
+        host: Makes processes.
 
     Raises:
-        ChangeError: a node has no room, or an element hasn't what it wrote.
-        PELostError: an element is lost.
-        TimeoutError: one doesn't answer.
+        ChangeError: A node has no room, or an element lacks a file that it wrote.
+        PELostError: An element is lost.
+        TimeoutError: An element doesn't answer.
     """
     manifest = SnapshotFolder(saved).manifest()
     places = {"state": saved, "rows": rows_beside(saved)}
@@ -54,27 +54,27 @@ def carry(
         spec = PESpec(f"carrier-{node}", job.name, job.job_id, job.secret, (), (), (), job.config, node=node)
         carrier = host.start_pe(spec)
         try:
-            there = carrier.within(CARRY_TIMEOUT)
-            if (at := there.status().node) != node:
+            element = carrier.within(CARRY_TIMEOUT)
+            if (at := element.status().node) != node:
                 raise ChangeError(f"node {node} has no room: a process for it started on {at}", hint="Add CPUs")
             for (place, name, digest), giver in files.items():
-                if there.saved(places[place], name, digest) is not None:
+                if element.saved(places[place], name, digest) is not None:
                     continue  # the nodes have one disk
                 data = handles[giver].within(CARRY_TIMEOUT).saved(places[place], name, digest)
                 if data is None:
                     raise ChangeError(f"{giver} hasn't {name} any more, which it wrote for the checkpoint")
-                there.keep_saved(places[place], name, data)
+                element.keep_saved(places[place], name, data)
         finally:
             host.recycle(carrier)
 
 
 def wanted_elsewhere(manifest: Manifest, now: ExecPlan, wanted: ExecPlan) -> Iterator[tuple[str, str, File]]:
-    """Give the files that another node needs: (the element that has it, that node, the file).
+    """Yield the files that another node needs: (the element that has it, that node, the file).
 
     Args:
-        manifest: of the checkpoint.
-        now: the plan under which it was written, placed.
-        wanted: the plan that goes on from it, placed.
+        manifest: The checkpoint's manifest.
+        now: The plan that wrote it, placed.
+        wanted: The plan that restores it, placed.
     """
     for pe in wanted.pes:
         node = wanted.nodes.get(pe, "")

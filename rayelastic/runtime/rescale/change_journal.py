@@ -1,7 +1,7 @@
-"""What a coordinator has to remember of changes of plan, so that another one can go on where it died.
+"""The coordinator's journal of plan changes, so that another coordinator can continue after a crash.
 
-Lines of JSON, in a store that outlives the process or in memory, each written through before what it tells is done.
-Must not know what a change does.
+Lines of JSON, in a store that outlives the process or in memory. Each is durable before its action is done. Must not
+know what a change does.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class OpenChange:
     """A change that has begun and neither ended nor been undone.
 
     Args:
-        change: what was to be done.
-        batch: most partitions that were to move at once.
-        moved: how many batches have a new owner.
-        undoing: it has been given up, and this many batches have their old owner again.
+        change: The change.
+        batch: The most partitions that migrate together.
+        moved: The number of batches with a new owner.
+        undoing: It is being undone, and this many batches have their old owner again.
     """
 
     change: PlanChange
@@ -44,11 +44,11 @@ class OpenChange:
 
 @dataclass(frozen=True, slots=True)
 class OpenStop:
-    """A job that is being stopped into a snapshot.
+    """A job that is being stopped with a savepoint.
 
     Args:
-        location: of the snapshot.
-        saved: it is complete, and what is left to do is to end the sources.
+        location: The savepoint's location.
+        saved: It is complete, and only the sources are still to be ended.
     """
 
     location: str
@@ -60,8 +60,8 @@ class SavedAt:
     """A complete checkpoint.
 
     Args:
-        epoch: its number.
-        location: of it.
+        epoch: Its number.
+        location: Its location.
     """
 
     epoch: int
@@ -69,62 +69,62 @@ class SavedAt:
 
 
 class JournalStore(Protocol):
-    """Where lines are kept, whatever becomes of the process that writes them."""
+    """Stores lines durably, whatever happens to the writing process."""
 
     def lines(self) -> list[str]:
-        """Return what there is, in order."""
+        """Return the stored lines, in order."""
         ...
 
     def append(self, line: str, *, alone: bool) -> None:
-        """Add a line; it is safe when this returns, and may be there or not when this raises.
+        """Add a line; it is durable when this returns, and may be stored or not when this raises.
 
         Args:
-            line: of text.
-            alone: nothing before it matters any more.
+            line: The text.
+            alone: The lines before it are obsolete.
 
         Raises:
-            JobExistsError: another coordinator of the job has added one meanwhile.
+            JobExistsError: Another coordinator of the job has added one meanwhile.
         """
         ...
 
     def close(self) -> None:
-        """Lets another coordinator have it."""
+        """Release it for another coordinator."""
         ...
 
 
 class FileStore:
-    """Lines in a file that is one process's alone.
+    """Lines in a file that only one process uses.
 
     Args:
-        path: of the file.
+        path: The file.
 
     Raises:
-        JobExistsError: another coordinator of the job has it.
+        JobExistsError: Another coordinator of the job uses it.
     """
 
     def __init__(self, path: Path) -> None:
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+b", buffering=0)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released when the process ends, in any way
         except OSError as error:
             self._file.close()
             raise JobExistsError(
                 f"another coordinator has the journal {path}", hint="A job has one coordinator: attach to it"
             ) from error
-        self._whole = os.fstat(self._file.fileno()).st_size  # bytes of whole lines
+        self._whole = os.fstat(self._file.fileno()).st_size  # bytes of complete lines
 
     def lines(self) -> list[str]:
-        """Return what there is, in order."""
+        """Return the stored lines, in order."""
         self._file.seek(0)
-        told = self._file.readall()
-        whole = told[: told.rfind(b"\n") + 1]
+        text = self._file.readall()
+        whole = text[: text.rfind(b"\n") + 1]
         self._whole = len(whole)
-        self._take_back()  # of one that died while it wrote: it hasn't done what it was to tell
+        self._take_back()  # of a process that died during the write, and so hasn't acted
         return whole.decode().splitlines()
 
     def append(self, line: str, *, alone: bool) -> None:  # noqa: ARG002  (a file tells all of its history)
-        """Add a line; it is on the disk when this returns. When it raises nothing of it is there, if possible."""
-        self._take_back()  # of an earlier one, where it couldn't then
+        """Add a line; it is on the disk when this returns. When it raises, the line is removed, if possible."""
+        self._take_back()  # of an earlier failure, if it wasn't possible then
         left = memoryview(f"{line}\n".encode())
         after = self._whole + len(left)
         try:
@@ -138,12 +138,12 @@ class FileStore:
         self._whole = after
 
     def _take_back(self) -> None:
-        """Remove what is behind the last whole line, which another one would be torn by."""
+        """Remove an incomplete last line, which would corrupt the next one."""
         if os.fstat(self._file.fileno()).st_size > self._whole:
             self._file.truncate(self._whole)
 
     def close(self) -> None:
-        """Lets another coordinator have the file."""
+        """Release the file for another coordinator."""
         self._file.close()
 
 
@@ -151,10 +151,10 @@ class ChangeJournal:
     """The changes of one job.
 
     Args:
-        store: what it has is read, and more is written there; None: memory.
+        store: The lines to read and to append to; None: memory.
 
     Raises:
-        JobExistsError: another coordinator of the job writes there.
+        JobExistsError: Another coordinator of the job writes there.
 
     >>> journal = ChangeJournal()
     >>> journal.plan is None, journal.open_change is None, journal.over is None
@@ -165,15 +165,15 @@ class ChangeJournal:
         self._store = store
         self._lock = threading.Lock()
         self.plan: ExecPlan | None = None
-        self.began: float | None = None  # when the job did, in seconds since 1970
+        self.began: float | None = None  # the job's start, in seconds since 1970
         self.open_change: OpenChange | None = None
         self.open_stop: OpenStop | None = None
         self.checkpoints: tuple[SavedAt, ...] = ()  # complete ones that are kept, the newest last
-        self._doubtful: tuple[SavedAt, ...] = ()  # whose line couldn't be written, or was: another coordinator knows
+        self._doubtful: tuple[SavedAt, ...] = ()  # those whose line may not have been written
         self.left: tuple[str, ...] = ()  # nodes
-        self.paused = False  # whether its elasticity is
-        self.secret = b""  # that its elements prove to know, once it was renewed; empty: the job's first one
-        self.renewing = False  # whether some of its elements may still have the one before
+        self.paused = False  # whether its elasticity is paused
+        self.secret = b""  # the renewed secret of its elements; empty: the job's first one
+        self.renewing = False  # whether some of its elements may still have the previous one
         self.over: tuple[str, str] | None = None
         self.results: Mapping[str, Mapping[str, Any]] = {}
         self.incarnation = 0
@@ -182,21 +182,21 @@ class ChangeJournal:
 
     @property
     def outlives(self) -> bool:
-        """Whether what is noted is there when this process no longer is."""
+        """Whether the journal outlives this process."""
         return self._store is not None
 
     def close(self) -> None:
-        """Lets another coordinator have the store."""
+        """Release the store for another coordinator."""
         if self._store is not None:
             self._store.close()
 
     def started(self) -> int:
-        """Record that a coordinator begins; return the number of its incarnation, higher than all before."""
+        """Record that a coordinator starts; return the number of its incarnation, higher than all before."""
         self._write({"kind": "started", "incarnation": self.incarnation + 1})
         return self.incarnation
 
     def begin(self, change: PlanChange, batch: int) -> None:
-        """Record what is about to be done."""
+        """Record the next change."""
         self._write({"kind": "begin", "old": change.old.to_dict(), "new": change.new.to_dict(), "batch": batch})
 
     def moved(self, count: int) -> None:
@@ -204,15 +204,15 @@ class ChangeJournal:
         self._write({"kind": "moved", "count": count})
 
     def undo(self, count: int) -> None:
-        """Record that the change has been given up, and how many batches belong to their old owners again."""
+        """Record that the change is being undone, and how many batches belong to their old owners again."""
         self._write({"kind": "undo", "count": count})
 
     def end(self, plan: ExecPlan, began: float | None = None) -> None:
-        """Record that nothing is under way, and which plan is in force.
+        """Record that no change is open, and the plan in force.
 
         Args:
-            plan: in force.
-            began: when the job did, in seconds since 1970, if it just has.
+            plan: The plan in force.
+            began: The job's start, in seconds since 1970, if it has just started.
         """
         self.began = self.began if began is None else began
         if self.over is None:
@@ -223,11 +223,11 @@ class ChangeJournal:
         self._write({"kind": "left", "nodes": list(nodes)})
 
     def pauses(self, paused: bool) -> None:
-        """Record that nothing is to be adapted from now on, or again."""
+        """Record that adaptation is paused or resumed."""
         self._write({"kind": "paused", "paused": paused})
 
     def renews(self, secret: bytes) -> None:
-        """Record the secret that the job's elements get, before those that have the old one end."""
+        """Record the new secret of the job's elements, before those with the old one end."""
         self._write({"kind": "secret", "secret": secret.hex()})
 
     def stops(self, location: str) -> None:
@@ -235,20 +235,20 @@ class ChangeJournal:
         self._write({"kind": "stop", "location": location})
 
     def saved(self) -> None:
-        """Record that it is saved: it ends where it is held."""
+        """Record that it is saved, so that it ends where it is held."""
         self._write({"kind": "saved"})
 
     def checkpointed(self, at: SavedAt, plan: ExecPlan, keep: int) -> tuple[SavedAt, ...]:
-        """Record that a checkpoint is complete, under the plan in force, and that the job goes on.
+        """Record that a checkpoint is complete, under the plan in force, and that the job continues.
 
         Args:
-            at: the checkpoint.
-            plan: in force.
-            keep: how many are kept.
+            at: The checkpoint.
+            plan: The plan in force.
+            keep: The number of checkpoints to keep.
 
         Returns:
-            Those that aren't kept any more; with them those for which this raised, which may have been noted then all
-            the same, and had to stay.
+            Those that aren't kept any more. They include those for which this raised, which may have been recorded
+            nevertheless, and so had to stay.
         """
         all_of_them = (*self.checkpoints, at)
         try:
@@ -260,35 +260,35 @@ class ChangeJournal:
         return (*doubtful, *all_of_them[:-keep])
 
     def without(self, damaged: SavedAt, plan: ExecPlan) -> None:
-        """Record that a checkpoint isn't whole any more: an earlier one counts."""
-        left = tuple(one for one in self.checkpoints if one != damaged)
+        """Record that a checkpoint is damaged, so that an earlier one is restored."""
+        left = tuple(checkpoint for checkpoint in self.checkpoints if checkpoint != damaged)
         self._write({"kind": "checkpoint", **self._all(plan, left)}, alone=True)
 
     def goes_on(self) -> None:
-        """Record that it couldn't be saved, and goes on."""
+        """Record that it couldn't be saved, and continues."""
         self._write({"kind": "goes on"})
 
     def ends_job(self, state: str, reason: str, results: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Record that the job is over, in which state, why if it failed, and what its sinks left (kept_results.py)."""
+        """Record that the job is over, its state, why it failed if it did, and its sinks' results (kept_results.py)."""
         left = {"results": results} if results else {}
         self._write({"kind": "over", "state": state, "reason": reason, **left})
 
     def _all(self, plan: ExecPlan, checkpoints: tuple[SavedAt, ...]) -> dict[str, Any]:
-        """What matters where no change is under way."""
-        told: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
+        """Return all that matters while no change is open."""
+        entry: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
         if checkpoints:
-            told["checkpoints"] = [[one.epoch, one.location] for one in checkpoints]
+            entry["checkpoints"] = [[one.epoch, one.location] for one in checkpoints]
         if self.began is not None:
-            told["began"] = self.began
+            entry["began"] = self.began
         if self.left:
-            told["left"] = list(self.left)
+            entry["left"] = list(self.left)
         if self.paused:
-            told["paused"] = True
+            entry["paused"] = True
         if self.secret:
-            told["secret"] = self.secret.hex()
+            entry["secret"] = self.secret.hex()
         if self.open_stop is not None:
-            told["stop"] = [self.open_stop.location, self.open_stop.saved]
-        return told
+            entry["stop"] = [self.open_stop.location, self.open_stop.saved]
+        return entry
 
     def _write(self, entry: dict[str, Any], *, alone: bool = False) -> None:
         with self._lock:

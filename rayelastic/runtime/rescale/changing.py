@@ -1,6 +1,6 @@
-"""Carries out what users and policies want of a running job's plan, live where that can be, else from a checkpoint.
+"""Applies plan changes of users and policies to a running job, live if possible, else by a restart from a checkpoint.
 
-Must not know how either is done.
+Must not know how either works.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ class PlanChanges:
     """Changes of the plan of one job.
 
     Args:
-        placed: gives the plan in force, with the nodes where its elements are.
-        host: knows the nodes.
-        journal: of the job.
-        elastic: regions that may have several replicas.
-        live: carries out a plan that differs by numbers of replicas.
-        planned: carries out any other one, from a checkpoint, with another secret if told so; None: the job takes none.
-        problem: says why it takes none, if there is a reason.
+        placed: Returns the plan in force, with the nodes of its elements.
+        host: Knows the nodes.
+        journal: The job's journal.
+        elastic: Regions that may have several replicas.
+        live: Changes to a plan that differs only by numbers of replicas.
+        planned: Changes to any other one, by a restart from a checkpoint, with another secret if requested; None: the
+            job takes no checkpoints.
+        problem: The reason why it takes none, if there is one.
     """
 
     def __init__(
@@ -52,42 +53,42 @@ class PlanChanges:
         self._problem = problem
 
     def change(self, wanted: ExecPlan) -> ExecPlan:
-        """Carries out another plan: live where only numbers of replicas differ, else from a checkpoint of now.
+        """Change to another plan: live if only numbers of replicas differ, else by a restart from a checkpoint.
 
         Args:
-            wanted: made of the plan in force.
+            wanted: A plan made from the one in force.
 
         Returns:
             The plan in force then.
 
         Raises:
-            ConfigError: it is no plan of this job's regions, or one that can't be had.
-            ChangeError: it couldn't be done, and has been undone; the job goes on as it was.
+            ConfigError: It isn't a plan of this job's regions, or an unsupported one.
+            ChangeError: It failed, and has been undone; the job continues as it was.
         """
         if checked_change(self._placed(), wanted, self._elastic, self._host.nodes()).is_live:
             return self._live(wanted)
         return self._from_checkpoint("operators change their processes")(wanted, False)
 
     def renew_secret(self) -> None:
-        """Has the job go on by the same plan with another secret, from a checkpoint of now.
+        """Restart the job by the same plan with another secret, from a checkpoint taken now.
 
         Raises:
-            ChangeError: it couldn't be done; the job goes on as it was.
+            ChangeError: It failed; the job continues as it was.
         """
         self._from_checkpoint("a job gets another secret")(self._placed(), True)
 
     def leave(self, node: str) -> ExecPlan:
-        """Has the job leave a node, for good: its processing elements go on elsewhere, from a checkpoint of now.
+        """Move the job away from a node, for good, by a restart from a checkpoint taken now.
 
         Args:
-            node: its name.
+            node: The node's name.
 
         Returns:
             The plan in force then.
 
         Raises:
-            ConfigError: there is no such node, or no other.
-            ChangeError: it couldn't be done; the job goes on as it was.
+            ConfigError: An unknown node, or the only one.
+            ChangeError: It failed; the job continues as it was.
         """
         before = self._journal.left
         wanted = plan_without(self._placed(), node, self._host.nodes())
@@ -99,7 +100,7 @@ class PlanChanges:
         except BaseException:
             self._host.avoid(frozenset(before))
             raise
-        self._host.avoid(frozenset((*before, node)))  # processes that elements have left since
+        self._host.avoid(frozenset((*before, node)))  # processes that elements have left meanwhile
         self._journal.leaves((*before, node))
         return plan
 

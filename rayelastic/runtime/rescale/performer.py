@@ -1,11 +1,11 @@
-"""Carries out a change of plan on a running job: replicas start and stop, and keys move between them (J15-J17).
+"""Executes a change of plan on a running job: replicas start and stop, and keys migrate between them (J15-J17).
 
-Joker section 3.3. The change is a row of idempotent steps; the journal says how far they got, so that whoever comes
-after a crash does the last one again and goes on, or undoes the change if an element that it needs is gone. Keys move
-in batches of partitions: what one replica gives waits at once, no more than a batch; keys that stay never do. A batch
-belongs to its old owner until the journal says that it has moved.
+Joker section 3.3. The change is a sequence of idempotent steps, and the journal records its progress. After a crash,
+the next coordinator repeats the last step and continues, or undoes the change if an element that it needs is gone. Keys
+migrate in batches of partitions. Only the migrating keys wait, no more than a batch at a time. A batch belongs to its
+old owner until the journal says that it has migrated.
 
-Knows elements by what they can be asked (`ElementApi`): plain objects and actors are the same. Never touches tuples.
+Knows elements by their interface (`ElementApi`): plain objects and actors are the same. Never touches tuples.
 """
 
 from __future__ import annotations
@@ -33,48 +33,48 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptationPerformer", "Cluster"]
 
-BATCH_BYTES = 16 << 20  # of state that moves at once; its keys wait meanwhile
-FAREWELLS = 3  # times that a router is asked to let a replica go
-UNDOINGS = 3  # times that a change is tried to be undone
-FLUSH_TIMEOUT = 60.0  # seconds for what is under way to a replica to be processed there
-FLUSH_LOOK = 1.0  # seconds between two looks whether all that it has to pass are there still
+BATCH_BYTES = 16 << 20  # of state that migrates together; its keys wait meanwhile
+FAREWELLS = 3  # attempts to detach a replica from a router
+UNDOINGS = 3  # attempts to undo a change
+FLUSH_TIMEOUT = 60.0  # seconds for tuples in flight to a replica to be processed there
+FLUSH_LOOK = 1.0  # seconds between two checks whether all elements on the way still exist
 COPY_TIMEOUT = 120.0  # seconds for the state of a batch to be copied
-GIVE_UP = 2.0  # seconds for a new element to forget what it was given: nothing is lost with it, and R11 allows 10
-INCARNATIONS = 16  # bits of a command's epoch that tell coordinators apart, so that the older one is refused
-MARKS = 20  # bits of a mark that tell those of one command epoch apart
+GIVE_UP = 2.0  # seconds for a new element to drop its state: nothing is lost with it, and R11 allows 10
+INCARNATIONS = 16  # bits of a command's epoch that distinguish coordinators, so that the older one is rejected
+MARKS = 20  # bits of a mark that distinguish those of one command epoch
 
 
 class Cluster(Elements, Protocol):
-    """The elements of a job, as far as a change needs them."""
+    """The elements of a job, as a change sees them."""
 
     def address(self, pe: str) -> PortAddress:
-        """Return where an element listens."""
+        """Return the address of an element."""
         ...
 
     def start(self, plan: ExecPlan, pes: Sequence[str]) -> None:
-        """Start elements of a plan; those that run are left alone."""
+        """Start elements of a plan; running ones aren't touched."""
         ...
 
     def retire(self, pe: str) -> None:
-        """Wait for an element that gets no more tuples to end, and free what it holds; safe to repeat."""
+        """Wait for an element without input to end, and free what it holds; safe to repeat."""
         ...
 
     def give_up(self, pe: str) -> None:
-        """End an element that doesn't answer, without asking it; safe to repeat."""
+        """End an element that doesn't answer, without a call; safe to repeat."""
         ...
 
 
 class AdaptationPerformer:
-    """Carries out changes of one job, one at a time.
+    """Executes changes of one job, one at a time.
 
     Args:
-        cluster: the elements of the job.
-        operators: of the topology, by name.
-        journal: where changes are noted.
-        incarnation: of the coordinator; elements refuse commands of a lower one.
-        passing: called with the name of each step before it is taken; for tests that crash there.
-        counters: of regions, written to.
-        clock: seconds, monotonic.
+        cluster: The elements of the job.
+        operators: The topology's operators, by name.
+        journal: Records changes.
+        incarnation: The coordinator's; elements reject commands of a lower one.
+        passing: Called with the name of each step before it; for tests that crash there.
+        counters: Counters of regions, updated here.
+        clock: Returns seconds, monotonic.
     """
 
     def __init__(
@@ -99,31 +99,32 @@ class AdaptationPerformer:
         self._parting = False
 
     def perform(self, change: PlanChange) -> ExecPlan:
-        """Carries out a change.
+        """Execute a change.
 
         Args:
-            change: from the plan in force.
+            change: A change of the plan in force.
 
         Returns:
             The plan in force then.
 
         Raises:
-            ChangeError: it couldn't be done, and what was done of it has been undone.
-            PELostError: an element is gone that has keys or feeds the region, or the change can neither be ended nor
-                undone: the job can't go on as it is.
+            ChangeError: It failed, and what was done of it has been undone.
+            PELostError: An element is gone that has keys or feeds the region, or the change can neither be completed
+                nor
+                undone: the job can't continue as it is.
         """
         check_performable(change)
-        if (here := self._journal.open_change) is not None:  # to begin another one would forget who has which keys
+        if (here := self._journal.open_change) is not None:  # beginning another one would lose the owners of keys
             raise ChangeError(f"the change to epoch {here.change.epoch} is half done, and a stream of it has ended")
         self._passing("begin")
         self._journal.begin(change, self._batch_size(change))
         return self._go_on()
 
     def recover(self) -> ExecPlan | None:
-        """End what a coordinator before this one has begun: forward if it can, else back.
+        """End what an earlier coordinator has begun: complete it if possible, otherwise undo it.
 
         Returns:
-            The plan in force then; None if nothing was under way.
+            The plan in force then; None if no change was open.
         """
         if self._journal.open_change is None:
             return None
@@ -132,7 +133,7 @@ class AdaptationPerformer:
         except ChangeError:
             return self._journal.plan
 
-    # --- forward ------------------------------------------------------------------------------------------------
+    # --- completion ---------------------------------------------------------------------------------------------
 
     def _go_on(self) -> ExecPlan:
         here = self._journal.open_change
@@ -166,7 +167,7 @@ class AdaptationPerformer:
                 is_held = (batch.region, batch.partitions[0]) in held
                 self._move(change, batch, done, () if is_held else along[number])
                 held |= {(batch.region, partition) for partition in along[number]} if done is not None else set()
-        self._parting = True  # no key goes back to a replica to which a router has said goodbye
+        self._parting = True  # no key migrates back to a detached replica
         for part in change.regions:
             for replica in part.stopped:
                 self._detach(change.old, part.region, replica, change)
@@ -177,7 +178,9 @@ class AdaptationPerformer:
         for pe in change.stopped_pes:
             self._cluster.retire(pe)
         for pe in change.new.pes:
-            with contextlib.suppress(PELostError, TimeoutError):  # it has been made; who watches the element tells
+            with contextlib.suppress(
+                PELostError, TimeoutError
+            ):  # it has been done; the element's watcher reports its loss
                 self._cluster.element(pe, COMMAND_TIMEOUT).advance(change.epoch)
         return change.new
 
@@ -187,7 +190,7 @@ class AdaptationPerformer:
         entry.attach(replica, address, change.started_pes, functools.partial(self._passing, "attach"))
 
     def _announce(self, change: PlanChange, region: str, replica: int) -> None:
-        """Wait until all who take a new replica's output have its watermark: from then on they wait for it, too."""
+        """Wait until all consumers of a new replica have its watermark: from then on they wait for it, too."""
         next_mark = functools.partial(self._next_mark, change)
         mark, senders = self._entry(change.new, region, change).hold((), replica, next_mark, lambda: None)
         self._flush(change.new, region, plan_pe(change.new, region, replica), mark, senders)
@@ -198,7 +201,7 @@ class AdaptationPerformer:
             self._part(router, replica)
 
     def _part(self, router: RouterAt, replica: int) -> None:
-        """Has a router say goodbye to a replica: again where it fails, since by then nothing can be undone."""
+        """Detach a replica from a router, with several attempts, because by then the change can't be undone."""
         for _ in range(FAREWELLS - 1):
             with contextlib.suppress(LinkError, TimeoutError):
                 router.detach(replica)
@@ -211,9 +214,9 @@ class AdaptationPerformer:
     def _move(
         self, change: PlanChange, batch: Batch, done: Callable[[], None] | None, hold: Sequence[int] = ()
     ) -> None:
-        """Move a batch and notes it by `done`; None: the journal has it already, and the rest is made sure of.
+        """Migrate a batch and record it by `done`; None: it is recorded already, and the remaining steps are repeated.
 
-        `hold` are the partitions to be held for it; none: they are, and nothing of them is under way any more.
+        `hold` are the partitions to hold; none: they are held, and no tuple of them is in flight any more.
         """
         plan = self._wider(change, batch.region)
         source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
@@ -222,7 +225,7 @@ class AdaptationPerformer:
         began, keys, size = self._clock(), 0, 0
         if done is not None and not plan.region(batch.region).region.shares_state:
             self._passing("commit")
-            done()  # what is under way stays where it is: the order is restored behind all replicas
+            done()  # tuples in flight stay where they are: the order is restored downstream
         elif done is not None:
             if hold:
                 next_mark = functools.partial(self._next_mark, change)
@@ -235,7 +238,7 @@ class AdaptationPerformer:
             keys, size = giver.send_state(operators, batch.ranges, target, address, change.epoch)
             self._passing("commit")
             done()
-        # Before anything flows again: a watermark, or the end, would have both copies give their windows.
+        # Before tuples flow again, because a watermark, or the end, would make both copies emit their windows.
         self._passing("forget")
         self._drop(source, operators, batch)
         entry.route(batch.partitions, batch.target, functools.partial(self._passing, "route"))
@@ -243,13 +246,13 @@ class AdaptationPerformer:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
 
     def _drop(self, pe: str, operators: list[str], batch: Batch, timeout: float = COPY_TIMEOUT) -> None:
-        """Has an element forget the keys of a batch; safe to repeat. One that is gone has dropped everything."""
+        """Drop the keys of a batch in an element; safe to repeat. An element that is gone has dropped everything."""
         with contextlib.suppress(PELostError):
             if self._cluster.is_running(pe):
                 self._cluster.element(pe, timeout).drop_state(operators, batch.ranges)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, senders: Sequence[str]) -> None:
-        """Wait until nothing of the held keys is in their old owner, nor under way to who takes its output (J11)."""
+        """Wait until no tuple of the held keys is in their old owner, nor in flight to its consumers (J11)."""
         points = [(source, region)]
         elastic = elastic_regions(plan, self._operators)
         for edge in exits_of(plan, region):
@@ -268,10 +271,10 @@ class AdaptationPerformer:
             else:
                 raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
 
-    # --- back ---------------------------------------------------------------------------------------------------
+    # --- undoing ------------------------------------------------------------------------------------------------
 
     def _go_back(self, reason: Exception | None) -> ExecPlan:
-        """Undoe the change: again where it fails, since one that is left alone holds its keys for ever."""
+        """Undo the change, with several attempts, because an element left alone holds its keys for ever."""
         here = self._journal.open_change
         assert here is not None
         for tries_left in reversed(range(UNDOINGS)):
@@ -285,7 +288,7 @@ class AdaptationPerformer:
         raise AssertionError("unreachable")
 
     def _undo(self, reason: Exception | None) -> ExecPlan:
-        """Gives every batch back to its old owner, then stops what was started."""
+        """Migrate every batch back to its old owner, then stop what was started."""
         here = self._journal.open_change
         assert here is not None
         change, batches = here.change, list(batches_of(here))
@@ -294,7 +297,7 @@ class AdaptationPerformer:
             self._passing("undo")
             self._journal.undo(0)
         if here.moved < len(batches) and undone == 0:
-            batch = batches[here.moved]  # it may be held, and its state copied in part: its old owner has it still
+            batch = batches[here.moved]  # it may be held, and its state partly copied; its old owner still has it
             wide = self._wider(change, batch.region)
             target = plan_pe(wide, batch.region, batch.target)
             is_new = target in change.started_pes
@@ -305,7 +308,7 @@ class AdaptationPerformer:
                 if not is_new:
                     raise
                 self._cluster.give_up(target)
-            self._check_givers(change, back, reason)  # a router that still sends to one would answer late
+            self._check_givers(change, back, reason)  # a router that still sends to a lost one would answer late
             entry = self._entry(wide, batch.region, change)
             held = held_along(batches, here.batch)[here.moved]
             entry.route(held, batch.source, functools.partial(self._passing, "route back"))
@@ -334,7 +337,7 @@ class AdaptationPerformer:
             if not self._cluster.is_running(pe):
                 raise PELostError(f"{pe} had keys of region {batch.region} and is gone: {reason}")
 
-    # --- how it is done -------------------------------------------------------------------------------------------
+    # --- implementation -----------------------------------------------------------------------------------------
 
     def _counted(self, region: str) -> RegionCounters:
         return self._counters.get(region, RegionCounters())
@@ -351,7 +354,7 @@ class AdaptationPerformer:
         return max(1, int(BATCH_BYTES / most)) if most > 0 else len(change.old.regions[0].ring.owners)
 
     def _wider(self, change: PlanChange, region: str) -> ExecPlan:
-        """Return the plan of the two in which the region has more replicas: during the change all of them are there."""
+        """Return the one of the two plans with more replicas of the region: during the change all of them exist."""
         return max(change.old, change.new, key=lambda plan: plan.region(region).replicas)
 
     def _epoch(self, change: PlanChange) -> int:
@@ -366,10 +369,10 @@ class AdaptationPerformer:
 
 
 def check_performable(change: PlanChange) -> None:
-    """Refuse what can't be carried out on a live job.
+    """Reject a change that isn't possible on a live job.
 
     Raises:
-        ChangeError: replicas share an element, or change theirs.
+        ChangeError: Replicas share an element, or change theirs.
     """
     for part in change.regions:
         pes = change.new.region(part.region).pipelines[0].pes

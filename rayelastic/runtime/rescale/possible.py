@@ -1,4 +1,4 @@
-"""Which plans a running job can be asked for, and the one by which it leaves a node. Pure: knows plans and nodes."""
+"""The plans that a running job can change to, and the one that leaves a node. Pure: knows plans and nodes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["checked_change", "plan_without", "with_homes"]
 
 
 def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], nodes: Sequence[Node]) -> PlanChange:
-    """Return what leads from one plan to another.
+    """Return the change from one plan to another.
 
     Args:
-        now: the plan in force.
-        wanted: another one.
-        elastic: names of the regions that can have another number of replicas.
-        nodes: that there are.
+        now: The plan in force.
+        wanted: Another one.
+        elastic: Names of the regions that can have another number of replicas.
+        nodes: The existing nodes.
 
     Raises:
-        ConfigError: no running job can get there at once; names the region and the hint.
+        ConfigError: A running job can't change to it at once; the message names the region and a hint.
     """
     try:
         change = plan_change(now, wanted)
@@ -59,22 +59,22 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
                 operator=first,
                 hint="Change the one, then the other",
             )
-    there = {node.name for node in nodes}
-    if strange := sorted({node for pe, node in wanted.nodes.items() if pe in wanted.pes and node not in there}):
-        raise ConfigError(f"there is no node {', '.join(strange)}", hint=f"There are {', '.join(sorted(there))}")
+    names = {node.name for node in nodes}
+    if strange := sorted({node for pe, node in wanted.nodes.items() if pe in wanted.pes and node not in names}):
+        raise ConfigError(f"there is no node {', '.join(strange)}", hint=f"There are {', '.join(sorted(names))}")
     return change
 
 
 def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
-    """Return the plan with nothing on a node any more; the others have room, or get more than they have.
+    """Return the plan with nothing on a node any more; the other nodes have room, or are overcommitted.
 
     Args:
-        plan: with the nodes of its processing elements.
-        node: to be left.
-        nodes: that there are, this one among them.
+        plan: The plan with the nodes of its processing elements.
+        node: The node to leave.
+        nodes: The existing nodes, including this one.
 
     Raises:
-        ConfigError: there is no such node, or no other.
+        ConfigError: An unknown node, or the only one.
 
     >>> from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
     >>> from rayelastic.plan.regions import Region, RegionKind
@@ -90,12 +90,12 @@ def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
     if not others:
         raise ConfigError(f"there is no node but {node!r}", hint="Add one, or stop the job into a snapshot")
     staying = {pe: at for pe, at in plan.nodes.items() if at != node and pe in plan.pes}
-    found = place(plan.with_nodes(staying), others, {})
+    placement = place(plan.with_nodes(staying), others, {})
     free = FreeNodes([replace(other, cpus=0.0) for other in others])
-    at = {**found.nodes, **staying}
+    at = {**placement.nodes, **staying}
     for home in at.values():
         free.cpus[home] -= 1.0
-    for pe in found.homeless:  # as many as there are CPUs have found room: over-booked rather than not at all
+    for pe in placement.homeless:  # every CPU is used: overcommit rather than fail
         if pe not in at:
             at[pe] = max(free.cpus, key=lambda name: free.cpus[name])
             free.cpus[at[pe]] -= 1.0
@@ -103,11 +103,11 @@ def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
 
 
 def with_homes(now: ExecPlan, wanted: ExecPlan) -> ExecPlan:
-    """Return the wanted plan with a node for each processing element: where what goes there has been, if none is named.
+    """Return the new plan with a node for each processing element; by default, that of its operators before.
 
     Args:
-        now: the plan in force, placed.
-        wanted: another one, of as many replicas.
+        now: The plan in force, placed.
+        wanted: Another one, with as many replicas.
     """
     nodes = {}
     for pe in wanted.pes:

@@ -1,8 +1,8 @@
-"""All routers in front of a region, as a change commands them. Those whose stream has ended take no part.
+"""All routers upstream of a region, as a change commands them. Those whose stream has ended take no part.
 
-So a region with several input ports changes on when one of its streams has ended: rules that have been read, a table.
-What replicas made of that stream goes along with the keys, and a new one is told that nothing comes by that edge. Knows
-routers and replicas by what they can be asked; neither batches nor journals.
+So a region with several input ports can change after one of its streams has ended, such as rules or a table. The state
+that replicas made of that stream migrates with the keys, and a new one learns that the edge has ended. Knows routers
+and replicas by their interface; neither batches nor journals.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Elements", "RegionEntry"]
 
-COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer to come back
-END_TIMEOUT = 60.0  # seconds for what a stream that has ended has left to be processed
-END_LOOK = 1.0  # seconds between two looks whether the element is there still
+COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer
+END_TIMEOUT = 60.0  # seconds to process the rest of an ended stream
+END_LOOK = 1.0  # seconds between two checks whether the element still exists
 
 
 class Elements(Protocol):
-    """The elements of a job, as far as commands to routers need them."""
+    """The elements of a job, as commands to routers see them."""
 
     def element(self, pe: str, timeout: float) -> ElementApi:
-        """Return an element whose methods wait so many seconds; PELostError and TimeoutError as PEHandle.within."""
+        """Return an element whose methods wait so many seconds; PELostError and TimeoutError as for PEHandle.within."""
         ...
 
     def is_running(self, pe: str) -> bool:
-        """Tells whether an element has been started, and neither ended nor been lost."""
+        """Return whether an element has been started, and neither ended nor been lost."""
         ...
 
     def is_lost(self, pe: str) -> bool:
-        """Tells whether an element is known to be lost; one that has ended by itself isn't."""
+        """Return whether an element is known to be lost; one that has ended by itself isn't."""
         ...
 
 
 class RegionEntry:
-    """The routers in front of a region, in elements that run when it is made.
+    """The routers upstream of a region, in elements that run when this object is made.
 
     Args:
-        elements: of the job.
-        plan: with all replicas that the change knows.
-        region: its name.
-        epoch: of the commands; routers refuse an older one.
+        elements: The elements of the job.
+        plan: The plan with all replicas that the change knows.
+        region: The region's name.
+        epoch: The commands' epoch; routers reject an older one.
     """
 
     def __init__(self, elements: Elements, plan: ExecPlan, region: str, epoch: int) -> None:
@@ -67,10 +67,10 @@ class RegionEntry:
         """Return the routers.
 
         Args:
-            without: elements that are left out.
+            without: Elements to leave out.
 
         Raises:
-            PELostError: an element is gone.
+            PELostError: An element is gone.
         """
         return [
             RouterAt(self._elements.element(pe, COMMAND_TIMEOUT).routing, pe, edge, self._epoch)
@@ -79,17 +79,17 @@ class RegionEntry:
         ]
 
     def attach(self, replica: int, address: PortAddress, started: Sequence[str], passing: Callable[[], None]) -> None:
-        """Has all routers open a link to a new replica.
+        """Make all routers open a link to a new replica.
 
         Args:
-            replica: its number.
-            address: where it listens.
-            started: elements that the change starts: their routers know it.
-            passing: called before each.
+            replica: Its number.
+            address: Its address.
+            started: Elements that the change starts: their routers know it.
+            passing: Called before each.
 
         Raises:
-            StreamEndedError: all streams into the region have ended.
-            PELostError: an element is gone.
+            StreamEndedError: All streams into the region have ended.
+            PELostError: An element is gone.
         """
         to_pe = plan_pe(self._plan, self._region, replica)
         if gone := next((pe for pe, _ in self._all if self._elements.is_lost(pe)), None):
@@ -104,29 +104,29 @@ class RegionEntry:
         self._end(to_pe, [edge for edge in self._edges if edge not in live])
 
     def part(self, replica: int) -> None:
-        """Tells a replica that is given up again that no link comes that isn't there; one that is gone needn't know."""
+        """Notify a replica that is removed again that no more links come; a lost one needn't know."""
         with contextlib.suppress(PELostError, TimeoutError):
             self._end(plan_pe(self._plan, self._region, replica), self._edges)
 
     def hold(
         self, partitions: Sequence[int], owner: int, mark: Callable[[], int], passing: Callable[[], None]
     ) -> tuple[int, list[str]]:
-        """Has all routers keep back the records of partitions, behind a mark that goes to their owner.
+        """Make all routers buffer the records of partitions, after a mark that goes to their owner.
 
-        Where a stream has ended the mark comes behind all that the owner makes of it: it is sent once more then.
+        If a stream has ended, the mark follows everything that the owner makes of it: it is sent again then.
 
         Args:
-            partitions: none: the mark alone.
-            owner: the replica that has had them.
-            mark: gives a new one.
-            passing: called before each command.
+            partitions: The partitions; none: only the mark.
+            owner: The replica that has had them.
+            mark: Returns a new one.
+            passing: Called before each command.
 
         Returns:
-            The mark, and the elements from which it comes.
+            The mark, and the elements that send it.
 
         Raises:
-            StreamEndedError: all streams into the region have ended.
-            TimeoutError: the owner doesn't get through what has ended.
+            StreamEndedError: All streams into the region have ended.
+            TimeoutError: The owner doesn't finish the ended stream.
         """
         routers, ended = self.routers(), set[str]()
         while True:
@@ -146,12 +146,12 @@ class RegionEntry:
             routers = live
 
     def route(self, partitions: Sequence[int], target: int, passing: Callable[[], None]) -> None:
-        """Has all routers send the records of partitions to a replica from now on.
+        """Make all routers send the records of partitions to a replica from now on.
 
         Args:
-            partitions: held, or there already.
-            target: the replica.
-            passing: called before each command.
+            partitions: Held ones, or those that go there already.
+            target: The replica.
+            passing: Called before each command.
         """
         for router in self.routers():
             passing()

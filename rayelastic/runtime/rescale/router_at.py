@@ -1,4 +1,4 @@
-"""A router of a running job, as a change commands it: it carries a command out, has ended, or the change fails."""
+"""A router of a running job, as a change commands it: a command succeeds, the stream has ended, or the change fails."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ WHY = {
 }
 
 
-RELEASES = 30  # times that a router that is busy is asked whether what waited is gone; each time it has 20 s
+RELEASES = 30  # checks of a busy router for buffered records; each has 20 s
 
 
 class StreamEndedError(LinkError):
-    """All routers of a region have had all their tuples: they hold nothing any more, and send no mark."""
+    """All routers of a region have had all their tuples: they buffer none any more, and send no mark."""
 
 
 class RouterAt:
-    """The router on one edge in one element. Its commands are safe to repeat, and raise LinkError if it refuses them.
+    """The router on one edge in one element. Its commands are safe to repeat, and raise LinkError if it rejects them.
 
-    Each tells whether the router has carried it out: false, it has had all its tuples, and they are in the replicas.
+    Each returns whether the router has executed it; False: it has had all its tuples, and they are in the replicas.
 
     Args:
-        routing: of the element.
-        pe: the element.
-        edge: on which it stands.
-        epoch: of the commands; routers refuse an older one.
+        routing: The element's interface.
+        pe: The element.
+        edge: The router's edge.
+        epoch: The commands' epoch; routers reject an older one.
     """
 
     def __init__(self, routing: RoutingApi, pe: str, edge: Edge, epoch: int) -> None:
@@ -48,17 +48,17 @@ class RouterAt:
         self._epoch = epoch
 
     def attach(self, replica: int, link: PlanLink, address: PortAddress) -> bool:
-        """Open a link to a replica that listens at an address."""
+        """Open a link to a replica at its address."""
         return self._done("attach", self._routing.attach(self.edge.name, replica, link, address, self._epoch))
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int) -> bool:
-        """Keep back the records of partitions from now on; a mark follows the last one that went to their owner."""
+        """Buffer the records of partitions from now on; a mark follows the last one that went to their owner."""
         return self._done("hold", self._routing.hold(self.edge.name, partitions, owner, mark, self._epoch))
 
     def route(self, partitions: Sequence[int], target: int) -> bool:
-        """Send the records of partitions to a replica from now on, if any come; those that wait first.
+        """Send the records of partitions to a replica from now on, the buffered ones first.
 
-        The router is busy with these as long as the replica takes for them: a change must not fail by that.
+        The router is busy with these as long as the replica needs for them, and a change must not fail because of that.
         """
         for _ in range(RELEASES):
             answer = self._routing.route(self.edge.name, partitions, target, self._epoch)
@@ -67,7 +67,7 @@ class RouterAt:
         return self._done("route", answer)
 
     def detach(self, replica: int) -> bool:
-        """Says goodbye to a replica to which nothing is routed any more."""
+        """Close the link to a replica that receives no tuples any more."""
         return self._done("detach", self._routing.detach(self.edge.name, replica, self._epoch))
 
     def _done(self, command: str, answer: RouterAnswer) -> bool:

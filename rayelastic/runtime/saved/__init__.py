@@ -1,1 +1,1 @@
-"""What was saved, as later jobs and people read it: what a job goes on from, and state as tables."""
+"""Saved state, as later jobs and people read it: the snapshot that a job restores, and state as tables."""

@@ -1,7 +1,7 @@
 """Automatic names at restore: what such an operator follows, so that no operator restores the state of another one.
 
-State is matched by name, and an automatic name depends on what is declared before it. A snapshot therefore keeps what
-each such operator followed. Knows declarations alone.
+State is matched by name, and an automatic name depends on earlier declarations. So a snapshot records what each such
+operator followed. Knows declarations alone.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["automatic_of", "check_same", "name_to_give", "told_of"]
 
 
 def automatic_of(operators: Iterable[OperatorSpec]) -> dict[str, str]:
-    """{operator without a name of its own: what it follows, in words}."""
+    """Return {operator with an automatic name: what it follows, as text}."""
     return {spec.name: _followed(spec) for spec in operators if spec.automatic}
 
 
 def told_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
-    """What a manifest keeps of the operators: layouts of state, and automatic names."""
+    """Return a manifest's part about the operators: layouts of state, and automatic names."""
     known = list(operators)
     return {"shapes": shapes_of(known), "automatic": automatic_of(known)}
 
@@ -39,8 +39,8 @@ def check_same(spec: OperatorSpec, then: str | None) -> None:
     """Raise StateError if an automatic name now belongs to an operator that follows something else.
 
     Args:
-        spec: what has the name in the topology.
-        then: what it followed; None: the program named it.
+        spec: The operator with that name in the topology.
+        then: What it followed; None: the program named it.
     """
     if spec.automatic and then is not None and then != (now := _followed(spec)):
         raise StateError(
@@ -52,13 +52,13 @@ def check_same(spec: OperatorSpec, then: str | None) -> None:
 
 
 def name_to_give(name: str, form: str | None, operators: Mapping[str, OperatorSpec], known: Iterable[str]) -> str:
-    """Return the hint for state that no operator has the name of: which `name=` to write.
+    """Return the hint for state whose operator is missing: which `name=` to write.
 
     Args:
-        name: in the snapshot.
-        form: of its state; None: it is a source.
-        operators: of the topology.
-        known: the names in the snapshot.
+        name: The name in the snapshot.
+        form: The form of its state; None: it is a source.
+        operators: The operators of the topology.
+        known: The names in the snapshot.
     """
     others = set(known)
     same = (one for one in operators.values() if one.automatic and one.name not in others)

@@ -1,7 +1,7 @@
-"""Exported state as tables: the bytes that native tables export (state_bytes.hpp), key by key, and as Arrow columns.
+"""Converts exported state to tables: the bytes that native tables export (state_bytes.hpp), by key, and as columns.
 
-Reading trusts nothing: what isn't as it should be is a StateError. Python values are unpickled only where the caller
-says that the bytes are to be trusted.
+Reading trusts nothing: malformed bytes are a StateError. Python values are unpickled only if the caller says that the
+bytes are trusted.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ HEADER = struct.Struct("<8sQQQ")  # magic, layout, keys, bytes that follow
 _KEY = struct.Struct("<IB")  # bytes, 1 if null
 _LENGTH = struct.Struct("<I")
 _LONG = struct.Struct("<Q")
-_TOUCH_BYTES = 8  # when a key was touched last, where it has a time to live
-_INLINE = 12  # bytes of a text that are in its record
+_TOUCH_BYTES = 8  # the time of a key's last touch, if it has a time to live
+_INLINE = 12  # bytes of an inline text
 _EVERYTHING = ((0, (1 << 64) - 1),)
 
 
 class Entry(NamedTuple):
-    """What an export has of a key: its bytes as they stand, when it was touched, and what it has."""
+    """A key in an export: its bytes, when it was touched, and its state."""
 
     key: bytes
     is_null: bool
@@ -64,14 +64,14 @@ class Entry(NamedTuple):
 
 
 class Reader:
-    """Bytes that are taken one after the other."""
+    """Reads bytes one after the other."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes, so many; raises DamagedError where there are fewer."""
+        """Return the next bytes, so many; raise DamagedError if there are fewer."""
         end = self.at + size
         if end > len(self.data):
             raise DamagedError("exported state ends in the middle of a key", hint="Use an earlier snapshot")
@@ -88,32 +88,32 @@ class Reader:
 
 
 def opened(chunk: bytes, magic: bytes) -> tuple[Reader, int]:
-    """Return a reader behind the header of an export, and how many keys that has.
+    """Return a reader after the header of an export, and its number of keys.
 
     Args:
-        chunk: the export.
-        magic: with which it begins.
+        chunk: The export.
+        magic: Its magic.
 
     Raises:
-        StateError: it is none of these, or isn't whole.
+        StateError: It isn't such an export, or is incomplete.
     """
     reader = Reader(chunk)
-    found, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
-    if found != magic or size != len(chunk) - HEADER.size:
+    magic_found, _, keys, size = HEADER.unpack(reader.take(HEADER.size))
+    if magic_found != magic or size != len(chunk) - HEADER.size:
         raise DamagedError("these bytes aren't exported state of this kind", hint="Use an earlier snapshot")
     return reader, int(keys)
 
 
 def keys_in(chunk: bytes) -> int:
-    """How many keys an export has, as its header tells."""
+    """Return the number of keys of an export, from its header."""
     return int(HEADER.unpack_from(chunk)[2])
 
 
 def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
-    """Gives the keys of an export of records or of Python values, one after the other.
+    """Yield the keys of an export of records or of Python values, one after the other.
 
     Raises:
-        StateError: these bytes are no such export.
+        StateError: These bytes aren't such an export.
     """
     reader, keys = opened(chunk, b"RELKEYS1" if shape.kind is StateKindOf.RECORD else b"RELPICK1")
     schema = shape.value_schema if shape.kind is StateKindOf.RECORD else None
@@ -126,7 +126,7 @@ def entries(chunk: bytes, shape: Shape) -> Iterator[Entry]:
 
 
 def exported_record(reader: Reader, schema: Schema) -> bytes:
-    """Return the bytes of a record, with its long texts, as record_cells takes them."""
+    """Return the bytes of a record, with its long texts, for `record_cells`."""
     record = reader.take(schema.record_size)
     lengths = (_LENGTH.unpack_from(record, field.offset)[0] for field in schema.fields if field.type.is_variable)
     return record + b"".join(reader.take(length) for length in lengths if length > _INLINE)
@@ -151,7 +151,7 @@ def record_cells(payload: bytes, schema: Schema) -> list[Cell]:
 
 
 def record_bytes(cells: Sequence[Cell], schema: Schema) -> bytes:
-    """Return an exported record of such values: what `record_cells` takes apart."""
+    """Return an exported record of such values: the inverse of `record_cells`."""
     record, behind = bytearray(schema.record_size), bytearray()
     for field, cell in zip(schema.fields, cells, strict=True):
         if cell is None:
@@ -186,9 +186,9 @@ def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
     """Return a key as one would write it in Python; of several fields a tuple.
 
     Args:
-        key: its bytes, as native tables have them.
-        keys: the key fields.
-        null: whether it is the key of one field that is null.
+        key: Its bytes in native tables.
+        keys: The key fields.
+        null: Whether it is the key of one field that is null.
 
     >>> shown_key(b"home", [("page", "u", False)], null=False)
     "'home'"
@@ -203,15 +203,15 @@ def shown_key(key: bytes, keys: Sequence[Column], *, null: bool) -> str:
 
 
 def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Table:
-    """Return the keys of exports and what they have, a row each.
+    """Return the keys of exports and their state, a row each.
 
     Args:
-        chunks: the exports.
-        shape: of the state.
-        trusted: whether Python values in them may be unpickled.
+        chunks: The exports.
+        shape: The layout of the state.
+        trusted: Whether Python values in them may be unpickled.
 
     Raises:
-        StateError: a chunk is damaged, holds Python values of a class that isn't here, or isn't to be trusted.
+        StateError: A chunk is damaged, holds Python values of an unknown class, or isn't trusted.
     """
     if shape.kind in (StateKindOf.AGGREGATE, StateKindOf.WINDOW):
         return _results(chunks, shape)
@@ -240,11 +240,11 @@ def table_of(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Tabl
 
 
 def kept_objects(chunks: Iterable[bytes], *, trusted: bool) -> list[Any]:
-    """What the objects of a class keep, as Python values; see `table_of`."""
+    """Return the state of a class's objects, as Python values; see `table_of`."""
     kept = [reader.take(reader.numbers(_LONG)[0]) for reader, _ in (opened(chunk, b"RELWHOL1") for chunk in chunks)]
     if kept:
         _check_trusted(trusted)
-    return [_unpickled(one) for one in kept]
+    return [_unpickled(pickled) for pickled in kept]
 
 
 def object_table(chunks: Iterable[bytes], *, trusted: bool) -> pa.Table:
@@ -266,7 +266,7 @@ def _check_trusted(trusted: bool) -> None:
 def _unpickled(data: bytes) -> Any:
     try:
         return pickle.loads(data)  # noqa: S301  (signed, or of our own job: the caller says so)
-    except Exception as error:  # whatever a class that isn't here, or is another one, raises
+    except Exception as error:  # an unknown or changed class may raise anything
         raise StateError(
             f"a value of it can't be loaded here: {type(error).__name__}: {error}",
             hint="Ask where the classes of its state can be imported",
@@ -274,13 +274,13 @@ def _unpickled(data: bytes) -> Any:
 
 
 def _values(objects: Sequence[Any]) -> tuple[str, pa.Array]:
-    """Return a column of Python values; it is called otherwise where they are shown as Python writes them."""
+    """Return a column of Python values; it has another name if they are shown as Python writes them."""
     import pyarrow as pa
 
     try:
-        return "value", pa.array([_plain(one) for one in objects])
+        return "value", pa.array([_plain(value) for value in objects])
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return "value_as_text", pa.array([repr(one) for one in objects], pa.string())
+        return "value_as_text", pa.array([repr(value) for value in objects], pa.string())
 
 
 def _plain(value: Any) -> Any:
@@ -290,13 +290,13 @@ def _plain(value: Any) -> Any:
 
 
 def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """What aggregates, or windows that are open, would give now, by the very operator that keeps them."""
+    """Return what aggregates, or open windows, would emit now, by the very operator that keeps them."""
     takes, gives = laid_out("Takes", shape.takes), laid_out("Gives", shape.values)
     keys, made = [name for name, _, _ in shape.keys], list(shape.aggregates)
     if shape.window is None:
         final = _native.Operator.aggregate("state", native_schema(takes), native_schema(gives), keys, made)
     else:
-        window = shape.window._replace(rest=not shape.ttl[0])  # of windows by count also those that aren't full
+        window = shape.window._replace(rest=not shape.ttl[0])  # also incomplete windows by count
         final = _native.Operator.window(
             "state", native_schema(takes), native_schema(gives), keys, *window[:7], window.times, made,
             ttl=shape.ttl,
@@ -316,14 +316,14 @@ def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
 
 
 def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
-    """What operators give, of which the first is a source and each of the others takes what the one before gives.
+    """Return the output of a chain of operators, of which the first is a source.
 
     Args:
-        operators: native ones.
-        schema: of what the last one gives.
+        operators: Native operators.
+        schema: The schema of the last one's output.
 
     Raises:
-        StateError: one has failed.
+        StateError: One has failed.
     """
     import pyarrow as pa
 
@@ -342,7 +342,7 @@ def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
 
 
 def _without_touches(chunks: Iterable[bytes], shape: Shape, layout: int) -> Iterator[bytes]:
-    """Export of aggregates with a time to live as those of aggregates without, one for each key."""
+    """Yield exports of aggregates with a time to live as those of aggregates without, one for each key."""
     takes, gives = native_schema(laid_out("Takes", shape.takes)), native_schema(laid_out("Gives", shape.values))
     keys, made = [name for name, _, _ in shape.keys], list(shape.aggregates)
     mortal = _native.Operator.aggregate("state", takes, gives, keys, made, shape.emit, shape.ttl).state
@@ -363,17 +363,17 @@ def _without_touches(chunks: Iterable[bytes], shape: Shape, layout: int) -> Iter
 
 
 def pairs_of(chunks: Sequence[bytes], shape: Shape) -> Iterator[tuple[Any, Any]]:
-    """Each key with what it has, as Python values; the exports are of our own job.
+    """Yield each key with its state, as Python values; the exports are of our own job.
 
-    A key of one field is its value, another one a tuple. Records and aggregates give a tuple with the names of their
-    fields, operators with timers the user's own state.
+    A key of one field is its value, another one a tuple. The state of records and aggregates is a tuple with the names
+    of their fields, that of operators with timers the user's own state.
     """
     keys = [name for name, _, _ in shape.keys]
     if shape.kind in (StateKindOf.VALUE, StateKindOf.TIMERS):
-        found = [entry for chunk in chunks for entry in entries(chunk, shape)]
-        cells = turned([_key_cells(entry, shape.keys) for entry in found], len(keys))
+        key_entries = [entry for chunk in chunks for entry in entries(chunk, shape)]
+        cells = turned([_key_cells(entry, shape.keys) for entry in key_entries], len(keys))
         columns = [values_of(column_of(some, text), text) for some, (_, text, _) in zip(cells, shape.keys, strict=True)]
-        objects = (_unpickled(entry.payload) for entry in found)
+        objects = (_unpickled(entry.payload) for entry in key_entries)
         values = [one.state if shape.kind is StateKindOf.TIMERS else one for one in objects]
     else:
         table = table_of(chunks, shape, trusted=True)

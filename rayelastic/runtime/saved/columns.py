@@ -1,4 +1,4 @@
-"""Values as records have them, as columns of tables."""
+"""Converts values of records to columns of tables."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Cell", "column_of", "turned", "values_of"]
 
 _NUMBER = struct.Struct("<i")  # of a member of an enum
 
-Cell = bytes | None  # a value as it is in a record, a text as its own bytes; None: null
+Cell = bytes | None  # a value's bytes in a record, or a text's own bytes; None: null
 
 
 def turned(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
-    """Rows of so many values as columns."""
+    """Transpose rows of so many values to columns."""
     return [[row[column] for row in rows] for column in range(width)]
 
 
@@ -50,7 +50,7 @@ def column_of(cells: Sequence[Cell], text: str) -> pa.Array:
 
 
 def values_of(column: Any, text: str) -> list[Any]:
-    """Return the values of a column, of enums whose class is known their members."""
+    """Return the values of a column; of enums with a known class, their members."""
     reader = reader_of(plain_form(text), generated_type)
     values: list[Any] = column.to_pylist()
     return values if reader is None else [reader(value) for value in values]

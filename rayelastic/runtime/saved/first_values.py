@@ -1,7 +1,7 @@
-"""Whether what keys begin with can be saved at all: seen before a job starts.
+"""Checks before a job starts whether the initial state of keys can be saved.
 
-What comes to be in it later is seen at the first checkpoint; objects of classes are copied at their declaration. Knows
-declarations, and makes one first value of each.
+Later values are checked at the first checkpoint; objects of classes are copied at their declaration. Knows
+declarations, and makes one initial value of each.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = ["check_first_values"]
 
 
 def check_first_values(operators: Iterable[OperatorSpec]) -> None:
-    """Reject operators that keep what can't be pickled from their first tuple on.
+    """Reject operators whose initial state can't be pickled.
 
     Args:
-        operators: of a job that is to take checkpoints.
+        operators: The operators of a job with checkpoints.
 
     Raises:
-        StateError: there is one; names it.
+        StateError: There is one; the message names it.
     """
     for spec in operators:
         if why := _why_unsavable(spec):
@@ -56,10 +56,10 @@ def _why_unsavable(spec: OperatorSpec) -> str:
 def _why_unpicklable(make: Callable[[], Any]) -> str:
     try:
         first = make()
-    except Exception:  # whatever a user's function raises: that is told when the first key comes
+    except Exception:  # a user's function may raise anything, which is reported at the first key
         return ""
     try:
         pickle.dumps(first, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # whatever a user's object raises
+    except Exception as error:  # a user's object may raise anything
         return f"what a key begins with can't be pickled: {type(error).__name__}: {error}"
     return ""

@@ -1,4 +1,4 @@
-"""What an operator's state looks like, in words: for people, and to see whether a topology fits a snapshot."""
+"""Describes an operator's state as text: for people, and to check whether a topology fits a snapshot."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PICKLED", "state_form"]
 
-PICKLED = "python values"  # how the form of state ends that is pickled
+PICKLED = "python values"  # the end of the form of pickled state
 
 
 def state_form(spec: OperatorSpec) -> str | None:
-    """What an operator's state looks like, for people and to compare; None if it keeps none."""
+    """Describe an operator's state, for people and to compare; None if it keeps none."""
     if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK) or spec.kind.is_passage:
         return None
     waiting = " and ".join(f"({_fields(port.schema)})" for port in spec.inputs if port.demand is not None)

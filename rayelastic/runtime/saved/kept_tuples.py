@@ -1,7 +1,7 @@
-"""Tuples that operators keep, as tables: of joins, patterns, and of what lets them wait, with what is known of each.
+"""Converts the tuples that joins, patterns, delays, merges, switches and gates keep to tables.
 
-The exports are laid out as native_sched/src/operators/{time/{join,cross_join,pattern,time_merge},delay}.cpp and
-src/state/{timed_state.hpp,waiting_records.cpp,keyless/buffered_records.hpp} say.
+The layout of the exports is in native_sched/src/operators/{time/{join,cross_join,pattern,time_merge},delay}.cpp and
+src/state/{timed_state.hpp,waiting_records.cpp,keyless/buffered_records.hpp}.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ LEFT, RIGHT = "left", "right"
 SIDE = "side"
 _REACHED = struct.calcsize("<qB")  # the watermark, and whether all keys are there
 _NULL = 1  # whether a key is null
-_TOUCHED = 8  # bytes: when, or how long ago
+_TOUCHED = 8  # bytes of a time, or of an age
 _MATCHED = 1  # whether a right tuple has had a match
-_PORT = struct.Struct("<I")  # of a tuple that waits: by which input it came
-_MARK = 8  # of a tuple that waits for a pattern: which steps it is good for
-_BEGUN = struct.Struct("<qI")  # of a sequence: until when it waits, and its tuples
+_PORT = struct.Struct("<I")  # the input of a waiting tuple
+_MARK = 8  # the bytes of a waiting tuple's mask: the steps of a pattern that it matches
+_BEGUN = struct.Struct("<qI")  # of a sequence: its deadline, and the number of its tuples
 _COUNT = struct.Struct("<Q")
 _DELAYED = struct.Struct("<qQq")  # nanoseconds to go, tuples, and the value of a mark, where there are none
 _MICROSECOND = 1000  # nanoseconds
@@ -53,11 +53,11 @@ def join_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     """Return the tuples that a join keeps, a row each: its side, and the fields of both sides, null on the other.
 
     Args:
-        chunks: exports of the join.
-        shape: of it.
+        chunks: Exports of the join.
+        shape: The layout of its state.
 
     Raises:
-        StateError: a chunk is damaged.
+        StateError: A chunk is damaged.
     """
     import pyarrow as pa
 
@@ -89,7 +89,7 @@ def _joined(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema) 
 
 
 def _crossed(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema) -> Iterator[tuple[str, list[Cell]]]:
-    """Of joins that aren't by key: each chunk has all right tuples."""
+    """Yield the tuples of joins that aren't by key: each chunk has all right tuples."""
     ticks, time, *_ = shape.ttl
     age = _TOUCHED if ticks and not time else 0
     known = False
@@ -107,7 +107,7 @@ def _crossed(chunks: Iterable[bytes], shape: Shape, left: Schema, right: Schema)
 
 
 class Taken(NamedTuple):
-    """A tuple of a pattern: of which sequence, for which step, and until when the next one may come."""
+    """A tuple of a pattern: its sequence, its step, and the deadline of the next one."""
 
     sequence: int | None
     step: str | None
@@ -119,27 +119,27 @@ def pattern_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
     """Return the tuples that a pattern keeps, a row each.
 
     Args:
-        chunks: exports of the operator.
-        shape: of it.
+        chunks: Exports of the operator.
+        shape: The layout of its state.
 
     Returns:
-        `sequence`, the number of the sequence that it belongs to, `step`, for which it is taken, and `until`, the last
-        time for the next step; null where it waits for the watermark. Then its fields.
+        `sequence`, the number of its sequence, `step`, its step in it, and `until`, the deadline of the next step; all
+        null if it waits for the watermark. Then its fields.
 
     Raises:
-        StateError: a chunk is damaged.
+        StateError: A chunk is damaged.
     """
     import pyarrow as pa
 
     schema = shape.value_schema
     kept = list(_sequences(chunks, shape.flags, schema))
     about = [
-        pa.array([one.sequence for one in kept], pa.int64()),
-        pa.array([one.step for one in kept], pa.string()),
-        pa.array([one.until for one in kept], pa.int64()),
+        pa.array([tuple_kept.sequence for tuple_kept in kept], pa.int64()),
+        pa.array([tuple_kept.step for tuple_kept in kept], pa.string()),
+        pa.array([tuple_kept.until for tuple_kept in kept], pa.int64()),
     ]
     names = ["sequence", "step", "until"]
-    columns = _columns([one.cells for one in kept], shape.values)
+    columns = _columns([tuple_kept.cells for tuple_kept in kept], shape.values)
     return pa.table([*about, *columns], [*names, *_beside(names, schema.names)])
 
 
@@ -161,14 +161,14 @@ def _sequences(chunks: Iterable[bytes], steps: Sequence[str], schema: Schema) ->
 
 
 def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """Return the tuples that a delay keeps, a row each: `due_in`, the time that it has left to wait, then its fields.
+    """Return the tuples that a delay keeps, a row each: `due_in`, the rest of its delay, then its fields.
 
     Args:
-        chunks: exports of the operator.
-        shape: of it.
+        chunks: Exports of the operator.
+        shape: The layout of its state.
 
     Raises:
-        StateError: a chunk is damaged.
+        StateError: A chunk is damaged.
     """
     import pyarrow as pa
 
@@ -188,14 +188,14 @@ def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
 
 
 def merge_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
-    """The tuples that wait in a merge, a row each, in the order of their times: `input`, by which it came, its fields.
+    """Return the tuples that wait in a merge, a row each, in the order of their times: `input`, then its fields.
 
     Args:
-        chunks: exports of the operator.
-        shape: of it.
+        chunks: Exports of the operator.
+        shape: The layout of its state.
 
     Raises:
-        StateError: a chunk is damaged.
+        StateError: A chunk is damaged.
     """
     import pyarrow as pa
 
@@ -215,15 +215,15 @@ def merge_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
 
 
 def holding_table(chunks: Iterable[bytes], shape: Shape, *, trusted: bool) -> pa.Table:
-    """What a switch is set to, or a gate, as one row: `on` or `may_pass`, and `waiting`, the tuples in their order.
+    """Return the state of a switch or gate as one row: `on` or `may_pass`, and `waiting`, the tuples in their order.
 
     Args:
-        chunks: exports of the operator.
-        shape: of it.
-        trusted: whether what is pickled in them may be loaded.
+        chunks: Exports of the operator.
+        shape: The layout of its state.
+        trusted: Whether pickled data in them may be loaded.
 
     Raises:
-        StateError: a chunk is damaged, or isn't to be trusted.
+        StateError: A chunk is damaged, or isn't trusted.
     """
     import pyarrow as pa
 
@@ -244,12 +244,12 @@ def _waiting(reader: Reader, schema: Schema, front: int = 0) -> Iterator[list[Ce
 
 
 def _waiting_at_ports(reader: Reader, schema: Schema, front: int = 0) -> Iterator[tuple[int, list[Cell]]]:
-    """Yield the tuples behind what keys have, which wait for the watermark, and by which input they came.
+    """Yield the tuples that wait for the watermark, with their input.
 
     Args:
-        reader: behind the keys.
-        schema: of the tuples.
-        front: bytes between the input and the tuple.
+        reader: A reader after the keys.
+        schema: The schema of the tuples.
+        front: Bytes between the input and the tuple.
     """
     while reader.at < len(reader.data):
         (port,) = reader.numbers(_PORT)
@@ -262,5 +262,5 @@ def _columns(rows: Sequence[Sequence[Cell]], of: Columns) -> list[Any]:
 
 
 def _beside(names: Sequence[str], fields: Sequence[str]) -> list[str]:
-    """Return the names of fields beside other columns."""
+    """Return names of fields that differ from other columns."""
     return [name if name not in names else f"tuple_{name}" for name in fields]

@@ -1,4 +1,4 @@
-"""Keys as users write them become keys as native tables know them (key_extractor.hpp)."""
+"""Converts keys as users write them to those of native tables (key_extractor.hpp)."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def key_bytes(key: Sequence[Any], shape: Shape, operator: str) -> tuple[bytes, b
 
 
 def parsed_key(texts: Sequence[str], shape: Shape) -> tuple[Any, ...]:
-    """The values of key fields that are written as texts; what can't be one stays a text, which `key_bytes` refuses.
+    """Parse the values of key fields; an invalid one stays a text, which `key_bytes` rejects.
 
-    Where a field may be None, `null` is that. A text may stand in double quotes, as JSON has it: `"null"` is a text.
+    In a nullable field, `null` is None. A text may be in double quotes, as in JSON: `"null"` is a text.
     """
     import pyarrow as pa
 
@@ -78,7 +78,7 @@ def parsed_key(texts: Sequence[str], shape: Shape) -> tuple[Any, ...]:
 def _unquoted(text: str) -> str:
     try:
         return str(json.loads(text))
-    except ValueError:  # quotes of its own
+    except ValueError:  # the quotes belong to the text
         return text
 
 
@@ -113,7 +113,7 @@ def _cell(value: Any, form: Form) -> bytes:
 
 
 def _number_of(value: Any, form: Form) -> int:
-    """Which member of an enum it is, or what stands for one."""
+    """Return the number of a member of an enum, or of its Arrow value."""
     if form.cls is not None and isinstance(value, form.cls):
         members: list[Any] = list(typing.cast("type[enum.Enum]", form.cls))
         return members.index(value)

@@ -1,4 +1,4 @@
-"""Reads keyed state of a running job, from whichever element has the key. Knows no elements, but how to ask them."""
+"""Reads keyed state of a running job, from the element that has the key. Knows elements only through a callback."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ AT_ITS_END = "what a job has kept is in its savepoints once it has ended: job.sn
 
 
 def check_readable(job: str, operator: str, state: State) -> None:
-    """Reject a job whose operators keep nothing at the moment, or nothing any more.
+    """Reject a job whose operators have no state at the moment, or none any more.
 
     Raises:
-        StateError: names the operator, and how its state can be had.
+        StateError: The message names the operator, and how to read its state.
     """
     if state is not State.RUNNING:
         hint = AT_ITS_END[0].upper() + AT_ITS_END[1:] if state.is_final else "Ask again when it runs"
@@ -45,24 +45,24 @@ def read_state(
     most: int,
     hosting: Iterable[Ask],
 ) -> tuple[Shape, list[bytes]]:
-    """Export of a key, or of some keys, of an operator that runs.
+    """Export a key, or some keys, of a running operator.
 
     Args:
-        operators: of the job, by name.
-        operator: whose state.
-        key: the values of its fields; None: any.
-        most: keys.
-        hosting: asks the elements that have the operator, each one.
+        operators: The job's operators, by name.
+        operator: The operator.
+        key: The values of the key's fields; None: any.
+        most: The most keys.
+        hosting: Calls each element that has the operator.
 
     Returns:
-        How the state is laid out, and the exports.
+        The layout of the state, and the exports.
 
     Raises:
-        StateError: there is no such operator, it keeps nothing that can be looked at, that can't be a key of it, or an
-            element doesn't tell: it is busy, or has ended meanwhile.
+        StateError: An unknown operator, no state that can be read, an invalid key, or an element that doesn't answer:
+            it is busy, or has ended meanwhile.
     """
-    given: object = most
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+    limit: object = most
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise ConfigError(f"a limit of {most!r} keys", hint="Give a whole number, 1 or more")
     spec = operators.get(operator)
     if spec is None:
@@ -76,23 +76,23 @@ def read_state(
         hashed = _native.null_key_hash() if null else _native.key_hash(known)
         ranges = ((hashed, hashed),)
     chunks: list[bytes] = []
-    found = 0
+    keys_found = 0
     for ask in hosting:
-        if found < most:
+        if keys_found < most:
             try:
-                chunks += ask(operator, ranges, most - found)
+                chunks += ask(operator, ranges, most - keys_found)
             except (PELostError, TimeoutError) as error:
                 raise unread(operator, error) from error
-            found = sum(keys_in(chunk) for chunk in chunks)
+            keys_found = sum(keys_in(chunk) for chunk in chunks)
     return shape, chunks
 
 
 def unread(operator: str, error: Exception) -> StateError:
-    """What is told where nobody has answered."""
+    """Return the error if no element has answered."""
     return StateError(f"its state couldn't be read: {error}", operator=operator, hint=f"Ask again; {AT_ITS_END}")
 
 
 def _looked_up(spec: OperatorSpec) -> Shape | None:
-    """How its state is laid out; None if there is nothing to be looked up by key."""
+    """Return the layout of its state; None if there is nothing to look up by key."""
     shape = shape_of(spec)
     return shape if shape is not None and shape.is_by_key else None

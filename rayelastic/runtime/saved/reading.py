@@ -32,18 +32,18 @@ TUPLES = {
 
 
 class SavedStates(Mapping[str, "pa.Table"]):
-    """The state of each operator in a snapshot that can be shown as a table, read when it is asked for.
+    """The state of each operator in a snapshot that can be shown as a table, read on access.
 
     Args:
-        snapshot: where it is.
-        manifest: of it.
+        snapshot: The snapshot.
+        manifest: Its manifest.
 
     Attributes:
-        job: the name of the job.
-        epoch: of the checkpoint or savepoint; 0: the job was stopped.
-        forms: {operator: what its state looks like, in words}.
-        positions: {source: rows that it had given}.
-        location: where it is.
+        job: The name of the job.
+        epoch: The epoch of the checkpoint or savepoint; 0: the job was stopped.
+        forms: {operator: the form of its state, as text}.
+        positions: {source: rows that it had emitted}.
+        location: The snapshot's location.
     """
 
     def __init__(self, snapshot: Snapshot, manifest: Manifest) -> None:
@@ -94,27 +94,32 @@ class SavedStates(Mapping[str, "pa.Table"]):
 
 
 def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
-    """Read what a job saved: by job.snapshot, by job.stop, or in a checkpoint; the job's program isn't needed.
+    """Read what a job saved: by job.snapshot, by job.stop, or in a checkpoint. The job's program isn't needed.
+
+    The table of an operator has a row for each key: the key fields, then those of its state.
+
+    - Aggregates have their current results, windows and sessions a row for each open one with its current result.
+    - Python values are a column `value`, or `value_as_text`, written by `repr`, if Arrow has no common type for them.
+    The
+      attributes of a class's object, or the result of its `snapshot`, are such a value, too.
+    - Operators with timers also have `timers`, as ticks of their event time, or microseconds since 1970.
+    - Joins have a row for each kept tuple: `side`, 'left' or 'right', and the fields of both sides, null on the other.
+    - Patterns have one, too: `sequence`, a number, `step`, its step in it, and `until`, the deadline of the next one,
+    all
+      null if it waits for the watermark; then its fields.
+    - Delays have `due_in`, the rest of the delay, merges `input`; then the fields.
+    - A switch or gate has one row: `on`, or `may_pass`, how many more tuples may pass, and `waiting`, a list of tuples.
 
     Args:
-        snapshot: where it is; of a folder of checkpoints the newest whole one is read.
+        snapshot: The snapshot; of a folder of checkpoints the newest undamaged one is read.
 
     Returns:
-        {operator: a table with a row for each key}: the key fields, then those of its state; of aggregates what they
-        would give now; of Python values a column `value`, or `value_as_text`, as `repr` writes them, if Arrow has no
-        type for all of them; of operators with timers also `timers`, as ticks of their event time, or microseconds
-        since 1970. Of windows and sessions a row for each that is open, as it would be given now. Of joins a row for
-        each tuple that is kept: `side`, 'left' or 'right', and the fields of both sides, null on the other. Of patterns
-        likewise: `sequence`, a number, `step`, for which it was taken, and `until`, the last time for the next one, all
-        null where it waits for the watermark, and its fields. Of delays: `due_in`, the time that it has left to wait,
-        and its fields. Of merges: `input`, and its fields. Of a switch or gate one row: `on`, or `may_pass`, how many
-        tuples may pass that haven't come yet, and `waiting`, a list of tuples. Of a class `value` or `value_as_text`:
-        its attributes, or what its `snapshot` gives.
+        {operator: its table}.
 
     Raises:
-        StateError: it is damaged, of another format, or not signed with the key; asked for an operator: its state
-            can't be shown as a table (what waits in front of an operator that wants tuples of all its inputs), or
-            holds Python values and isn't signed.
+        StateError: It is damaged, of another format, or not signed with the key. On access to an operator: its state
+            can't be shown as a table (tuples that wait for those of other inputs), or holds Python values and isn't
+            signed.
 
     >>> import tempfile
     >>> import rayelastic as rel

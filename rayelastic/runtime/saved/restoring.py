@@ -1,4 +1,4 @@
-"""Which snapshot or checkpoint a job goes on from, and whether its topology can.
+"""Chooses the snapshot or checkpoint that a job restores, and checks whether its topology can.
 
 Everything is checked before anything starts. Knows folders and declarations, neither elements nor schedulers.
 """
@@ -33,10 +33,10 @@ LATEST = "latest"  # of `restore=`: the newest checkpoint of the job, or its sta
 
 
 def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
-    """What was given as a snapshot, as the settings of checkpoints, or by its location.
+    """Return a user's snapshot, which may be one, settings of checkpoints, or a location.
 
     Raises:
-        ConfigError: it names no place.
+        ConfigError: It names no location.
 
     >>> checked(Checkpoint("/mnt/checkpoints")).location
     '/mnt/checkpoints'
@@ -58,14 +58,14 @@ def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
 
 
 def newest(saved: Snapshot, job: str) -> tuple[Snapshot, Manifest]:
-    """Return the snapshot itself, or of a folder of checkpoints the newest one that is whole, down to the last byte.
+    """Return the snapshot itself, or of a folder of checkpoints the newest undamaged one.
 
     Args:
-        saved: where to look.
-        job: that asks, for the log.
+        saved: The snapshot or folder.
+        job: The restoring job, for the log.
 
     Raises:
-        StateError: there is none, or it is of another format or key: no earlier one stands for such a one.
+        StateError: There is none, or it is of another format or key, for which no earlier one is a substitute.
     """
     saved = replace(saved, key=known_key(saved))
     folder = SnapshotFolder(saved)
@@ -78,15 +78,15 @@ def newest(saved: Snapshot, job: str) -> tuple[Snapshot, Manifest]:
 
 
 def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
-    """The newest checkpoint of a job that is whole; None: none was ever complete, and the job begins at its start.
+    """Return the newest undamaged checkpoint of a job; None: none was ever complete, and the job begins at its start.
 
     Args:
         settings: JobConfig.checkpoint.
-        job: that asks, for the log.
+        job: The restoring job, for the log.
 
     Raises:
-        ConfigError: the job keeps its checkpoints at no location.
-        StateError: there were some, and none is whole, or they are of another format or key.
+        ConfigError: The job has no location for checkpoints.
+        StateError: There were some, but they are all damaged, or of another format or key.
     """
     if not isinstance(settings, Checkpoint) or settings.location is None:
         raise ConfigError(
@@ -112,7 +112,7 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
 def _newest_whole(
     saved: Snapshot, names: Sequence[str], job: str
 ) -> tuple[tuple[Snapshot, Manifest] | None, StateError | None]:
-    """Return the newest one that is whole; without any, what is wrong with the newest."""
+    """Return the newest undamaged one; without any, the error of the newest."""
     problem: StateError | None = None
     for name in names:
         one = _numbered(saved, name)
@@ -143,7 +143,7 @@ def _check_whole(saved: Snapshot, manifest: Manifest) -> None:
 
 
 def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> None:
-    """Raise StateError, naming the operator, if no other job could restore what is kept in a store without a key."""
+    """Raise StateError, naming the operator, if no other job could restore checkpoints in a store without a key."""
     if settings.location is None or settings.key is not None or local_path(str(settings.location)) is not None:
         return
     for spec in operators:
@@ -157,7 +157,7 @@ def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> N
 
 
 def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[str, OperatorSpec]) -> None:
-    """Raise StateError, naming the operator, if the topology can't go on from the snapshot."""
+    """Raise StateError, naming the operator, if the topology can't restore the snapshot."""
     there = {*manifest.forms, *manifest.positions, *manifest.outputs, *operators}
     for name in snapshot.drop:
         if name not in there:

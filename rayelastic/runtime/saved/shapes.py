@@ -1,4 +1,4 @@
-"""How the state of an operator is laid out, so that it can be read without the topology: a part of each manifest.
+"""The layout of an operator's state, a part of each manifest, so that it can be read without the topology.
 
 Knows declarations; neither files nor native tables.
 """
@@ -40,37 +40,37 @@ NO_TTL = (0, "", 0, "last")  # as the native layer takes it
 
 
 class StateKindOf(Enum):
-    """What there is of a key."""
+    """The kind of a key's state."""
 
     RECORD = "record"  # of fixed layout
     VALUE = "value"  # any Python value, pickled
     TIMERS = "timers"  # the same, with timers
-    AGGREGATE = "aggregate"  # what aggregates need, whose results are shown
-    WINDOW = "window"  # the same of windows that are open
+    AGGREGATE = "aggregate"  # the state of aggregates, shown as their results
+    WINDOW = "window"  # the same of open windows
     JOIN = "join"  # tuples of either side
-    PATTERN = "pattern"  # tuples of sequences that have begun
+    PATTERN = "pattern"  # tuples of open sequences
     DELAY = "delay"  # tuples, and when they are due
-    MERGE = "merge"  # tuples, and by which input they came
-    HOLDING = "holding"  # what lets tuples wait is set to, and these, pickled
-    OBJECT = "object"  # what the object of a class keeps, pickled
+    MERGE = "merge"  # tuples, and their input
+    HOLDING = "holding"  # the setting of a switch or gate, and its tuples, pickled
+    OBJECT = "object"  # the state of a class's object, pickled
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Of the keyed state of one operator. Goes through JSON by `asdict` and `Shape.from_json`.
+    """The layout of one operator's keyed state. Converted to JSON and back by `asdict` and `Shape.from_json`.
 
     Args:
-        kind: what there is of a key.
-        keys: the key fields.
-        values: of a record its fields, of aggregates what they give, of patterns and what waits the fields of tuples.
-        ttl: time to live, as the native layer takes it; zeros: none.
-        takes: of aggregates, the fields of the tuples; of joins, those of the left side, `values` being of the right.
-        aggregates: as the native layer takes them.
-        emit: when aggregates give their results.
-        window: of windows, which; as the native layer takes it.
-        flags: of joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', which had a match;
-            'cross', it isn't by key. Of patterns the names of the steps, of merges those of the inputs, of what lets
-            tuples wait that of what it is set to.
+        kind: The kind of a key's state.
+        keys: The key fields.
+        values: The fields of a record, of an aggregate's results, or of the kept tuples.
+        ttl: The time to live, for the native layer; zeros: none.
+        takes: For aggregates, the fields of their input; for joins, those of the left, `values` being the right's.
+        aggregates: The aggregates, for the native layer.
+        emit: When aggregates emit their results.
+        window: The window, for the native layer.
+        flags: For joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', which had a match;
+            'cross', it isn't by key. For patterns the names of the steps, for merges those of the inputs, for switches
+            and gates that of their setting.
     """
 
     kind: StateKindOf
@@ -85,7 +85,7 @@ class Shape:
 
     @property
     def is_by_key(self) -> bool:
-        """Whether there is one thing of each key, to be looked up by it."""
+        """Whether each key has one value, to be looked up by the key."""
         return self.kind in (StateKindOf.RECORD, StateKindOf.VALUE, StateKindOf.TIMERS, StateKindOf.AGGREGATE)
 
     def to_json(self) -> dict[str, Any]:
@@ -119,22 +119,22 @@ class Shape:
 
     @property
     def key_schema(self) -> Schema:
-        """Of the keys."""
+        """The schema of the keys."""
         return laid_out("Key", self.keys)
 
     @property
     def every_column(self) -> Columns:
-        """Of keys, of what is kept, of what an aggregate takes."""
+        """Columns of keys, of the state, and of an aggregate's input."""
         return (*self.keys, *self.values, *self.takes)
 
     @property
     def holds_objects(self) -> bool:
-        """Whether objects of Python's, under the seal of the job's topology, are in what aggregates keep."""
+        """Whether the state of aggregates has Python objects, under the seal of the job's topology."""
         return any(plain_form(text).holds_objects for _, text, _ in self.every_column)
 
     @property
     def value_schema(self) -> Schema:
-        """Of a state record."""
+        """The schema of a state record."""
         return laid_out("State", self.values)
 
 
@@ -160,7 +160,7 @@ def columns_of(schema: Schema, names: Sequence[str] | None = None) -> Columns:
 
 
 def shape_of(spec: OperatorSpec) -> Shape | None:
-    """How the state of an operator is laid out; None if it keeps none by key, or none that can be shown."""
+    """Return the layout of an operator's state; None if it keeps none by key, or none that can be shown."""
     body, schema = spec.body, spec.input_schema
     if schema is None:
         return None
@@ -177,7 +177,12 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
             return Shape(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
         case Aggregation(partial=False) if spec.output_schema is not None:
             gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
-            taken = {name for _, one in body.aggregates for name in (one.field, one.weight) if name is not None}
+            taken = {
+                name
+                for _, aggregate in body.aggregates
+                for name in (aggregate.field, aggregate.weight)
+                if name is not None
+            }
             takes = columns_of(schema, [name for name in schema.names if name in taken.union(spec.keys)])
             return Shape(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made, body.emit.value)
         case Windowing(own=None) if spec.output_schema is not None:
@@ -212,7 +217,7 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
 
 
 def shapes_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
-    """Those of all operators that have one, for a manifest; not with objects, which only their job opens."""
+    """Return the layouts of all operators that have one, for a manifest; not those with sealed objects."""
     shapes = {spec.name: shape_of(spec) for spec in operators}
     return {name: shape.to_json() for name, shape in shapes.items() if shape is not None and not shape.holds_objects}
 
@@ -221,7 +226,7 @@ def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
     """Return the shape, if there is one.
 
     Raises:
-        StateError: the operator keeps nothing by key, or nothing that can be shown.
+        StateError: The operator keeps nothing by key, or nothing that can be shown.
     """
     if shape is not None:
         return shape

@@ -1,4 +1,4 @@
-"""State records of an earlier declaration, as they are now: with more fields, in another order, with wider numbers."""
+"""Converts state records to a newer declaration: with more fields, in another order, with wider numbers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _KEY = struct.Struct("<IB")
 
 
 class Widening:
-    """From one record to another.
+    """Converts one record to another.
 
     Args:
-        old: how the state was laid out.
-        new: how it is now.
-        first: what a new key begins with.
+        old: The saved layout of the state.
+        new: Its current layout.
+        first: The state of a new key.
     """
 
     def __init__(self, old: Shape, new: Shape, first: list[Cell]) -> None:
@@ -41,18 +41,22 @@ class Widening:
 
     @staticmethod
     def of(held: Mapping[str, Any] | None, spec: OperatorSpec) -> Widening | None:
-        """What makes records as they are declared now; None where that can't be done, or needn't.
+        """Return the conversion to the current declaration; None if it is impossible, or unnecessary.
 
         Args:
-            held: how the state was laid out, as the manifest has it.
-            spec: the operator.
+            held: The manifest's layout of the state.
+            spec: The operator.
         """
         new = shape_of(spec)
         if held is None or new is None or new.kind is not StateKindOf.RECORD:
             return None
         try:
             old, code = Shape.from_json(held), spec.body
-        except (LookupError, TypeError, ValueError):  # of a manifest that was changed: its forms tell what doesn't fit
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+        ):  # a changed manifest: the check of its forms reports the difference
             return None
         if (old.kind, old.keys, old.ttl) != (new.kind, new.keys, new.ttl) or old.values == new.values:
             return None
@@ -63,7 +67,7 @@ class Widening:
         return Widening(old, new, _first_cells(code.state_initial, new.value_schema))
 
     def __call__(self, chunk: bytes, layout: int) -> bytes:
-        """Return an export of old records as one of new ones, whose table has this layout."""
+        """Convert an export of old records to one of new ones, whose table has this layout."""
         magic, _, keys, _ = HEADER.unpack_from(chunk)
         body = b"".join(self._entry(entry) for entry in entries(chunk, self._old))
         return HEADER.pack(magic, layout, keys, len(body)) + body
@@ -96,7 +100,7 @@ def _number(cell: bytes, was: str, now: str) -> bytes:
 
 
 def _first_cells(initial: bytes, schema: Schema) -> list[Cell]:
-    """Return the values of the record of a new key, whose long texts stand behind it (compile/code/state.py)."""
+    """Return the values of the record of a new key, followed by its long texts (compile/code/state.py)."""
     cells: list[Cell] = []
     for field in schema.fields:
         cell = initial[field.offset : field.offset + field.type.size]

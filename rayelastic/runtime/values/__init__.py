@@ -1,1 +1,1 @@
-"""What is shipped and published: specifications, status, and what was adapted. Values that start nothing."""
+"""Values that are shipped and published: specifications, status, and adaptations. They start nothing."""

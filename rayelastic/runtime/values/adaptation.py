@@ -1,4 +1,4 @@
-"""What an adaptation loop did, pass by pass: values that are published live and that a test can replay.
+"""The history of an adaptation loop, pass by pass: values that are published live and that a test can replay.
 
 Must not know how observations are made or what the controller's rules are.
 """
@@ -31,14 +31,14 @@ KEPT_PASSES = 10_000  # at most, however few operators there are
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the passes of one loop have in common.
+    """The common values of a loop's passes.
 
     Args:
-        elasticity: who decides.
+        elasticity: The algorithm.
         upstream: {operator: those that feed it}.
-        period: seconds between two decisions.
-        earlier: what was best in an earlier run; None: nothing was known.
-        paper: parameters of the papers' elasticity; None: their own.
+        period: Seconds between two decisions.
+        earlier: The best configuration of an earlier run; None: unknown.
+        paper: Parameters of the papers' elasticity; None: their own.
     """
 
     elasticity: Algorithm
@@ -59,7 +59,7 @@ class Setting:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the setting that `as_dict` told."""
+        """Return the setting of an `as_dict`."""
         upstream = {name: tuple(feeding) for name, feeding in values["upstream"].items()}
         told = values.get("earlier")
         earlier = Configuration(told["threads"], frozenset(told["queued"])) if told is not None else None
@@ -72,13 +72,13 @@ class Adaptation:
     """One pass of an adaptation loop.
 
     Args:
-        pe: the processing element.
-        number: of the pass, from 0.
-        observation: what was seen.
-        decision: what was decided, and why.
-        thread_count: scheduler threads in force afterwards.
+        pe: The processing element.
+        number: The pass, from 0.
+        observation: What was observed.
+        decision: What was decided, and why.
+        thread_count: Scheduler threads in force afterwards.
         models: {operator: model in force afterwards} of the operators that the decision named.
-        fresh: whether the controller had been told to forget what it knew.
+        fresh: Whether the controller had been reset.
 
     >>> from rayelastic.reasons import Code
     >>> seen = Observation(time=1.0, period=1.0, throughput=1e6, thread_count=1)
@@ -99,7 +99,7 @@ class Adaptation:
 
     @property
     def changed(self) -> bool:
-        """Whether something else was asked for than what was in force."""
+        """Whether the decision differed from what was in force."""
         return self.decision.changes(self.observation)
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class Adaptation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the adaptation that `as_dict` told."""
+        """Return the adaptation of an `as_dict`."""
         return cls(
             values["pe"],
             values["number"],
@@ -151,34 +151,34 @@ def _shortened(names: list[str], shown: int = 3) -> str:
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file that its owner alone may read, if it is made now; an `opener` of Python's open."""
+    """Open a file; a new one is readable by its owner only. An `opener` of Python's open."""
     return os.open(path, flags, 0o600)
 
 
 class Journal:
-    """The passes of one loop, the last ones in memory and, if asked for, all of them in a file of JSON lines.
+    """The passes of one loop, the last ones in memory and, if requested, all of them in a file of JSON lines.
 
     Args:
-        setting: what a replay has to know, the first line of the file.
-        path: a file to write; None: none.
+        setting: What a replay has to know, the first line of the file.
+        path: A file to write; None: none.
     """
 
     def __init__(self, setting: Setting, path: Path | None = None) -> None:
         kept = max(100, KEPT_OPERATORS // max(len(setting.upstream), 1))
         self._passes: deque[Adaptation] = deque(maxlen=min(KEPT_PASSES, kept))
         self._lock = threading.Lock()
-        made = None if path is None else private(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        self._file = None if made is None else os.fdopen(made, "w", encoding="utf-8")
+        descriptor = None if path is None else private(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        self._file = None if descriptor is None else os.fdopen(descriptor, "w", encoding="utf-8")
         self._write(setting.as_dict())
 
     def add(self, adaptation: Adaptation) -> None:
-        """Keep one more."""
+        """Add a pass."""
         with self._lock:
             self._passes.append(adaptation)
             self._write(adaptation.as_dict())
 
     def since(self, number: int) -> tuple[Adaptation, ...]:
-        """Return what is kept from pass `number` on; all of it if that is of an earlier loop, which went further."""
+        """Return the kept passes from `number` on; all of them if it is of an earlier, longer loop."""
         with self._lock:
             passes = tuple(self._passes)
         first = number if passes and number <= passes[-1].number + 1 else 0
@@ -198,13 +198,13 @@ class Journal:
 
 
 def read_journal(path: Path) -> tuple[Setting, tuple[Adaptation, ...]]:
-    """Return what a loop has written to its file.
+    """Return the passes that a loop has written to its file.
 
     Args:
-        path: as `rel.Elasticity(journal=...)` said.
+        path: The file of `rel.Elasticity(journal=...)`.
 
     Raises:
-        ConfigError: it is no journal.
+        ConfigError: It isn't a journal.
     """
     try:
         with path.open(encoding="utf-8") as lines:

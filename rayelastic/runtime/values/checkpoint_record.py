@@ -1,4 +1,4 @@
-"""What is told of one checkpoint or savepoint: an immutable value that crosses processes."""
+"""The record of one checkpoint or savepoint: an immutable value that crosses processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 __all__ = ["MOST_RECORDS", "CheckpointRecord"]
 
-MOST_RECORDS = 20  # of a job that are kept: the last ones
+MOST_RECORDS = 20  # kept for a job: the last ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,19 +14,18 @@ class CheckpointRecord:
     """A checkpoint or savepoint of a job, complete or not.
 
     Args:
-        number: of it; 0: it had none when it was given up.
-        at: seconds since the start of the job, when it ended; under whichever coordinator.
-        seconds: that it took.
-        paused: of that, seconds for which sources were held.
-        bytes: of state that was written, compressed; what hasn't changed since the last one isn't written again, and
-            what sinks keep of their rows isn't counted.
-        slowest: the operator whose state was there last: the mark came late to it, or there was much to write.
-        slowest_seconds: from the start of the checkpoint until its state was written.
-        held: the operator that stood still longest while its state was written; empty: all were copied while they
-            went on.
-        held_seconds: for which it did.
-        place: of a savepoint, where it is; empty: a checkpoint.
-        problem: why it was given up; empty: it is complete.
+        number: Its number; 0: it was aborted before it had one.
+        at: Seconds since the start of the job, under any coordinator, when it ended.
+        seconds: Its duration.
+        paused: The part of that for which sources were held.
+        bytes: Bytes of state that were written, compressed. State that hasn't changed isn't written again, and rows of
+            sinks don't count.
+        slowest: The operator whose state was written last: the barrier reached it late, or its state was large.
+        slowest_seconds: From the start of the checkpoint until its state was written.
+        held: The operator that was held longest while its state was written; empty: all were copied while they ran.
+        held_seconds: How long it was held.
+        place: The location of a savepoint; empty: a checkpoint.
+        problem: Why it was aborted; empty: it is complete.
     """
 
     number: int

@@ -1,6 +1,6 @@
 """Why a processing element or a job failed, as a value that crosses processes: texts, and the user's own exception.
 
-In one process it is the exception itself. Elsewhere it is what pickle made of it, and only the driver reads that: the
+In one process it is the exception itself. Elsewhere it is its pickle, and only the driver unpickles that: the
 coordinator may lack the user's modules.
 """
 
@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 __all__ = ["MOST_PICKLED", "MOST_REASON", "MOST_TRACEBACK", "Cause", "Failure", "bounded"]
 
 MOST_REASON = 4 << 10  # characters: it goes to the driver, into the log and into the job's journal
-MOST_TRACEBACK = 32 << 10  # characters; of a deep recursion Python leaves out the middle itself
-MOST_PICKLED = 64 << 10  # bytes: a failure goes through the coordinator and to everybody who asks for the status
+MOST_TRACEBACK = 32 << 10  # characters; of a deep recursion Python omits the middle itself
+MOST_PICKLED = 64 << 10  # bytes: a failure goes through the coordinator and to every reader of the status
 
 
 class Cause:
-    """An exception that can be sent, or what is left of one that can't.
+    """An exception that can be sent, or the text of one that can't.
 
     Args:
-        error: the exception, in the process that raised it.
-        pickled: what another process sent; empty: it couldn't be pickled, and the failure's text has to do.
+        error: The exception, in the process that raised it.
+        pickled: What another process sent; empty: it couldn't be pickled, and the failure's text replaces it.
 
     >>> sent = pickle.loads(pickle.dumps(Cause(KeyError("price"))))
     >>> sent.error()
@@ -35,7 +35,7 @@ class Cause:
         self._error, self._pickled = error, pickled
 
     def error(self) -> BaseException | None:
-        """Return the exception; None where it can't be had in this process."""
+        """Return the exception; None if this process can't restore it."""
         if self._error is None and self._pickled:
             with contextlib.suppress(Exception):
                 loaded = pickle.loads(self._pickled)  # noqa: S301 of a process of the job, over Ray
@@ -50,13 +50,13 @@ def _pickled(error: BaseException | None) -> bytes:
     import cloudpickle
 
     with contextlib.suppress(Exception):
-        made: bytes = cloudpickle.dumps(error)
-        return made if len(made) <= MOST_PICKLED else b""
+        pickled: bytes = cloudpickle.dumps(error)
+        return pickled if len(pickled) <= MOST_PICKLED else b""
     return b""
 
 
 def bounded(text: str, most: int) -> str:
-    """Return the text, or its start and end with a word on what is left out.
+    """Return the text, or its start and end with a note about the omitted part.
 
     >>> bounded("q" * 100, 8)
     'qqqq... (92 characters left out) ...qqqq'
@@ -68,17 +68,17 @@ def bounded(text: str, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a processing element or a job failed. Longer texts than a person reads are cut.
+    """Why a processing element or a job failed. Very long texts are cut.
 
     Args:
-        reason: one line in plain words.
-        operator: the operator whose code or source failed; `None` if it was not an operator.
-        failing_tuple: the tuple that was being processed, as text; `None` if unknown.
-        traceback: the traceback of the user's code as text; empty if there is none.
-        lost_link: a link broke; where another processing element failed too, that is the cause.
-        outside: what a sink writes to failed: a job with checkpoints goes back, as after a loss.
-        outage: a server or store outside of the job doesn't answer: a job with checkpoints waits for it.
-        cause: the user's own exception, where there is one.
+        reason: One line in plain words.
+        operator: The operator whose code or source failed; `None` if it was not an operator.
+        failing_tuple: The tuple that was being processed, as text; `None` if unknown.
+        traceback: The traceback of the user's code as text; empty if there is none.
+        lost_link: A link broke; if another processing element failed too, that is the cause.
+        outside: A sink's destination failed: a job with checkpoints recovers, as after a loss.
+        outage: A server or store outside the job doesn't answer: a job with checkpoints waits for it.
+        cause: The user's own exception, if there is one.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""What a processing element tells whoever shares out the CPUs of its host."""
+"""A processing element's report of its CPU use, for the loop that shares out the CPUs of its host."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["HostUse"]
 
 @dataclass(frozen=True, slots=True)
 class HostUse:
-    """What a processing element used of its host so far.
+    """The CPU use of a processing element so far.
 
     Args:
-        cpu_seconds: for which CPUs ran its threads.
-        waited_seconds: for which threads of its process were ready to run, and something else ran.
-        cpus: that its process may use.
+        cpu_seconds: Seconds for which CPUs ran its threads.
+        waited_seconds: Seconds for which threads of its process were ready to run, and something else ran.
+        cpus: The CPUs that its process may use.
     """
 
     cpu_seconds: float

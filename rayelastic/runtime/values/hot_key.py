@@ -1,4 +1,4 @@
-"""The key that has the most tuples of a region, as routers in front of it see it in a sample.
+"""The most frequent key of a region, as upstream routers count it in a sample.
 
 Must not know how keys are counted.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 __all__ = ["LEAST", "HotKey", "hot_keys_of", "merged"]
 
-LEAST = 0.1  # of the tuples: from which share on a key is told at all
+LEAST = 0.1  # the share of the tuples from which a key is reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class HotKey:
     """The most frequent key of a stream, lately.
 
     Args:
-        key: as text; empty: no key has a tenth of the tuples.
-        share: of the tuples that have it, at least, 0 to 1; 0 without a key.
-        looks: tuples that were looked at since the start.
+        key: Its text; empty: no key has a tenth of the tuples.
+        share: Its least share of the tuples, 0 to 1; 0 without a key.
+        looks: The number of tuples that were sampled since the start.
 
     >>> print(HotKey("'home'", 0.61, 1000))
     key 'home' has 61%
@@ -35,7 +35,7 @@ class HotKey:
 
 
 def hot_keys_of(seen: Iterable[Mapping[str, HotKey]]) -> dict[str, HotKey]:
-    """Brings together what several routers in front of a region have seen.
+    """Merge the reports of several routers upstream of a region.
 
     Args:
         seen: {region: its most frequent key} by each element of a job.
@@ -47,15 +47,15 @@ def hot_keys_of(seen: Iterable[Mapping[str, HotKey]]) -> dict[str, HotKey]:
     {'r1': HotKey(key='7', share=0.45, looks=400)}
     """
     by_region: dict[str, list[HotKey]] = {}
-    for told in seen:
-        for region, one in told.items():
-            by_region.setdefault(region, []).append(one)
+    for keys_by_region in seen:
+        for region, key in keys_by_region.items():
+            by_region.setdefault(region, []).append(key)
     hottest = {region: merged(found) for region, found in by_region.items()}
-    return {region: one for region, one in hottest.items() if one.share >= LEAST}
+    return {region: key for region, key in hottest.items() if key.share >= LEAST}
 
 
 def merged(found: Sequence[HotKey]) -> HotKey:
-    """Return the most frequent key of several streams together; what none of them tells of a key isn't counted."""
+    """Return the most frequent key of several streams together; unreported shares aren't counted."""
     looks = sum(one.looks for one in found)
     shares: dict[str, float] = {}
     for one in found:

@@ -1,4 +1,4 @@
-"""Counters of many operators as one table of numbers, which are values of their own (`OperatorSample`) where one looks.
+"""Counters of many operators as one table of numbers, which yields `OperatorSample` values on access.
 
 So a job of thousands of operators is read, and sent between processes, in a millisecond. Must not know who counts.
 """
@@ -34,9 +34,9 @@ class OperatorTable(Sequence[OperatorSample]):
     """The samples of the operators of one processing element; equal to any sequence of the same samples.
 
     Args:
-        names: of the operators, in topological order.
-        lanes: how each runs; empty where it isn't known.
-        numbers: a row an operator with COUNTERS, float64.
+        names: The operators, in topological order.
+        lanes: Their execution modes; empty if unknown.
+        numbers: A row per operator with COUNTERS, float64.
         more: {row: other fields of its sample}, of those that have any: errors, latency, channels, dropped,
             lines_repaired.
 
@@ -63,7 +63,7 @@ class OperatorTable(Sequence[OperatorSample]):
 
     @classmethod
     def of(cls, samples: Sequence[OperatorSample]) -> OperatorTable:
-        """Return the table of samples; of a table itself."""
+        """Make a table of samples; a table is returned unchanged."""
         if isinstance(samples, OperatorTable):
             return samples
         rows = [
@@ -72,25 +72,30 @@ class OperatorTable(Sequence[OperatorSample]):
         ]
         numbers = np.array(rows, dtype=np.float64).reshape(-1, len(COUNTERS))
         more = {
-            row: {"errors": one.errors, "latency": one.latency, "channels": one.channels, "dropped": one.dropped}
-            | {"lines_repaired": one.lines_repaired}
-            for row, one in enumerate(samples)
-            if one.errors or one.latency or one.channels or one.dropped or one.lines_repaired
+            row: {
+                "errors": sample.errors,
+                "latency": sample.latency,
+                "channels": sample.channels,
+                "dropped": sample.dropped,
+            }
+            | {"lines_repaired": sample.lines_repaired}
+            for row, sample in enumerate(samples)
+            if sample.errors or sample.latency or sample.channels or sample.dropped or sample.lines_repaired
         }
-        return cls(tuple(one.name for one in samples), tuple(one.lane for one in samples), numbers, more)
+        return cls(tuple(sample.name for sample in samples), tuple(sample.lane for sample in samples), numbers, more)
 
     def column(self, name: str) -> NDArray[np.float64]:
-        """One counter of all operators."""
+        """Return one counter of all operators."""
         return self.numbers[:, COUNTERS.index(name)]
 
     def ordered(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """Return the numbers of other operators, a row each in their order; 0 of those that aren't there."""
+        """Return the numbers of other operators, a row each in their order; 0 for missing ones."""
         if self.names == names:
             return self.numbers
         row_of = {name: row for row, name in enumerate(self.names)}
         rows = np.array([row_of.get(name, -1) for name in names], dtype=np.intp)
-        found = np.vstack([self.numbers, np.zeros((1, len(COUNTERS)))])[rows]
-        return np.asarray(found, dtype=np.float64)
+        rows_found = np.vstack([self.numbers, np.zeros((1, len(COUNTERS)))])[rows]
+        return np.asarray(rows_found, dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.names)

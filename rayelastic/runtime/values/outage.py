@@ -1,4 +1,4 @@
-"""What a job waits for: a server or store outside of it that doesn't answer."""
+"""An outage that a job waits for: a server or store outside it that doesn't answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["Outage"]
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A server or store that doesn't answer, and what the job does about it.
+    """A server or store that doesn't answer, and how the job retries.
 
     Args:
-        reason: the last error, which names the server or store.
-        operator: the sink or source that uses it; None: the checkpoints of the job do.
-        since: when it was seen first, in seconds since 1970.
-        attempts: to restore from the last checkpoint since then.
-        pause: seconds between the last attempt and the next one.
-        timeout: seconds for which the job waits in all, before it fails.
+        reason: The last error, which names the server or store.
+        operator: The sink or source that uses it; None: the checkpoints of the job do.
+        since: Its start, in seconds since 1970.
+        attempts: The number of attempts to restore the last checkpoint since then.
+        pause: Seconds between the last attempt and the next one.
+        timeout: Seconds for which the job waits in all, before it fails.
 
     >>> print(Outage("connection refused", "out", 0.0, 4, 2.0, 900.0))
     operator 'out' waits since 1970-01-01T00:00:00Z: connection refused. 4 attempts, the next one within 2 s; the job \

@@ -1,4 +1,4 @@
-"""What the loop over regions did, pass by pass: values that are published live, kept in a file, and drawn.
+"""The history of the loop over regions, pass by pass: values that are published live, written to a file, and drawn.
 
 Must not know how observations are made or what the policy's rules are.
 """
@@ -20,9 +20,9 @@ from rayelastic.runtime.values.adaptation import private
 
 __all__ = ["REGIONS", "RegionAdaptation", "RegionJournal", "is_region_journal", "read_region_journal"]
 
-REGIONS = "regions"  # under which name passes of this loop go, beside those of processing elements
+REGIONS = "regions"  # the name of this loop's passes, next to the names of processing elements
 KEPT_PASSES = 2_000  # about 100 MB for a job of a thousand replicas
-KIND = "passes"  # key of a file's first line
+KIND = "passes"  # the key in a file's first line
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class RegionAdaptation:
     """One pass of the coordinator's loop.
 
     Args:
-        number: of the pass, from 0.
-        observation: what was seen.
-        decision: what was decided, and why.
-        in_force: the plan afterwards.
-        seconds: that the change took; 0 if there was none.
-        problem: why the change couldn't be carried out; empty if it could.
+        number: The pass, from 0.
+        observation: What was observed.
+        decision: What was decided, and why.
+        in_force: The plan afterwards.
+        seconds: The duration of the change; 0 if there was none.
+        problem: Why the change failed; empty if it didn't.
 
     >>> from rayelastic.reasons import Code
     >>> plan = ExecPlan("empty", ())
@@ -56,17 +56,17 @@ class RegionAdaptation:
 
     @property
     def pe(self) -> str:
-        """Stands where the passes of processing elements have their name."""
+        """The name of the loop, where passes of processing elements have theirs."""
         return REGIONS
 
     @property
     def changed(self) -> bool:
-        """Whether another plan was asked for than was in force."""
+        """Whether the decision differed from the plan in force."""
         return self.decision.changes
 
     @property
     def throughput(self) -> float:
-        """Tuples/s that the sources made."""
+        """Tuples/s that the sources emitted."""
         plan = self.observation.plan
         sources = [planned.region.name for planned in plan.regions if not plan.upstream(planned.region.name)]
         return sum(self.observation.of(source).throughput for source in sources)
@@ -92,7 +92,7 @@ class RegionAdaptation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the adaptation that `as_dict` told."""
+        """Return the adaptation of an `as_dict`."""
         return cls(
             values["number"],
             PlanObservation.from_dict(values["observation"]),
@@ -104,10 +104,10 @@ class RegionAdaptation:
 
 
 class RegionJournal:
-    """The passes of the loop, the last ones in memory and, if asked for, all of them in a file of JSON lines.
+    """The passes of the loop, the last ones in memory and, if requested, all of them in a file of JSON lines.
 
     Args:
-        path: of the file; None: none.
+        path: The file; None: none.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -117,14 +117,14 @@ class RegionJournal:
             path.write_text(json.dumps({KIND: REGIONS}) + "\n", encoding="utf-8")
 
     def add(self, adaptation: RegionAdaptation) -> None:
-        """Keep one more."""
+        """Add a pass."""
         self._passes.append(adaptation)
         if self._path is not None:
             with open(self._path, "a", encoding="utf-8", opener=private) as file:
                 file.write(json.dumps(adaptation.as_dict()) + "\n")
 
     def since(self, number: int) -> tuple[RegionAdaptation, ...]:
-        """Return what is kept from pass `number` on; all of it if that is of an earlier loop, which went further."""
+        """Return the kept passes from `number` on; all of them if it is of an earlier, longer loop."""
         passes = list(self._passes)
         first = number if passes and number <= passes[-1].number + 1 else 0
         return tuple(adaptation for adaptation in passes if adaptation.number >= first)
@@ -140,13 +140,13 @@ def is_region_journal(path: Path) -> bool:
 
 
 def read_region_journal(path: Path) -> tuple[RegionAdaptation, ...]:
-    """Return what a loop has written to its file.
+    """Return the passes that a loop has written to its file.
 
     Args:
-        path: as `rel.Elasticity(journal=...)` said, with 'regions' in the place of {pe}.
+        path: The file of `rel.Elasticity(journal=...)`, with 'regions' in the place of {pe}.
 
     Raises:
-        ConfigError: it is no such journal.
+        ConfigError: It isn't such a journal.
     """
     try:
         with path.open(encoding="utf-8") as lines:

@@ -1,6 +1,7 @@
-"""What a job and each of its processing elements are made from: values that are shipped once, before anything starts.
+"""The specifications of a job and of each processing element: values that are shipped once, before anything starts.
 
-The secret of a job travels in them through Ray's authenticated channel and is never shown (reliability rule D2).
+They contain the job's secret, which travels through Ray's authenticated channel and is never shown (reliability rule
+D2).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SECRET_BYTES = 32  # 256 bits, reliability rule D2
 
 @dataclass(frozen=True, slots=True)
 class PESpec:
-    """Everything that a processing element needs.
+    """The specification of a processing element.
 
     Args:
         pe: its id, unique in the job.
@@ -68,24 +69,24 @@ class PESpec:
 
     @property
     def leaving(self) -> frozenset[str]:
-        """The streams that go to another processing element, or may go there, by links and routers."""
+        """The streams that go to another processing element, or may go there, over links and routers."""
         links = (*self.links_out, *self.routing.links_out)
         return frozenset((*(link.stream for link in links), *(edge.stream for edge in self.routing.routed)))
 
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """A job as the coordinator gets it.
+    """The specification of a job, for the coordinator.
 
     Args:
-        name: the name of the job.
-        operators: every operator by name, in topological order.
-        plan: which operators go into which processing element.
-        config: the job's configuration.
-        job_id: an id that no other run of the job has.
+        name: The name of the job.
+        operators: Every operator by name, in topological order.
+        plan: Assigns operators to processing elements.
+        config: The job's configuration.
+        job_id: An id that no other run of the job has.
         secret: 32 random bytes, new for each job.
-        restore: the snapshot that it goes on from.
-        epoch: of that one: those of its own checkpoints are higher.
+        restore: The snapshot that it restores.
+        epoch: The snapshot's epoch: those of the job's own checkpoints are higher.
     """
 
     name: str
@@ -100,16 +101,16 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class IngestAddress:
-    """Where a source that is fed from outside (Spark) is to be pushed to.
+    """Where a client pushes the rows of a source that is fed from outside (Spark).
 
     Args:
-        address: the data port of the processing element.
-        job_id: the id of the job.
-        pe: the processing element.
-        channel: the channel to ask for in the handshake.
-        secret: the secret of this channel alone, derived from the job's.
-        epoch: in which that element has begun: changes of replicas don't raise it.
-        complete: whether all rows are there already: nothing is to be pushed.
+        address: The data port of the processing element.
+        job_id: The id of the job.
+        pe: The processing element.
+        channel: The channel to request in the handshake.
+        secret: The secret of this channel alone, derived from the job's.
+        epoch: The epoch in which that element started: changes of replicas don't raise it.
+        complete: Whether all rows have arrived already, so that none are to be pushed.
     """
 
     address: PortAddress
@@ -121,5 +122,5 @@ class IngestAddress:
     complete: bool = False
 
     def is_same(self, other: IngestAddress) -> bool:
-        """Return whether both are of the same run of the source: it is elsewhere once the job has gone back."""
+        """Return whether both are of the same run of the source, which ends when the job recovers."""
         return (self.address, self.epoch) == (other.address, other.epoch)

@@ -1,6 +1,6 @@
-"""What processing elements and jobs say of themselves: immutable values that cross processes.
+"""The reports of processing elements and jobs: immutable values that cross processes.
 
-Must not know how they are carried (Ray, or a call in the same process).
+Must not know the transport (Ray, or a call in the same process).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class State(enum.Enum):
 
     CREATED = "created"
     RUNNING = "running"
-    RECOVERING = "recovering"  # of a job: after a loss or for another plan it goes on from its last checkpoint
+    RECOVERING = "recovering"  # of a job: it restores its last checkpoint, after a loss or for another plan
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -40,12 +40,12 @@ class State(enum.Enum):
         return self in (State.FINISHED, State.FAILED, State.CANCELLED)
 
 
-FAILED = "failed"  # the reason of dropped tuples that on_error="skip" left out
-BAD_ROW = "bad_row"  # and of rows of a file that on_bad_row="skip" left out
+FAILED = "failed"  # the reason of tuples that on_error="skip" dropped
+BAD_ROW = "bad_row"  # the reason of rows of a file that on_bad_row="skip" dropped
 
 
 def latency_bound(bucket: int) -> float:
-    """Seconds that the latencies of a bucket stay below."""
+    """Return the seconds that the latencies of a bucket stay below."""
     return float(1 << bucket) / 1e6
 
 
@@ -54,16 +54,16 @@ class OperatorSample:
     """Counters of one operator since its start.
 
     Args:
-        name: the operator.
-        model: its threading model in force: `manual`, `dynamic` or `dedicated`.
-        tuples_in: tuples consumed.
-        tuples_out: tuples submitted.
-        queued: tuples that wait in its queue now.
-        queue_capacity: tuples that its queue holds; 0 without a queue.
+        name: The operator.
+        model: Its threading model in force: `manual`, `dynamic` or `dedicated`.
+        tuples_in: Tuples consumed.
+        tuples_out: Tuples submitted.
+        queued: Tuples that wait in its queue now.
+        queue_capacity: Tuples that its queue holds; 0 without a queue.
         cpu_seconds: CPU time inside its function, without that of operators downstream.
-        inside_seconds: time that threads were inside its function, whether they ran or waited.
-        waited_seconds: of that, time asleep: for an answer from outside, not for a CPU.
-        blocked_seconds: time that threads waited for room for what it gave.
+        inside_seconds: Time that threads were inside its function, whether they ran or waited.
+        waited_seconds: The part of that in which they slept: for an answer from outside, not for a CPU.
+        blocked_seconds: Time that threads were blocked on output.
         errors: 1 if its function raised, which ends the job; else 0.
         lane: how it runs; empty if unknown.
         state_keys: keys that it keeps state of.
@@ -106,7 +106,7 @@ class OperatorSample:
             quantile: 0 to 1, such as 0.5 and 0.99.
 
         Returns:
-            None if no mark has come; infinite if it took longer than the last bucket tells.
+            None if no mark has arrived; infinite if it is in the last bucket, which has no bound.
 
         >>> sample = OperatorSample("out", "manual", 0, 0, 0, latency=(0, 0, 98, 0, 1, 1))
         >>> sample.latency_quantile(0.5), sample.latency_quantile(0.99), sample.latency_quantile(1.0)
@@ -127,20 +127,20 @@ class OperatorSample:
 
 @dataclass(frozen=True, slots=True)
 class PESample:
-    """What a processing element counted so far.
+    """The counters of a processing element.
 
     Args:
-        pe: its id.
-        seconds: since its start.
-        threads: scheduler threads in force.
-        token_wait_seconds: time that threads waited for the Python token, summed.
-        operators: one sample an operator, in topological order: an OperatorTable, or a tuple.
-        links: counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
-        port: counters of the data port, e.g. `accepted`, `refused_secret`.
-        threads_stuck: of the scheduler threads, those that stay in user code.
-        rss_bytes: memory of its process.
+        pe: Its id.
+        seconds: Seconds since its start.
+        threads: Scheduler threads in force.
+        token_wait_seconds: Time that threads waited for the Python token, summed.
+        operators: A sample per operator, in topological order: an OperatorTable, or a tuple.
+        links: Counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
+        port: Counters of the data port, e.g. `accepted`, `refused_secret`.
+        threads_stuck: Scheduler threads that stay in user code.
+        rss_bytes: Memory of its process.
         cpu_seconds: CPU time of its threads, in operators and outside.
-        hot_keys: {region: its most frequent key}, of those in front of which it has a router.
+        hot_keys: {region: its most frequent key}, of the regions that it routes to.
     """
 
     pe: str
@@ -161,14 +161,14 @@ class PEStatus:
     """The state of a processing element.
 
     Args:
-        pe: its id.
-        state: where it is in its life.
-        failure: why it failed, if it did.
-        node: the host that it runs on.
-        pid: its operating system process.
-        lost_peers: {processing element: why}, where a link of an elastic region broke.
-        encryption: what is in force on its links; empty if it has neither links nor a port.
-        budget: CPUs of its host that it may keep busy beside other elements of the job there; None: it isn't bounded.
+        pe: Its id.
+        state: Its state.
+        failure: Why it failed, if it did.
+        node: The host that it runs on.
+        pid: Its operating system process.
+        lost_peers: {processing element: why}, for broken links of an elastic region.
+        encryption: The encryption of its links; empty if it has neither links nor a port.
+        budget: CPUs of its host that it may use beside other elements of the job there; None: unlimited.
     """
 
     pe: str
@@ -183,22 +183,22 @@ class PEStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCounters:
-    """What checkpoints a job took, and how often it went back to one.
+    """The checkpoints of a job, and its restarts from them.
 
     Args:
-        taken: complete ones.
-        abandoned: that couldn't be completed; the job went on.
-        abandoned_seconds: that these took, all in all.
-        last: the number of the last complete one; 0: none yet.
-        seconds: that the last complete one took, all in all.
-        paused: of that, seconds for which sources were held, those that were longest: until their marks were on
-            the way, or, where `standstill` says why, until all that was under way had been processed and saved.
-        restarts: times that the job went back to one, or to its start.
-        problem: why there are none, or why the last one was abandoned; empty if all is well.
-        standstill: why all sources stand still until what they sent is processed; empty if marks go with the records.
-        recent: the last ones, also those that were given up, and savepoints; oldest first.
-        called_again: sources that are functions: a restart calls them from their beginning, and leaves out what they
-            gave before. They have to give the same again.
+        taken: Complete ones.
+        abandoned: Aborted ones; the job continued.
+        abandoned_seconds: The duration of those, in all.
+        last: The number of the last complete one; 0: none yet.
+        seconds: The duration of the last complete one.
+        paused: The part of that for which the longest held sources were held: until their barriers were sent or, if
+            `standstill` has a reason, until all tuples in flight had been processed and saved.
+        restarts: How often the job restored one, or restarted from its beginning.
+        problem: Why there are none, or why the last one was aborted; empty if all is well.
+        standstill: Why all sources are held until their tuples are processed; empty if barriers flow with the records.
+        recent: The last ones, including aborted ones and savepoints; oldest first.
+        called_again: Sources that are functions: a restart calls them from their beginning, and skips what they emitted
+            before. They have to emit the same again.
     """
 
     taken: int = 0
@@ -214,7 +214,7 @@ class CheckpointCounters:
     recent: tuple[CheckpointRecord, ...] = ()
 
     def with_record(self, record: CheckpointRecord) -> CheckpointCounters:
-        """Keep one more record, of the last ones.
+        """Add a record to the last ones.
 
         >>> CheckpointCounters().with_record(CheckpointRecord(1, 2.0, 0.5)).recent[0].number
         1
@@ -264,18 +264,18 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True)
 class RegionCounters:
-    """What changes of plan did to one region since the job's start.
+    """The plan changes of one region since the job's start.
 
     Args:
-        changes: changes of its replicas, those that were undone not counted.
-        undone: changes that couldn't be carried out, and were undone.
-        moved_keys: keys whose state went to another replica.
-        moved_bytes: of state that went to another replica.
-        held_seconds: time that moving keys waited, from the first router that held them to the last one that knew their
-            new owner; one batch of partitions after the other, summed.
-        longest_hold: the longest that keys waited, in seconds.
-        to_move: partitions of keys that the change under way has yet to move, those that move now among them; 0: none.
-        held: of these, whose keys wait now for their state to arrive.
+        changes: Changes of its replicas, without those that were undone.
+        undone: Changes that failed, and were undone.
+        moved_keys: Keys whose state migrated to another replica.
+        moved_bytes: Bytes of state that migrated to another replica.
+        held_seconds: Time that migrating keys waited, from the first router that held them to the last one that knew
+            their new owner, summed over all batches.
+        longest_hold: The longest that keys waited, in seconds.
+        to_move: Partitions that the current change has yet to migrate, including those in progress; 0: none.
+        held: The ones among them whose keys wait now for their state to arrive.
     """
 
     changes: int = 0
@@ -288,15 +288,15 @@ class RegionCounters:
     held: int = 0
 
     def with_change(self, *, undone: bool = False) -> RegionCounters:
-        """Count one more change."""
+        """Count a change."""
         return replace(self, changes=self.changes + (not undone), undone=self.undone + undone)
 
     def moving(self, to_move: int, held: int) -> RegionCounters:
-        """Says how much there is to move in the change under way, and what waits for it."""
+        """Set the number of partitions that the current change has yet to migrate, and that are held."""
         return replace(self, to_move=to_move, held=held)
 
     def with_move(self, keys: int, size: int, seconds: float) -> RegionCounters:
-        """Count one more batch of partitions.
+        """Count a batch of partitions.
 
         >>> moved = RegionCounters().with_move(10, 400, 0.5).with_move(5, 200, 0.25)
         >>> moved.moved_keys, moved.moved_bytes, moved.held_seconds, moved.longest_hold
@@ -316,11 +316,11 @@ class JobMetrics:
     """Counters of a whole job.
 
     Args:
-        name: the job.
-        seconds: since its start.
-        pes: one sample a processing element.
-        regions: {region: what changes of plan did to it}, of those that had any.
-        checkpoints: those that it took.
+        name: The job.
+        seconds: Seconds since its start.
+        pes: A sample per processing element.
+        regions: {region: its plan changes}, of those that had any.
+        checkpoints: Its checkpoints.
     """
 
     name: str
@@ -330,18 +330,18 @@ class JobMetrics:
     checkpoints: CheckpointCounters = CheckpointCounters()
 
     def dropped(self, reason: str) -> dict[str, int]:
-        """Return how many tuples were dropped for a reason, such as `late`, by operator; of those that dropped any."""
-        names = {one.name: None for pe in self.pes for one in pe.operators if reason in one.dropped}
+        """Return the number of tuples dropped for a reason, such as `late`, by operator, without zeros."""
+        names = {sample.name: None for pe in self.pes for sample in pe.operators if reason in sample.dropped}
         return {name: self.operator(name).dropped[reason] for name in names}
 
     def operator(self, name: str) -> OperatorSample:
-        """Counters of one operator, summed over the processing elements that host it.
+        """Return the counters of one operator, summed over the processing elements that host it.
 
         Raises:
-            KeyError: no such operator.
+            KeyError: An unknown operator.
         """
-        found = [sample for pe in self.pes for sample in pe.operators if sample.name == name]
-        if not found:
+        samples = [sample for pe in self.pes for sample in pe.operators if sample.name == name]
+        if not samples:
             raise KeyError(name)
         return OperatorSample(
             name=name,
@@ -376,12 +376,12 @@ def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class SinkResult:
-    """What a sink leaves when its stream is final.
+    """The result of a sink when its stream is final.
 
     Args:
-        sink: the operator.
-        rows: tuples that it took.
-        value: what it collected (a `pyarrow.Table`), where it wrote (a path as `str`), or `None`.
+        sink: The operator.
+        rows: Tuples that it received.
+        value: What it collected (a `pyarrow.Table`), the path that it wrote to (a `str`), or `None`.
     """
 
     sink: str

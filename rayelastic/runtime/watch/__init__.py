@@ -1,1 +1,1 @@
-"""What is said about a running job: metrics, log, bottleneck. Changes nothing."""
+"""Observation of a running job: metrics, log, bottleneck. Changes nothing."""

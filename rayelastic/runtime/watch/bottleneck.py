@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
 
-TOLD = 0.3  # of a region's tuples: from which share on its most frequent key is a reason to be told
+TOLD = 0.3  # of a region's tuples: the share from which its most frequent key is reported as a reason
 ALWAYS = 0.9  # share of the time inside its function from which an operator is full
 IDLE = 0.1  # share of the time that a source sleeps from which it has less input than the job can take
 FELT = 0.05  # share of the time blocked on output from which an operator upstream is slower for it
@@ -119,7 +119,7 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What one operator did on one PE between the readings, as shares of the time."""
+    """The activity of one operator on one PE between the readings, as shares of the time."""
 
     pe: str
     sample: OperatorSample
@@ -152,12 +152,12 @@ def find_bottleneck(
     inner = [use for use in uses if use.sample.name in targets]
     blocked = max([*(use.blocked for use in uses), *_links_blocked(before, after)], default=0.0)
     hot = hot_keys_of(pe.hot_keys for pe in after.pes)
-    found = _found(uses, inner, blocked, _token(before, after), limits, plan, adaptations, hot)
+    bottleneck = _found(uses, inner, blocked, _token(before, after), limits, plan, adaptations, hot)
     busiest = max(inner, key=lambda use: use.inside, default=None)
     idle = max((use.asleep for use in uses if use not in inner), default=0.0)
     if busiest is None:
-        return replace(found, blocked=blocked, idle=idle)
-    return replace(found, share=busiest.inside, blocked=blocked, busiest=busiest.sample.name, idle=idle)
+        return replace(bottleneck, blocked=blocked, idle=idle)
+    return replace(bottleneck, share=busiest.inside, blocked=blocked, busiest=busiest.sample.name, idle=idle)
 
 
 def _found(
@@ -197,7 +197,7 @@ def _found(
 
 
 def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
-    """What operators did: of thousands, those that may limit the job, and all replicas of these."""
+    """Yield the activity of operators: of thousands, those that may limit the job, and all replicas of these."""
     earlier = {pe.pe: pe for pe in before.pes}
     tables = [OperatorTable.of(pe.operators) for pe in after.pes]
     where = [(pe, row) for pe, table in zip(after.pes, tables, strict=True) for row in range(len(table))]
@@ -248,7 +248,7 @@ def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
 
 
 def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mapping[str, HotKey]) -> Bottleneck | None:
-    """Return the replica that gets more than its share, if it is full."""
+    """Return the replica with more than its share, if it is full."""
     by_name: dict[str, list[_Use]] = {}
     for use in uses:
         by_name.setdefault(use.sample.name, []).append(use)
@@ -282,7 +282,7 @@ def _stall(
 
 
 def _token(before: JobMetrics, after: JobMetrics) -> float:
-    """Seconds a second that threads wait for the GIL, on the PE where they do so most."""
+    """Return the seconds per second that threads wait for the GIL, on the PE where they wait most."""
     earlier = {pe.pe: pe for pe in before.pes}
     waits = (
         (pe.token_wait_seconds - earlier[pe.pe].token_wait_seconds) / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)

@@ -1,4 +1,4 @@
-"""Tuples that an operator dropped: why, in words, and a warning of those that were dropped because of their times."""
+"""Tuples that an operator dropped: the reason as text, and a warning of those that were late."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The log: one line of JSON an event, with its job and processing element in it.
+"""The event log: one line of JSON per event, with its job and processing element.
 
     {"event": "adapted", "job": "words", "pe": "pe0", "threads": 2, "reason": "both CPUs are free"}
 
-Events go to Python's logger `rayelastic.events`; in a process of the user's own nothing is set up, so that the user's
-logging decides. Processes that are ours (actors on Ray) call `write_events`, which adds time and level.
+Events go to Python's logger `rayelastic.events`. In a user's process it is left unconfigured, so that the user's
+logging decides. The runtime's own processes (actors on Ray) call `write_events`, which adds time and level.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 LOGGER = "rayelastic.events"
-LINES_A_SECOND = 100  # of what operators print; more is counted and left out
+LINES_A_SECOND = 100  # of what operators print; more is counted and dropped
 BURST = 1000  # lines that may come at once
-LONGEST_LINE = 8192  # characters; what is longer is cut into lines
-OPEN_SECONDS = 1.0  # after which what has no line end yet is shown, when more comes: a progress bar has none
+LONGEST_LINE = 8192  # characters; longer text is cut into lines
+OPEN_SECONDS = 1.0  # after which an unfinished line is shown when more text comes, such as a progress bar's
 _END = re.compile(r"\r\n|\n|\r")
 _log = logging.getLogger(LOGGER)
 _log.addHandler(logging.NullHandler())  # nothing is set up, so nothing is written
@@ -31,11 +31,11 @@ def tell(event: str, *, job: str, pe: str = "", level: int = logging.INFO, **fie
     """Log an event.
 
     Args:
-        event: what happened, in a word or two.
-        job: where.
-        pe: the processing element, if it was one.
-        level: of Python's logging.
-        fields: more about it; what JSON can't hold is written as text.
+        event: What happened, in a word or two.
+        job: The job.
+        pe: The processing element, if it was one.
+        level: The level of Python's logging.
+        fields: Further values; what JSON can't hold is written as text.
     """
     if _log.isEnabledFor(level):
         said = {"event": event, "job": job, **({"pe": pe} if pe else {}), **fields}
@@ -43,7 +43,7 @@ def tell(event: str, *, job: str, pe: str = "", level: int = logging.INFO, **fie
 
 
 class _Line(logging.Formatter):
-    """Time and level in front of the event, in the same JSON object."""
+    """Puts time and level before the event, in the same JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -52,11 +52,11 @@ class _Line(logging.Formatter):
 
 
 def write_events(level: str, stream: TextIO | None = None) -> None:
-    """Has the events of this process written, a line each; safe to repeat.
+    """Write the events of this process, a line each; safe to repeat.
 
     Args:
         level: 'debug', 'info', 'warning' or 'error': the lowest that is written.
-        stream: where to; standard error by default.
+        stream: The destination; standard error by default.
     """
     for handler in list(_log.handlers):
         if isinstance(handler.formatter, _Line):
@@ -69,16 +69,16 @@ def write_events(level: str, stream: TextIO | None = None) -> None:
 
 
 class RateLimited:
-    """A text stream that passes on so many lines a second, and says how many it left out.
+    """A text stream that forwards so many lines a second, and reports how many it dropped.
 
-    What operators print goes to the driver over the network on Ray: a print for each tuple would stop the job. Lines
+    On Ray, what operators print goes to the driver over the network: a print for each tuple would stop the job. Lines
     end at a newline or a carriage return.
 
     Args:
-        stream: where lines go.
-        rate: lines a second.
-        burst: lines that may come at once.
-        clock: seconds, monotonic.
+        stream: The destination.
+        rate: Lines a second.
+        burst: Lines that may come at once.
+        clock: Returns seconds, monotonic.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class RateLimited:
         self._allowed = float(burst)
         self._at = clock()
         self._left_out = 0
-        self._open = ""  # a line that isn't complete, no longer than the longest
+        self._open = ""  # an incomplete line, no longer than the longest
         self._opened_at = self._at
-        self._returned = False  # the last one ended with a carriage return, to which a newline may belong
+        self._returned = False  # the last line ended with a carriage return, which a newline may follow
 
     def write(self, text: str) -> int:
-        """Pass on what is complete and allowed."""
+        """Forward complete lines within the rate."""
         with self._lock:
             now = self._clock()
             self._allowed = min(float(self._burst), self._allowed + (now - self._at) * self._rate)
@@ -132,7 +132,7 @@ class RateLimited:
         self._stream.write(line + "\n")
 
     def flush(self) -> None:
-        """Flush what was passed on."""
+        """Flush the forwarded lines."""
         self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What this process and this host do with their CPUs. The one place that asks the operating system."""
+"""The CPU use of this process and this host. The only module that asks the operating system."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def _sibling(system: Path, cpu: int) -> int:
 
 
 def resident_bytes() -> int:
-    """Return how much memory of this process is in use."""
+    """Return the memory in use by this process."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def waited_seconds() -> float:
-    """Return for how long threads of this process that are there now were ready to run, and something else ran."""
+    """Return for how long this process's current threads were ready to run, and something else ran."""
     return sum(_waited(TASKS).values()) / 1e9
 
 
@@ -63,8 +63,8 @@ class CpuUse:
 
     Args:
         own: CPUs that this process kept busy.
-        host: share of all CPUs of the host that were busy, 0..1.
-        waiting: CPUs that threads of this process waited for, being ready to run; None: the kernel doesn't tell.
+        host: Share of all CPUs of the host that were busy, 0..1.
+        waiting: CPUs that threads of this process waited for, ready to run; None: the kernel doesn't report it.
     """
 
     own: float
@@ -73,11 +73,11 @@ class CpuUse:
 
 
 class MachineLoad:
-    """CPU use since the call before.
+    """CPU use since the previous call.
 
     Args:
-        tasks: where the kernel tells of the threads of this process.
-        clock: seconds.
+        tasks: The kernel's folder of this process's threads.
+        clock: Returns seconds.
     """
 
     def __init__(self, tasks: Path = TASKS, clock: Callable[[], float] = time.monotonic) -> None:
@@ -98,11 +98,11 @@ class MachineLoad:
 
 
 def _waited(tasks: Path) -> dict[str, int]:
-    """Return {thread: ns for which it was ready to run, and something else ran}; nothing where nobody tells."""
-    found = {}
+    """Return {thread: ns for which it was ready to run, and something else ran}; empty if the kernel can't."""
+    waited = {}
     for path in tasks.glob("*/schedstat"):
         try:
-            found[path.parent.name] = int(path.read_text(encoding="ascii").split()[1])
-        except (OSError, ValueError, IndexError):  # it has gone
+            waited[path.parent.name] = int(path.read_text(encoding="ascii").split()[1])
+        except (OSError, ValueError, IndexError):  # the thread has ended
             continue
-    return found
+    return waited

@@ -1,6 +1,6 @@
-"""Every metric by its name, and its values from a job's counters: the one table behind Prometheus, Ray and the docs.
+"""Every metric by its name, and its values from a job's counters: the one table for Prometheus, Ray and the docs.
 
-Must not know who carries the values. Totals only grow; what has no "total" in its name is as it is now, or over the
+Must not know the transport. Totals only grow; a metric without "total" in its name is a current value, or one over the
 time between two readings.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "Kind", "Metric", "MetricsReader", "Reading"]
 
-JOB = "rel_job"  # not "job": Prometheus keeps that name for what it scrapes, and puts "exported_" in front of ours
+JOB = "rel_job"  # not "job": Prometheus reserves that name for its target, and would rename ours to "exported_job"
 _OPERATOR = (JOB, "pe", "operator")
 _PE = (JOB, "pe")
 _DROPPED = (JOB, "pe", "operator", "reason")
@@ -32,7 +32,7 @@ _REGION = (JOB, "region")
 
 
 class Kind(enum.Enum):
-    """How a metric moves."""
+    """The behaviour of a metric."""
 
     COUNTER = "counter"  # only grows while its job runs
     GAUGE = "gauge"
@@ -43,10 +43,10 @@ class Metric:
     """One metric.
 
     Args:
-        name: as Prometheus shows it; Ray puts `ray_` in front.
-        kind: counter or gauge.
-        text: what it says, with its unit.
-        labels: what tells its values apart.
+        name: Its name in Prometheus; Ray adds `ray_` in front.
+        kind: Counter or gauge.
+        text: Its description, with its unit.
+        labels: The labels of its values.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Reading:
     """One value of a metric.
 
     Args:
-        metric: its name.
-        labels: one value for each of the metric's labels.
-        value: in the metric's unit.
+        metric: The metric's name.
+        labels: One value for each of the metric's labels.
+        value: The value in the metric's unit.
     """
 
     metric: str
@@ -232,11 +232,11 @@ class MetricsReader:
         self._before: dict[str, PESample] = {}
 
     def read(self, now: JobMetrics, plan: ExecPlan | None = None) -> Iterator[Reading]:
-        """Give every value.
+        """Yield every value.
 
         Args:
-            now: the counters.
-            plan: the plan in force, for regions.
+            now: The counters.
+            plan: The plan in force, for regions.
         """
         yield Reading("rayelastic_job_seconds", (now.name,), now.seconds)
         if plan is not None:
@@ -287,9 +287,9 @@ class MetricsReader:
 
 
 def _of_checkpoints(now: JobMetrics) -> Iterator[Reading]:
-    """Of a job that takes none only that there are none."""
+    """Yield the readings of checkpoints; of a job without any, only that there are none."""
     counted, labels = now.checkpoints, (now.name,)
-    checkpoints = [one for one in counted.recent if not one.place]
+    checkpoints = [record for record in counted.recent if not record.place]
     yield Reading("rayelastic_job_checkpoints_total", labels, counted.taken)
     yield Reading("rayelastic_job_checkpoints_abandoned_total", labels, counted.abandoned)
     yield Reading("rayelastic_job_restarts_total", labels, counted.restarts)
@@ -297,19 +297,19 @@ def _of_checkpoints(now: JobMetrics) -> Iterator[Reading]:
         return
     yield Reading("rayelastic_job_checkpoint_seconds", labels, counted.seconds)
     yield Reading("rayelastic_job_checkpoint_paused_seconds", labels, counted.paused)
-    last = next((one for one in reversed(checkpoints) if not one.problem), None)
+    last = next((record for record in reversed(checkpoints) if not record.problem), None)
     yield Reading("rayelastic_job_checkpoint_bytes", labels, last.bytes if last is not None else 0)
     age = now.seconds - (last.at if last is not None else 0.0)
     yield Reading("rayelastic_job_checkpoint_age_seconds", labels, age)
 
 
 def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator[Reading]:
-    """Each bucket has all that took at most its bound, as a histogram of Prometheus."""
+    """Yield the buckets of a latency, each with all values up to its bound, as in a histogram of Prometheus."""
     bounds = [f"{latency_bound(bucket):g}" for bucket in range(len(operator.latency) - 1)] + ["+Inf"]
     for bound, marks in zip(bounds, accumulate(operator.latency), strict=False):
         yield Reading("rayelastic_latency_marks_total", (*labels, bound), marks)
 
 
 def _moved(operator: OperatorSample) -> int:
-    """Tuples that it took; of a source, which takes none, those that it gave."""
+    """Return the tuples that it received; of a source, those that it emitted."""
     return operator.tuples_in or operator.tuples_out

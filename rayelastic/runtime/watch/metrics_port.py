@@ -1,7 +1,7 @@
 """A job's metrics as Prometheus text over HTTP, for `rel.run(..., metrics_port=)`: every scrape reads fresh counters.
 
-Binds to the loopback address, as it asks nobody for a token (reliability rule D1); to another one only where those who
-ask have to show a certificate.
+It binds to the loopback address, because it has no authentication (reliability rule D1). It binds to another one only
+if clients have to show a certificate.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class MetricsPort:
     """Answers scrapes until it is closed.
 
     Args:
-        port: to listen at; 0: a free one.
-        metrics: gives the counters.
-        plan: gives the plan in force.
-        tls: the certificates that it shows, and where it listens; None: it speaks plain HTTP.
+        port: The port to listen on; 0: a free one.
+        metrics: Returns the counters.
+        plan: Returns the plan in force.
+        tls: The certificates that it shows, and the address to listen on; None: plain HTTP.
 
     Raises:
-        ConfigError: it is no port, or taken.
+        ConfigError: It isn't a port, or is taken.
     """
 
     def __init__(
@@ -74,22 +74,22 @@ class MetricsPort:
 
 
 class _Handler(WSGIRequestHandler):
-    """Says nothing of requests on stderr: a stranger would fill it."""
+    """Logs no requests on stderr, because strangers could fill it."""
 
     def log_message(self, *_: object) -> None:
         pass
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Answers each connection in a thread; so many at once, each for so long.
+    """Answers each connection in a thread, with a limit on connections and on their time.
 
-    It asks nobody for a token: who connects once more than there may be ends the oldest connection, so that half
-    requests keep no scrape out.
+    It has no authentication. A connection beyond the limit ends the oldest one, so that incomplete requests don't block
+    scrapes.
 
     Args:
-        host: the address to listen at.
-        port: at it.
-        context: of TLS; None: plain HTTP. A handshake takes place in the thread of its connection.
+        host: The address to listen on.
+        port: The port.
+        context: The settings of TLS; None: plain HTTP. A handshake runs in the thread of its connection.
     """
 
     daemon_threads = True
@@ -97,13 +97,13 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
         self._context = context
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._open: dict[int, tuple[float, socket.socket]] = {}  # by descriptor: until when, oldest first
         self.address_family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         super().__init__((host, port), _Handler)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Take the next connection, in place of the oldest one if there are too many."""
+        """Accept the next connection, and end the oldest one if there are too many."""
         connection, address = super().get_request()
         with self._lock:
             if len(self._open) >= MOST_CONNECTIONS:
@@ -114,18 +114,18 @@ class _Server(ThreadingMixIn, WSGIServer):
     def service_actions(self) -> None:
         """End connections whose time is over; called twice a second."""
         with self._lock:
-            for descriptor in [one for one, (until, _) in self._open.items() if until < time.monotonic()]:
+            for descriptor in [number for number, (until, _) in self._open.items() if until < time.monotonic()]:
                 _end(self._open.pop(descriptor)[1])
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Answers, over TLS if that is asked for."""
+        """Answer, over TLS if it is configured."""
         if self._context is None:
             super().finish_request(request, client_address)
             return
         descriptor = request.fileno()
         with self._context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
             with self._lock:
-                if descriptor in self._open:  # else its time is over already
+                if descriptor in self._open:  # otherwise its time is over already
                     self._open[descriptor] = (self._open[descriptor][0], secured)
             try:
                 secured.do_handshake()
@@ -141,7 +141,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing: a connection that ends badly is its owner's."""
+        """Do nothing: the client handles a broken connection."""
 
 
 def _end(connection: socket.socket) -> None:
@@ -155,13 +155,13 @@ def _check_port(port: object) -> None:
 
 
 class _Collector:
-    """What Prometheus' client asks for at each scrape."""
+    """Collects the metrics for Prometheus' client at each scrape."""
 
     def __init__(self, metrics: Callable[[], JobMetrics], plan: Callable[[], ExecPlan]) -> None:
         self._metrics = metrics
         self._plan = plan
         self._reader = MetricsReader()
-        self._lock = threading.Lock()  # scrapes come on threads of their own
+        self._lock = threading.Lock()  # each scrape has its own thread
 
     def describe(self) -> list[Any]:
         return []  # or registering would scrape, before the job has started

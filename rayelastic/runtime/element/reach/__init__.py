@@ -1,1 +1,1 @@
-"""How a processing element and others reach each other: where they come in, how it dials them, the links that stay."""
+"""Connections between processing elements: the data port, dialling, and the links that stay for the job's life."""

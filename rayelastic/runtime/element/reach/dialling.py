@@ -1,4 +1,4 @@
-"""How a processing element opens connections to others, and makes links of connections. Keeps none of them."""
+"""Opens connections to other processing elements, and makes links of connections. Keeps none of them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
 DIAL_TIMEOUT = 6.0  # seconds for one handshake on a busy machine; a change is undone within 10 (R11)
-FRAME_BYTES = 64 << 10  # of a link, as the native core has them by default
-WINDOW_BYTES = 4 << 20  # of a link: what may be under way
+FRAME_BYTES = 64 << 10  # of a link; the native core's default
+WINDOW_BYTES = 4 << 20  # of a link: the most bytes in flight
 
 
 class Dialler:
-    """Opens authenticated connections in the name of a processing element.
+    """Opens authenticated connections for a processing element.
 
     Args:
-        spec: of the processing element.
+        spec: The processing element.
     """
 
     def __init__(self, spec: PESpec) -> None:
         self._spec = spec
 
     def channel(self, channel: str, to_pe: str, address: PortAddress, epoch: int) -> socket.socket:
-        """Open one to an element, which listens at an address, in an epoch.
+        """Open a channel to an element, at its address, in an epoch.
 
         Raises:
-            LinkError: it doesn't listen, or refuses.
+            LinkError: It doesn't listen, or rejects the connection.
         """
         return dial(
             address,
@@ -51,15 +51,15 @@ class Dialler:
         )
 
     def link(self, link: PlanLink, address: PortAddress, epoch: int) -> socket.socket:
-        """Open one for a link."""
+        """Open a connection for a link."""
         return self.channel(f"link:{link.name}", link.to_pe, address, epoch)
 
 
 def address_of(peers: Mapping[str, PortAddress | None], link: PlanLink) -> PortAddress:
-    """Return where the end of a link listens.
+    """Return the address of a link's end.
 
     Raises:
-        LinkError: it doesn't.
+        LinkError: It has none.
     """
     address = peers[link.to_pe]
     if address is None:
@@ -78,12 +78,12 @@ def native_link(
     """Make a link of a connection, and own that from now on.
 
     Args:
-        connection: authenticated.
-        name: of the link.
-        peer: the element at the other end.
-        patience: seconds of silence that count as a loss.
-        frame_bytes: of a frame, about.
-        window_bytes: that may be under way.
+        connection: An authenticated connection.
+        name: The link's name.
+        peer: The element at the other end.
+        patience: Seconds of silence that count as a loss.
+        frame_bytes: The approximate size of a frame.
+        window_bytes: The most bytes in flight.
     """
     tls, fd = tls_of(connection), connection.detach()
     return _native.Link(

@@ -1,4 +1,4 @@
-"""Where others come in: the data port of a processing element, and who of it takes a connection. Owns the port."""
+"""The data port of a processing element, and the parts of it that accept connections. Owns the port."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrives", "Entrance"]
 
-Arrives = Callable[["socket.socket", Hello], bool]  # takes a connection, and tells whether it is one for it
+Arrives = Callable[["socket.socket", Hello], bool]  # accepts a connection, or returns False
 
 
 class Entrance:
-    """The data port of a processing element; nobody is reached before it is opened, or if it never is.
+    """The data port of a processing element; it can't be reached before the port is opened.
 
     Args:
-        spec: of the processing element.
-        host: the address of this node that it binds to.
-        takers: asked in turn for each connection whose handshake succeeded.
+        spec: The processing element.
+        host: The address of this node that the port binds to.
+        takers: Called in turn for each connection whose handshake succeeded.
     """
 
     def __init__(self, spec: PESpec, host: str, takers: tuple[Arrives, ...]) -> None:
@@ -47,12 +47,12 @@ class Entrance:
 
     @property
     def address(self) -> PortAddress | None:
-        """Where it listens; None if it doesn't."""
+        """Return the port's address; None if it isn't open."""
         return self._port.address if self._port is not None else None
 
     @property
     def counters(self) -> dict[str, int]:
-        """How many connections were taken, and refused by reason."""
+        """Return the numbers of accepted connections, and of rejected ones by reason."""
         return self._port.counters if self._port is not None else {}
 
     def advance(self, epoch: int) -> None:
@@ -61,11 +61,11 @@ class Entrance:
             self._port.advance(epoch)
 
     def close(self) -> None:
-        """Lets nobody in any more; safe to repeat."""
+        """Accept no more connections; safe to repeat."""
         if self._port is not None:
             self._port.close()
 
     def _arrives(self, connection: socket.socket, hello: Hello) -> None:
-        """Raise if a connection has no place here; the port closes it then."""
+        """Raise if no part accepts a connection; the port closes it then."""
         if not any(takes(connection, hello) for takes in self._takers):
             raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")

@@ -1,6 +1,6 @@
-"""The links of a processing element that stay from its start to its end; those of replicas come and go (routing).
+"""The links of a processing element that stay from its start to its end; those of replicas change (routing).
 
-Owns them, and knows which ones that others open haven't come yet.
+Owns them, and knows which incoming ones are missing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ARRIVAL_TIMEOUT = 60.0  # seconds for the producers of the links to connect; the
 
 
 class StandingLinks:
-    """The links that enter and leave one processing element.
+    """The standing links that enter and leave one processing element.
 
     Args:
-        spec: of the processing element.
-        dial: opens an authenticated connection to another one, for a link.
+        spec: The processing element.
+        dial: Opens an authenticated connection to another one, for a link.
     """
 
     def __init__(self, spec: PESpec, dial: Callable[[PlanLink, PortAddress, int], socket.socket]) -> None:
@@ -42,24 +42,24 @@ class StandingLinks:
 
     @property
     def by_name(self) -> dict[str, _native.Link]:
-        """Those that there are."""
+        """The existing links."""
         with self._changed:
             return dict(self._links)
 
     def connect(self, peers: Mapping[str, PortAddress | None]) -> None:
-        """Open those that leave.
+        """Open the outgoing links.
 
         Args:
-            peers: where each processing element listens.
+            peers: The address of each processing element.
 
         Raises:
-            LinkError: a peer doesn't listen, or refuses.
+            LinkError: A peer doesn't listen, or rejects the connection.
         """
         for link in self._spec.links_out:
             self._keep(link.name, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Take a link that another processing element has opened; return whether it is one that is awaited."""
+        """Accept a link that another processing element has opened; return whether it is an expected one."""
         kind, _, name = hello.channel.partition(":")
         with self._changed:
             link = self._awaited.get(name) if kind == "link" else None
@@ -71,10 +71,10 @@ class StandingLinks:
             return True
 
     def wait_arrived(self) -> None:
-        """Wait until all those have come that enter.
+        """Wait until all incoming links have arrived.
 
         Raises:
-            LinkError: one didn't.
+            LinkError: One didn't arrive.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: not self._awaited, ARRIVAL_TIMEOUT):
@@ -84,11 +84,11 @@ class StandingLinks:
                 )
 
     def close(self) -> None:
-        """Unblock whoever waits in a link."""
+        """Unblock the threads that wait in a link."""
         for link in self.by_name.values():
             link.interrupt()
 
     def _keep(self, name: str, connection: socket.socket, peer: str) -> None:
-        made = native_link(connection, name, peer, self._spec.config.network.patience)
+        link = native_link(connection, name, peer, self._spec.config.network.patience)
         with self._changed:
-            self._links[name] = made
+            self._links[name] = link

@@ -1,1 +1,1 @@
-"""How a processing element saves what its operators have, and reads it again. Knows no job."""
+"""Saves the state of a processing element's operators, and restores it. Knows no job."""

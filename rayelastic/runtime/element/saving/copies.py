@@ -1,9 +1,9 @@
-"""What copies of an operator's state give, as files of checkpoints: a segment that hasn't changed isn't written again.
+"""Incremental checkpoints of an operator's state: a segment that hasn't changed isn't written again.
 
-A checkpoint has the files of all segments: those that are older are the same files under another name, where the file
-system can do that. So each checkpoint stands for itself, and a file goes when the last one that has it does. Such a
-file is shared with the one before the last: two checkpoints in a row have none in common, and if the newest is damaged
-the one before is sound. Knows neither marks nor threads.
+A checkpoint has the files of all segments; unchanged ones are the same files under another name, if the file system
+supports that. So each checkpoint is complete by itself, and a file is deleted with the last checkpoint that has it. A
+file is shared with the checkpoint before the previous one. Two consecutive checkpoints have no file in common: if the
+newest is damaged, the one before is sound. Knows neither barriers nor threads.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["OperatorCopies"]
 
-LINES = 2  # of checkpoints that have files in common
+LINES = 2  # independent series of checkpoints that share files
 
 
 @dataclass(slots=True)
 class Written:
-    """A segment as a copy gave it.
+    """A written segment.
 
     Args:
-        number: of the copy.
-        files: names, and SHA-256 in hex.
+        number: The number of its copy.
+        files: Names, and SHA-256 in hex.
     """
 
     number: int
@@ -40,11 +40,11 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Checkpointed:
-    """What a checkpoint has of the operator.
+    """A checkpoint's part of the operator.
 
     Args:
-        folder: of the checkpoint.
-        segments: by number.
+        folder: The checkpoint's folder.
+        segments: By number.
     """
 
     folder: SnapshotFolder
@@ -55,20 +55,20 @@ class OperatorCopies:
     """The copies of one operator's state.
 
     Args:
-        spec: what the operator is.
-        prefix: of the names of its files.
-        keep: how many complete checkpoints are kept; with one there is none to fall back on.
+        spec: The operator.
+        prefix: The prefix of its files' names.
+        keep: The number of complete checkpoints that are kept; with one there is no fallback.
     """
 
     def __init__(self, spec: OperatorSpec, prefix: str, keep: int) -> None:
         self._spec = spec
         self._prefix = prefix
         self._lines = min(keep, LINES)
-        self._begun: dict[int, Checkpointed] = {}  # by epoch, not known to be complete
+        self._begun: dict[int, Checkpointed] = {}  # by epoch, possibly incomplete
         self._complete: list[Checkpointed] = []  # the last ones, in order
 
     def complete(self, epoch: int) -> None:
-        """Of an epoch the checkpoint is complete: later ones may have files of it. Safe to repeat."""
+        """Record a complete checkpoint, whose files later ones may share. Safe to repeat."""
         if epoch in self._begun:
             self._complete = [*self._complete, self._begun[epoch]][-self._lines :]
             self._begun = {number: one for number, one in self._begun.items() if number > epoch}
@@ -76,19 +76,19 @@ class OperatorCopies:
     def write(
         self, copy: _native.StateCopy, folder: SnapshotFolder, epoch: int, check: Callable[[], None]
     ) -> tuple[list[tuple[str, str]], int]:
-        """Write a copy; it is given up then, whatever happens.
+        """Write a copy, and release it in any case.
 
         Args:
-            copy: of the state, by the scheduler.
-            folder: of the checkpoint.
-            epoch: of it.
-            check: called before each chunk; raises what ends it.
+            copy: The scheduler's copy of the state.
+            folder: The checkpoint's folder.
+            epoch: Its epoch.
+            check: Called before each chunk; raises to abort.
 
         Returns:
-            Its files, and how many bytes were written.
+            Its files, and the number of bytes written.
 
         Raises:
-            StateError: it can't be written, or isn't wanted any more; names the operator.
+            StateError: It can't be written, or was aborted; the message names the operator.
         """
         try:
             check()
@@ -102,7 +102,7 @@ class OperatorCopies:
                 files.append((name, digest))
                 size += stored
         except _native.StateError as error:
-            check()  # or it was given up under our hands
+            check()  # it may have been aborted meanwhile
             raise unsavable(self._spec, str(error)) from None
         finally:
             copy.abandon()
@@ -110,7 +110,7 @@ class OperatorCopies:
         return [file for segment in sorted(segments) for file in segments[segment].files], size
 
     def _unchanged(self, copy: _native.StateCopy, folder: SnapshotFolder) -> dict[int, Written]:
-        """Has the segments be skipped of which the last checkpoint of this line has what there is still."""
+        """Skip the segments that are unchanged since the last checkpoint of this line; return them."""
         kept: dict[int, Written] = {}
         if len(self._complete) < self._lines:
             return kept

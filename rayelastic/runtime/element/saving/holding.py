@@ -1,7 +1,7 @@
-"""Holds the operators of a processing element at one moment of its streams, and saves what they have there.
+"""Holds the operators of a processing element at one moment of its streams, and saves their state there.
 
-Knows the scheduler and the operators of one element; the order among elements is the coordinator's to keep. Must not
-know marks (marked.py).
+Knows the scheduler and the operators of one element; the coordinator keeps the order among elements. Must not know
+barriers (marked.py).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.hosted import HostedOperators
     from rayelastic.runtime.values.specs import PESpec
 
-HOLD_TIMEOUT = 60.0  # seconds for what is under way to be processed, before a snapshot
-# Seconds for which operators are held at most: a coordinator that hangs mustn't hold a job for ever. Longer than one
-# that works may take to have all of them held and saved: otherwise some would go on while others are being saved.
+HOLD_TIMEOUT = 60.0  # seconds for tuples in flight to be processed, before a snapshot
+# The longest time in seconds for which operators are held, so that a hanging coordinator doesn't hold a job for ever.
+# It exceeds the time of a working one to hold and save all of them; otherwise some would continue during the saving.
 HOLD_LEASE = 900.0
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a source is.
+    """The position of a source.
 
     Args:
-        rows: records that it has given since the very first start.
-        place: see Input.
-        position: see Input.
+        rows: Records that it has emitted since the job's first start.
+        place: See Input.
+        position: See Input.
     """
 
     rows: int
@@ -46,17 +46,17 @@ class Where:
 
 
 class Holding:
-    """A scheduler that runs, as it is held.
+    """Holds a running scheduler.
 
-    A coordinator that dies leaves its call behind: what that holds after another coordinator has released everything
-    is let go at once, and nothing is released while it is saved.
+    A coordinator that dies leaves its call behind. What that call holds after another coordinator has released
+    everything is released at once, and nothing is released while it is saved.
 
     Args:
-        spec: of the processing element.
-        scheduler: of it.
-        hosted: its operators.
-        ids: their numbers in the scheduler.
-        skipped: records that each source hadn't to give again.
+        spec: The processing element.
+        scheduler: Its scheduler.
+        hosted: Its operators.
+        ids: Their numbers in the scheduler.
+        skipped: Records that each source didn't have to emit again.
     """
 
     def __init__(
@@ -78,46 +78,46 @@ class Holding:
         self._timer: threading.Timer | None = None
 
     def hold_sources(self) -> None:
-        """Holds its sources at their positions.
+        """Hold its sources at their positions.
 
         Raises:
-            StateError: they don't come to a hold in time.
+            StateError: They aren't held in time.
         """
-        if not self.scheduler.wait_sent(HOLD_TIMEOUT):  # whoever sends marks lets the sources go
+        if not self.scheduler.wait_sent(HOLD_TIMEOUT):  # the sender of barriers releases the sources
             raise StateError(f"{self.spec.pe} is still busy with the marks of the checkpoint before")
         busy = self._hold([self.ids[name] for name in self.hosted.sources], self._releases, HOLD_TIMEOUT)
         if busy:
             raise StateError(busy, hint="Try again when it is less busy")
 
     def hold_all(self, patience: float) -> str:
-        """Holds all operators once everything that is here has been processed; returns what wasn't in time, if so.
+        """Hold all operators once every tuple in the element has been processed; return why not, if not in time.
 
         Args:
-            patience: seconds for that.
+            patience: Seconds to wait.
         """
         busy = self._hold(self._numbers(), self._releases, patience)
         self._all_held = not busy
         return busy
 
     def let_go_on(self) -> None:
-        """Lets all operators go again but for the sources: something is on its way yet."""
+        """Release all operators except the sources, because some tuple is still in flight."""
         with self._lock:
             self._all_held = False
             sources = {self.ids[name] for name in self.hosted.sources}
             self.scheduler.let_go([number for number in self._numbers() if number not in sources])
 
     def save(self, snapshot: Snapshot, epoch: int, alone: bool, stops: bool) -> Part:
-        """Write the state of the operators, which are all held; at a checkpoint they go on then.
+        """Write the state of the operators, which are all held; at a checkpoint they then continue.
 
         Args:
-            snapshot: where to.
-            epoch: of the checkpoint, or a number that no checkpoint has.
-            alone: whether it is a savepoint, which counts on no checkpoint.
-            stops: whether the job ends here.
+            snapshot: The destination.
+            epoch: The checkpoint's epoch, or a number that no checkpoint has.
+            alone: Whether it is a savepoint, which refers to no checkpoint.
+            stops: Whether the job ends here.
 
         Raises:
-            StateError: it can't be saved; names the operator.
-            SinkError: a sink can't write; names it.
+            StateError: It can't be saved; the message names the operator.
+            SinkError: A sink can't write; the message names it.
         """
         with self._lock:
             if not self._all_held:
@@ -146,14 +146,14 @@ class Holding:
         )
 
     def is_final(self, name: str) -> bool:
-        """Tells whether an operator has ended: what it had to give it has given."""
+        """Return whether an operator has ended, and has emitted everything."""
         return self._counted(self.ids[name]).final
 
     def save_operator(self, name: str, snapshot: Snapshot) -> tuple[list[tuple[str, str]], int] | None:
-        """Write the state of an operator, which is held; return its files and bytes, None: there is nothing to save.
+        """Write the state of a held operator; return its files and bytes, or None if it has no state.
 
         Raises:
-            StateError: it can't be saved; names it.
+            StateError: It can't be saved; the message names it.
         """
         if self.is_final(name):
             return None
@@ -166,21 +166,21 @@ class Holding:
         )
 
     def prefix(self, name: str) -> str:
-        """How the names of the files of an operator begin."""
+        """Return the prefix of the names of an operator's files."""
         number = next(number for number, spec in enumerate(self.spec.operators) if spec.name == name)
         return f"{self.spec.pe}-{number:04}"
 
     def where(self, source: str) -> Where:
-        """Where a source that is held is."""
-        operator, given = self.hosted.sources[source], self._given(source)
-        return Where(self.skipped.get(source, 0) + given, operator.place(), operator.position(given))
+        """Return the position of a held source."""
+        operator, given_rows = self.hosted.sources[source], self._given(source)
+        return Where(self.skipped.get(source, 0) + given_rows, operator.place(), operator.position(given_rows))
 
     def input(self, source: str, where: Where) -> Input:
-        """What a source reads, and where it was in it.
+        """Return what a source reads, and its position in it.
 
         Raises:
-            SourceError: a file has shrunk or changed since the source was made: its position means nothing any more.
-            StateError: it can't be looked at; names the source.
+            SourceError: A file has shrunk or changed since the source was made, so its position is meaningless.
+            StateError: The file can't be accessed; the message names the source.
         """
         spec = self.hosted.by_name[source]
         try:
@@ -199,7 +199,7 @@ class Holding:
             ) from None
 
     def release(self, go_on: bool) -> None:
-        """Lets all operators go again, or ends the sources where they were held."""
+        """Release all operators, or end the sources where they were held."""
         with self._lock:
             self._releases += 1
             self._all_held = False
@@ -209,16 +209,16 @@ class Holding:
             self.scheduler.release(finish=go_on)
 
     def end_sources(self) -> None:
-        """End the sources; what they sent goes on."""
+        """End the sources; their tuples flow on."""
         for name in self.hosted.sources:
             self.scheduler.end_source(self.ids[name])
 
     def _numbers(self) -> list[int]:
-        """Of all operators, and of what brings and takes their tuples."""
+        """Return the numbers of all operators, and of the routers and link ends around them."""
         return list(range(len(self.scheduler.sample().operators)))
 
     def _hold(self, numbers: list[int], releases: int, patience: float) -> str:
-        if self.scheduler.wait(0.0):  # it has ended: nothing moves there any more
+        if self.scheduler.wait(0.0):  # it has ended: no tuple moves any more
             return ""
         self._lease()
         try:
@@ -232,14 +232,14 @@ class Holding:
         return ""
 
     def _lease(self) -> None:
-        """Has everything go on by itself, should whoever holds it never come back."""
+        """Schedule the release of everything, in case the coordinator never returns."""
         self.end_lease()
         self._timer = threading.Timer(HOLD_LEASE, self.release, (True,))
         self._timer.daemon = True
         self._timer.start()
 
     def end_lease(self) -> None:
-        """Has nothing go on by itself: whoever holds something has come back."""
+        """Cancel the scheduled release, because the coordinator has returned."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""The state of a processing element's operators: read while they are held, written before they start.
+"""The state of a processing element's operators: saved while they are held, restored before they start.
 
 Knows the native operators and a snapshot's folder, neither threads nor other processing elements.
 """
@@ -26,13 +26,13 @@ EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 
 
 def export_chunks(state: KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """Gives the state of all keys, chunk by chunk, as the taker asks for them.
+    """Yield the state of all keys, chunk by chunk, on demand.
 
     Each chunk is an export of its own. The operator has to be held from the first to the last.
 
     Args:
-        state: of an operator.
-        max_bytes: about as large is a chunk; memory for one is all that is needed.
+        state: An operator's state.
+        max_bytes: The approximate size of a chunk; no more memory than for one is needed.
     """
     keys, at = state.select(EVERYTHING), 0
     while True:
@@ -53,12 +53,12 @@ def save(
     """Write the state of all operators, which are held.
 
     Args:
-        pe: the processing element, for the names of files.
-        folder: where to.
-        key: that the snapshot is signed with.
-        operators: what it hosts.
-        natives: the same, by name.
-        final: those whose streams have ended: what they had to give they have given.
+        pe: The processing element, for the names of files.
+        folder: The destination.
+        key: The key that signs the snapshot.
+        operators: The element's operators.
+        natives: Their native operators, by name.
+        final: Operators whose streams have ended, and that have emitted everything.
 
     Returns:
         The files of each, and its bytes with the seconds until they were written (Part.costs).
@@ -77,7 +77,7 @@ def save(
 
 
 def _settle(spec: OperatorSpec, native: _native.Operator) -> None:
-    """Has an operator take in what other threads did for it; at a mark of the stream it has done so."""
+    """Make an operator merge what other threads did for it; at a barrier it already has."""
     try:
         native.settle()
     except _native.StateError as error:
@@ -87,20 +87,20 @@ def _settle(spec: OperatorSpec, native: _native.Operator) -> None:
 def save_operator(
     prefix: str, folder: SnapshotFolder, key: bytes | None, spec: OperatorSpec, native: _native.Operator
 ) -> tuple[list[tuple[str, str]], int] | None:
-    """Write the state of an operator, which is held.
+    """Write the state of a held operator.
 
     Args:
-        prefix: of the names of its files.
-        folder: where to.
-        key: that the snapshot is signed with.
-        spec: what it is.
-        native: the operator.
+        prefix: The prefix of its files' names.
+        folder: The destination.
+        key: The key that signs the snapshot.
+        spec: The operator.
+        native: The native operator.
 
     Returns:
-        Its files, and how many bytes are in them; None: it keeps nothing.
+        Its files, and their bytes; None: it has no state.
 
     Raises:
-        StateError: it can't be saved; names it.
+        StateError: It can't be saved; the message names it.
     """
     state, form = native.state, state_form(spec)
     if state is None or form is None:
@@ -119,7 +119,7 @@ def save_operator(
 
 
 def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
-    """Raise StateError if an operator keeps Python values and what is written isn't signed with a key; names it."""
+    """Raise StateError if an operator keeps Python values and the snapshot isn't signed; the message names it."""
     if key is None and (state_form(spec) or "").endswith(PICKLED):
         raise StateError(
             "it keeps Python values, which are saved in signed snapshots only",
@@ -130,7 +130,7 @@ def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
 
 
 def unsavable(spec: OperatorSpec, why: str) -> StateError:
-    """What is told of an operator whose state can't be saved."""
+    """Return the error about an operator whose state can't be saved."""
     return StateError(
         why,
         operator=spec.name,
@@ -140,10 +140,10 @@ def unsavable(spec: OperatorSpec, why: str) -> StateError:
 
 
 class SavedState:
-    """What a processing element goes on from, if it does.
+    """The snapshot that a processing element restores, if any.
 
     Args:
-        spec: of the processing element.
+        spec: The processing element.
     """
 
     def __init__(self, spec: PESpec) -> None:
@@ -151,13 +151,13 @@ class SavedState:
         self._manifest: Manifest | None = None
 
     def read(self) -> dict[str, Output]:
-        """Read the manifest, and check that the sources read what they did.
+        """Read the manifest, and check that the sources read the same files.
 
         Returns:
-            {sink: what was written}, to be gone on with.
+            {sink: what it had written}, where the sinks continue.
 
         Raises:
-            StateError: the snapshot is damaged, or a source isn't what it was; names it.
+            StateError: The snapshot is damaged, or a source has changed; the message names it.
         """
         snapshot = self._spec.restore
         if snapshot is None:
@@ -170,24 +170,24 @@ class SavedState:
 
     @property
     def rows(self) -> SnapshotFolder | None:
-        """Where the rows are that sinks had in memory, once it has been read."""
+        """The folder of the rows that sinks had in memory, once the manifest has been read."""
         if self._spec.restore is None or self._manifest is None:
             return None
         return rows_folder(self._spec.restore, alone=self._manifest.alone)
 
     @property
     def inputs(self) -> Mapping[str, Input]:
-        """What the sources read then, and where they were."""
+        """Return what the sources read then, and their positions."""
         return {} if self._manifest is None else self._manifest.inputs
 
     def restore(self, natives: Mapping[str, _native.Operator]) -> dict[str, int]:
-        """Read the state of operators that haven't started yet.
+        """Restore the state of operators that haven't started yet.
 
         Returns:
-            {source: rows that it needn't give again}.
+            {source: rows that it needn't emit again}.
 
         Raises:
-            StateError: names the operator; the snapshot is damaged, or is of another layout.
+            StateError: The snapshot is damaged, or is of another layout; the message names the operator.
         """
         snapshot, saved, operators = self._spec.restore, self._manifest, self._spec.operators
         if snapshot is None or saved is None:

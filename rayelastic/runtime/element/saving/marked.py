@@ -1,8 +1,8 @@
-"""Saves the operators of a processing element at a moment that goes with the records, as a mark.
+"""Saves the operators of a processing element at a checkpoint barrier, which flows with the records.
 
-Sources are held for as long as it takes to read where they are and to send the mark behind that. State is copied at
-its mark and written beside the stream (copies.py); sinks, and what keeps state that can't be copied so, are held from
-their mark until they are saved, the others not at all.
+Sources are held only while their positions are read and the barrier is sent after them. State is copied at its barrier
+and written beside the stream (copies.py). Sinks, and operators whose state can't be copied so, are held from their
+barrier until they are saved; the others aren't held at all.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.saving.holding import Holding, Where
     from rayelastic.runtime.files.outputs import Output
 
-LOOK = 0.2  # seconds between two looks whether the epoch was given up
+LOOK = 0.2  # seconds between two checks whether the epoch was aborted
 
 
 def operators_with_state(hosted: HostedOperators, ids: Mapping[str, int]) -> list[int]:
-    """Return the numbers of the operators that are saved at marks: those with state, and sinks."""
+    """Return the numbers of the operators that are saved at barriers: those with state, and sinks."""
     return [ids[name] for name, native in hosted.natives.items() if native.state is not None or name in hosted.sinks]
 
 
 class MarkedSaving:
-    """Saves at marks.
+    """Saves at barriers.
 
     Args:
-        holding: of the element, holds its sources.
-        gathers: through which marks come in by several links.
+        holding: Holds the element's sources.
+        gathers: The gathers through which barriers arrive over several links.
     """
 
     def __init__(self, holding: Holding, gathers: Sequence[_native.Gather]) -> None:
@@ -60,22 +60,22 @@ class MarkedSaving:
         }
         self._abandoned = 0
         self._saving = threading.Lock()
-        self._held_at_mark = threading.RLock()  # while an operator is saved there: nobody lets it go meanwhile
+        self._held_at_mark = threading.RLock()  # held while an operator is saved there, so that it isn't released
 
     def save(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
-        """Has the sources send the mark of an epoch, and saves every operator where that has come to it.
+        """Make the sources send the barrier of an epoch, and save every operator at it.
 
         Args:
-            snapshot: where to.
+            snapshot: The destination.
             epoch: 1 and up, higher than all before.
-            patience: seconds for the mark to come to all operators, from other elements too.
+            patience: Seconds for the barrier to reach all operators, from other elements too.
 
         Returns:
             What was saved, and the seconds for which sources were held.
 
         Raises:
-            StateError: it can't be saved, or the mark doesn't come in time; names the operator.
-            SinkError: a sink can't write; names it.
+            StateError: It can't be saved, or the barrier doesn't arrive in time; the message names the operator.
+            SinkError: A sink can't write; the message names it.
         """
         if not self._saving.acquire(timeout=patience):
             raise StateError(f"{self._holding.spec.pe} is still busy with the checkpoint before")
@@ -89,17 +89,19 @@ class MarkedSaving:
             self._saving.release()
 
     def commit(self, epoch: int) -> None:
-        """The checkpoint of an epoch is complete: others may count on its files. Safe to repeat."""
+        """Record that the checkpoint of an epoch is complete, so that others may share its files. Safe to repeat."""
         with self._saving:
             for copies in self._copies.values():
                 copies.complete(epoch)
 
     def abandon(self, epoch: int) -> None:
-        """Has marks up to that of an epoch mean nothing any more: whoever is held at one, or waits for it, goes on."""
+        """Ignore barriers up to that of an epoch: operators that are held at one, or wait for it, continue."""
         self._abandoned = max(self._abandoned, epoch)
         for gather in self._gathers:
             gather.abandon_epochs(epoch)
-        with self._held_at_mark:  # a sink that went on while it is prepared would write into what is being ended
+        with (
+            self._held_at_mark
+        ):  # a sink that continued during its preparation would write into the file that is being closed
             self._scheduler.abandon_epochs(epoch)
 
     def _save(self, snapshot: Snapshot, epoch: int, until: float) -> tuple[Part, float]:
@@ -144,17 +146,17 @@ class MarkedSaving:
                 for one in copying:
                     one.result()
             except BaseException:
-                self.abandon(epoch)  # whoever writes ends with its chunk
+                self.abandon(epoch)  # a writer ends with its chunk
                 raise
         return Part({name: at.rows for name, at in places.items()}, files, inputs, outputs, costs, stood), held
 
     def _send_marks(self, epoch: int) -> tuple[dict[str, Where], float]:
-        """Has the sources send the mark; returns where they are, and the seconds for which they were held."""
+        """Make the sources send the barrier; return their positions, and the seconds for which they were held."""
         sources = [self._holding.ids[name] for name in self._hosted.sources]
         began = time.monotonic()
         try:
             self._holding.hold_sources()
-            if len(sources) == 1:  # until now it worked, or waited for room; of several the first was held
+            if len(sources) == 1:  # until now it worked or was blocked; of several, the first was held
                 began = time.monotonic()
             places = {name: self._holding.where(name) for name in self._hosted.sources}
             if not self._scheduler.send_epoch(sources, epoch):
@@ -167,14 +169,14 @@ class MarkedSaving:
         return places, time.monotonic() - began
 
     def _arrivals(self, epoch: int, until: float) -> Iterator[int]:
-        """Gives the operators that are to be saved, each once it is held at the mark, copied, or at its end."""
+        """Yield the operators to save, each once it is held at the barrier, copied, or at its end."""
         left = set(self._stops)
         while left:
-            there = self._scheduler.wait_epoch(sorted(left), epoch, max(0.0, min(LOOK, until - time.monotonic())))
-            if not there:
+            arrived = self._scheduler.wait_epoch(sorted(left), epoch, max(0.0, min(LOOK, until - time.monotonic())))
+            if not arrived:
                 self._check(epoch, until, min(left))
-            yield from there
-            left.difference_update(there)
+            yield from arrived
+            left.difference_update(arrived)
 
     def _check_wanted(self, epoch: int) -> None:
         if self._abandoned >= epoch:

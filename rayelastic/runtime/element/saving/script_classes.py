@@ -1,8 +1,8 @@
-"""Classes of the user's script, in a process that runs parts of it: pickle finds them there by their names, too.
+"""Names the classes of the user's script in a process that runs parts of it, so that pickle finds them by name.
 
-What functions of a script refer to is shipped to other processes by value. What keys have there is pickled by name, as
-there is much of it: so the classes get the names in `__main__` that they have where the script runs, and what is saved
-can be read there. Knows operators, neither state nor checkpoints.
+Functions ship the objects of a script by value. The state of keys is large and therefore pickled by name. So the
+classes get the names in `__main__` that they have in the script's process, and saved state can be read there. Knows
+operators, neither state nor checkpoints.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["name_script_classes", "script_classes"]
 
 SCRIPT = "__main__"
 _EMPTY = CellType()
-MOST = 100_000  # objects that are looked at, and of a collection: data that a function has with it isn't all read
+MOST = 100_000  # objects to visit, also of a collection: the data of a function isn't read completely
 MOST_ITEMS = 1000
 
 
 def name_script_classes(roots: Iterable[object]) -> None:
-    """Gives the classes of the script the names in this process that they have there, where these are free.
+    """Name the classes of the script in this process as in its own, where the names are free.
 
     Args:
-        roots: what was shipped, as operators.
+        roots: Shipped objects, such as operators.
     """
     script = sys.modules[SCRIPT]
     for cls in script_classes(roots):
@@ -37,9 +37,9 @@ def name_script_classes(roots: Iterable[object]) -> None:
 
 
 def script_classes(roots: Iterable[object]) -> Iterator[type]:
-    """Yield the classes of the script that these objects, or what functions in them, refer to; each once."""
+    """Yield the classes of the script that these objects, or functions in them, refer to; each once."""
     ahead: list[Any] = list(roots)
-    seen: dict[int, Any] = {}  # which also keeps what is made for us
+    seen: dict[int, Any] = {}  # which also keeps generated objects alive
     while ahead and len(seen) < MOST:
         one = ahead.pop()
         if id(one) in seen:
@@ -47,12 +47,12 @@ def script_classes(roots: Iterable[object]) -> Iterator[type]:
         seen[id(one)] = one
         if isinstance(one, type) and one.__module__ == SCRIPT:
             yield one
-        with suppress(Exception):  # whatever data of users raises when it is looked at: it leads nowhere
+        with suppress(Exception):  # users' objects may raise anything when they are inspected
             ahead.extend(_parts(one))
 
 
 def _parts(one: Any) -> Iterable[Any]:
-    """What an object refers to, as far as it may lead to classes of the script."""
+    """Return what an object refers to, if it may lead to classes of the script."""
     if isinstance(one, type | FunctionType):
         if one.__module__ != SCRIPT:
             return ()

@@ -1,1 +1,1 @@
-"""Rows and lists that checkpoints keep in files of their own."""
+"""Rows and lists that checkpoints store in separate files."""

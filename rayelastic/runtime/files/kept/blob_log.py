@@ -1,8 +1,8 @@
-"""An append-only list whose items a checkpoint keeps in files: each checkpoint writes what is new, in few files.
+"""An append-only list that checkpoints store in files: each checkpoint writes the new items, in few files.
 
-A file that would be no smaller than the one before takes it in. So n rows are in about log2(n) files, and each row was
-written about as often. Files that no checkpoint counts on any more, and those of checkpoints that were never complete,
-are removed when the next checkpoint is complete. Knows neither what the items are nor how they become bytes.
+A file that would be no smaller than the previous one absorbs it. So n rows are in about log2(n) files, and each row was
+written about as often. When a checkpoint is complete, files are removed that no checkpoint refers to, and those of
+checkpoints that never completed. Knows neither the items nor their encoding.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ItemCodec(Generic[T]):
-    """How items become bytes.
+    """The encoding of items.
 
     Args:
-        encode: items as bytes.
-        decode: the same back; raises StateError for items of another kind.
-        rows: how many rows an item has.
+        encode: Encodes items as bytes.
+        decode: Decodes them; raises StateError for items of another kind.
+        rows: Returns the number of rows of an item.
     """
 
     encode: Callable[[list[T]], bytes]
@@ -37,7 +37,7 @@ class ItemCodec(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A file, and which items it has: from one number up to another."""
+    """A file, and the range of numbers of its items."""
 
     blob: Blob
     start: int
@@ -45,20 +45,20 @@ class _Segment:
 
 
 class BlobLog(Generic[T]):
-    """Keeps items in memory, and what is new of them in checkpoints.
+    """Keeps items in memory, and writes the new ones to checkpoints.
 
-    One thread at a time calls its methods but `commit`.
+    One thread at a time calls its methods except `commit`.
 
     Args:
-        codec: how items become bytes.
-        name: prefix of the names of its files.
-        before: what an earlier run had taken, if this one goes on from it.
-        store: where that is.
-        keep: how many complete checkpoints may be restored.
-        own: whether that earlier run was of the same job, whose files are removed when nothing counts on them.
+        codec: The encoding of items.
+        name: The prefix of its files' names.
+        before: The output of the earlier run that this one continues, if any.
+        store: The store of that output.
+        keep: The number of complete checkpoints that can be restored.
+        own: Whether that run was of the same job, whose unreferenced files are removed.
 
     Raises:
-        StateError: a file is damaged or missing, or has items of another kind.
+        StateError: A file is damaged or missing, or has items of another kind.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class BlobLog(Generic[T]):
         self.items: list[T] = []
         self._codec = codec
         self._name = name
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._keep = keep
-        # Of the last complete checkpoints, in order; where they are, as one elsewhere can't count on these.
+        # Of the last complete checkpoints, in order, with their location: one elsewhere can't refer to these.
         self._kept: dict[int, tuple[str, tuple[_Segment, ...]]] = {0: ("", ())}
         self._files: dict[str, BlobStore] = {}  # the files that this job has written
         self._prepared: dict[int, tuple[str, tuple[_Segment, ...]]] = {}
@@ -85,11 +85,11 @@ class BlobLog(Generic[T]):
 
     @property
     def rows(self) -> int:
-        """How many rows all items have."""
+        """The number of rows of all items."""
         return sum(map(self._codec.rows, self.items))
 
     def prepare(self, epoch: int, store: BlobStore) -> tuple[Blob, ...]:
-        """Write the items that no complete checkpoint at the same place has; return the files that have all items."""
+        """Write the items that no complete checkpoint at the same location has; return the files with all items."""
         with self._lock:
             at, kept = self._kept[max(self._kept)]
             segments = list(kept) if at == store.location else []
@@ -104,7 +104,7 @@ class BlobLog(Generic[T]):
         return tuple(segment.blob for segment in segments)
 
     def commit(self, epoch: int) -> None:
-        """Have checkpoints count on what was prepared for an epoch; safe to repeat, from any thread."""
+        """Allow checkpoints to refer to what was prepared for an epoch; safe to repeat, from any thread."""
         with self._lock:
             if epoch > max(self._kept) and epoch in self._prepared:
                 self._kept[epoch] = self._prepared[epoch]
@@ -118,7 +118,7 @@ class BlobLog(Generic[T]):
             }
             outdated = {name: self._files.pop(name) for name in list(self._files) if name not in needed}
         for name, store in outdated.items():
-            if store.location == complete_at:  # others are of a savepoint, which isn't ours to remove
+            if store.location == complete_at:  # others belong to a savepoint, which must stay
                 store.delete(name)
 
     def write_all(self, store: BlobStore) -> tuple[Blob, ...]:

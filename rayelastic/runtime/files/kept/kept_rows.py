@@ -1,4 +1,4 @@
-"""The rows of a sink that stay in memory until the job asks for them. A checkpoint has them as Arrow IPC streams."""
+"""The rows of a sink that stay in memory until the job returns them. A checkpoint stores them as Arrow IPC streams."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["KeptRows"]
 
 
 class KeptRows:
-    """Collects a table; a checkpoint gets what has come since the last complete one.
+    """Collects a table; a checkpoint stores the rows since the last complete one.
 
     Args:
-        schema: of the rows.
-        name: prefix of the names of its files in checkpoints.
-        before: what an earlier run had taken, if this one goes on from it.
-        store: where that is.
-        keep: how many complete checkpoints may be restored.
-        own: whether that earlier run was of the same job, whose files are removed when nothing counts on them.
+        schema: The schema of the rows.
+        name: The prefix of its files' names in checkpoints.
+        before: The output of the earlier run that this one continues, if any.
+        store: The store of that output.
+        keep: The number of complete checkpoints that can be restored.
+        own: Whether that run was of the same job, whose unreferenced files are removed.
 
     Raises:
-        StateError: a file is damaged, or missing.
+        StateError: A file is damaged, or missing.
     """
 
     def __init__(
@@ -50,29 +50,29 @@ class KeptRows:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return self._log.rows
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch."""
+        """Add a batch."""
         self._log.items.append(batch)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """Write the rows that no complete checkpoint at the same place has."""
+        """Write the rows that no complete checkpoint at the same location has."""
         return Output("", self.rows, epoch, blobs=self._log.prepare(epoch, store))
 
     def commit(self, epoch: int) -> None:
-        """From now on checkpoints may count on what was prepared for an epoch; safe to repeat, from any thread."""
+        """Allow checkpoints to refer to what was prepared for an epoch; safe to repeat, from any thread."""
         self._log.commit(epoch)
 
     def close(self) -> pa.Table:
-        """Gives the table."""
+        """Return the table."""
         import pyarrow as pa
 
         return pa.Table.from_batches(self._log.items, self._schema)
 
     def output(self, rows: int, store: BlobStore) -> None:
-        """Leave nothing that a later run meets: a job that is stopped gives these rows itself."""
+        """Return None: a stopped job returns these rows itself, so a later run finds nothing."""
 
     def _encoded(self, batches: list[pa.RecordBatch]) -> bytes:
         import pyarrow as pa

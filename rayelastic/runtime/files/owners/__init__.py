@@ -1,1 +1,1 @@
-"""Which run an output belongs to."""
+"""The owner of an output: the run that may write to it."""

@@ -1,12 +1,12 @@
-"""Who writes to an output: a record beside its files, which one run has at a time.
+"""The owner of an output: a record beside its files, which one run holds at a time.
 
-A claim is a file with a number, made only if there is none of that number; the highest number counts. Whoever takes
-over makes the next number and removes those before. So a writer that was given up, but still runs, sees that it is one
-before it shows anything (fencing as by Kafka's producer epochs, put-if-absent as by Delta's log).
+A claim is a file with a number, created only if the number is free; the highest number is valid. A new owner creates
+the next number and removes those before. So an abandoned writer that still runs detects that before it shows anything
+(fencing as by Kafka's producer epochs, put-if-absent as by Delta's log).
 
-A claim of another run stands while its process lives. On another machine that can't be seen: there a claim stands
-while it is renewed. A store of objects can't refuse a name that it has: each claim has a name of its own there, and
-whoever sees another one of the same number withdraws.
+A claim of another run is valid while its process lives. The process of another machine isn't visible: its claim is
+valid while it is renewed. An object store can't reject an existing name: each claim has its own name there, and a
+claimant that sees another claim of the same number withdraws.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 __all__ = ["OutputOwner", "OwnerRecord"]
 
-RECORDS = ".rayelastic"  # the folder of claims, which readers leave out
+RECORDS = ".rayelastic"  # the folder of claims, which readers ignore
 BEAT = 10.0  # seconds between two renewals of a claim
 LEASE = 60.0  # seconds without one, by the clock of the file system, after which its process counts as gone
-LOOK = 1.0  # seconds between two looks whether a claim was renewed
-KEPT = ("job", "sink", "run", "lineage", "replaces", "whole", "parts")  # of the record before, by a run without effect
+LOOK = 1.0  # seconds between two checks whether a claim was renewed
+KEPT = ("job", "sink", "run", "lineage", "replaces", "whole", "parts")  # fields that a run without output keeps
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerRecord:
-    """What a claim says.
+    """The content of a claim.
 
     Args:
-        number: of the claim.
-        job: the name of the job.
-        sink: the name of the sink; empty: the job keeps its checkpoints there.
-        run: id of the run of the job.
-        lineage: id of the first run of those that went on from each other.
-        process: that writes; None: it has ended.
-        replaces: files of an earlier run of the same job, to be removed when the first one of this run is shown.
-        whole: of a single file, the one that readers see, by whichever run; None: it isn't known.
-        parts: of that, the digests of the parts that it was put together from.
+        number: The claim's number.
+        job: The name of the job.
+        sink: The name of the sink; empty: the job stores its checkpoints there.
+        run: The id of the job's run.
+        lineage: The id of the first run in the chain of restored ones.
+        process: The writing process; None: it has ended.
+        replaces: Files of an earlier run of the same job, to be removed when the first one of this run is shown.
+        whole: Of a single file, the one that readers see, by any run; None: unknown.
+        parts: The digests of the parts of that file.
     """
 
     number: int
@@ -64,12 +64,12 @@ class OwnerRecord:
     parts: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
-        """Return it as a file has it."""
+        """Return the content of its file."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def of(data: bytes, number: int) -> OwnerRecord:
-        """Read a record; of one that isn't complete the owner is unknown."""
+        """Read a record; of an incomplete one the owner is unknown."""
         try:
             held: dict[str, Any] = json.loads(data)
             process, whole = held["process"], held["whole"]
@@ -89,17 +89,17 @@ class OwnerRecord:
 
 
 class OutputOwner:
-    """The claim of one writer on an output, from its making to `release`.
+    """The claim of one writer on an output, from its creation to `release`.
 
     Args:
-        folder: the output.
-        context: who writes.
-        lineage: id of the first run of those that went on from each other.
-        wait: waits so many seconds for the claim of another machine to be renewed.
+        folder: The output.
+        context: The writer.
+        lineage: The id of the first run in the chain of restored ones.
+        wait: Waits so many seconds for the claim of another machine to be renewed.
 
     Raises:
-        SinkTakenError: another run writes there.
-        SinkError: nothing can be written there.
+        SinkTakenError: Another run writes there.
+        SinkError: It can't be written.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class OutputOwner:
         self._beats.start()
 
     def check(self) -> None:
-        """Raise SinkTakenError unless this claim is still the one that counts."""
+        """Raise SinkTakenError unless this claim is still valid."""
         claims = self._claims()
         if self._name(self.record.number) in claims and max(claims.values()) == self.record.number:
             return
@@ -131,7 +131,7 @@ class OutputOwner:
         )
 
     def note(self, **changes: Any) -> None:
-        """Change what the record says; see OwnerRecord."""
+        """Change the record; see OwnerRecord."""
         with self._lock:
             self.record = replace(self.record, **changes)
             self._folder.write(self._at(self.record.number), self.record.to_json(), new=False)
@@ -140,8 +140,8 @@ class OutputOwner:
         """Let others claim the output; safe to repeat.
 
         Args:
-            changed: whether this run has shown or prepared anything; otherwise the record says again what it said.
-            forget: whether nothing has to be known of this run: no checkpoint or snapshot counts on what it wrote.
+            changed: Whether this run has shown or prepared anything; otherwise the record is restored.
+            forget: Whether this run needs no record, because no checkpoint or snapshot refers to its output.
         """
         if self._released.is_set():
             return
@@ -158,7 +158,7 @@ class OutputOwner:
         except SinkError:
             return  # another run has it, or the claim ends with this process
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _claimed(self, lineage: str) -> tuple[OwnerRecord | None, OwnerRecord]:
         self._make_folder()
@@ -210,7 +210,7 @@ class OutputOwner:
             )
 
     def _is_renewed(self, name: str) -> bool:
-        """Return whether the claim of a process that can't be seen from here is renewed; waits for that."""
+        """Wait, and return whether the claim of a process on another machine is renewed."""
         first = changed_at = self._folder.changed_at(f"{RECORDS}/{name}")
         probe = f"{RECORDS}/{secrets.token_hex(4)}.probe"
         self._folder.write(probe, b"", new=True)
@@ -232,12 +232,12 @@ class OutputOwner:
                     else:
                         self._folder.touch(self._at(self.record.number))
             except (OSError, SinkError):
-                continue  # whether it was taken over is seen before anything is shown
+                continue  # a takeover is detected before anything is shown
 
     def _claims(self) -> dict[str, int]:
-        """Return the claims that there are, and their numbers."""
-        found = ((name, self._pattern.fullmatch(name)) for name in self._folder.sizes(RECORDS))
-        return {name: int(matched[1]) for name, matched in found if matched is not None}
+        """Return the existing claims and their numbers."""
+        matches = ((name, self._pattern.fullmatch(name)) for name in self._folder.sizes(RECORDS))
+        return {name: int(matched[1]) for name, matched in matches if matched is not None}
 
     def _read(self, name: str, number: int) -> OwnerRecord:
         try:

@@ -1,4 +1,4 @@
-"""Which process on which machine did something, so that another one can say whether it is gone."""
+"""Identifies a process on a machine, so that another one can check whether it is gone."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 __all__ = ["ProcessId"]
 
-ENDED = "ZX"  # states in /proc/<pid>/stat of processes that run no more
-STARTED = 19  # the place of the start time in /proc/<pid>/stat behind the name (proc(5): field 22)
+ENDED = "ZX"  # states of ended processes in /proc/<pid>/stat
+STARTED = 19  # the place of the start time in /proc/<pid>/stat after the name (proc(5): field 22)
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """A process, unlike any other at any time.
+    """The unique identity of a process.
 
     Args:
-        host: name of its machine.
-        space: boot of the machine and namespace in which `pid` is a number; empty: unknown, as outside Linux.
-        pid: its number.
-        started: when it was started, in the kernel's words.
+        host: The name of its machine.
+        space: The boot of the machine and the namespace of `pid`; empty: unknown, as outside Linux.
+        pid: Its number.
+        started: Its start time, as the kernel writes it.
     """
 
     host: str
@@ -36,7 +36,7 @@ class ProcessId:
 
     @property
     def is_alive(self) -> bool | None:
-        """Whether it still runs; None: that can't be seen from this process."""
+        """Return whether it still runs; None: it isn't visible from this process."""
         if not self.space or self.space != _space():
             return None
         return _started(self.pid) == self.started
@@ -51,7 +51,7 @@ def _space() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process was started; empty: there is none, or it has ended and its parent hasn't asked how."""
+    """Return the start time of a process; empty: it doesn't exist, or is a zombie."""
     try:
         behind_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
         fields = behind_name.split()

@@ -1,1 +1,1 @@
-"""Rows in tables of PostgreSQL."""
+"""Writes rows to tables of PostgreSQL."""

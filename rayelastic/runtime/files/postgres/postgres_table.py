@@ -1,9 +1,9 @@
 """Writes a stream to a table of PostgreSQL, epoch by epoch: rows and epoch in one transaction.
 
-A sink has an identity, which outlives its processes: that of its run, kept in checkpoints. Its rows are staged in a
-table of that name, by part: a part ends when a checkpoint is taken. `rayelastic_sinks` tells which writer has the
-identity, so that one that was given up and still runs can't stage any more. `rayelastic_moves` tells which transaction
-moved parts into the user's table; what is behind a checkpoint is found again by the `xmin` of its rows.
+A sink has an identity that outlives its processes: that of its run, stored in checkpoints. Its rows are staged in a
+table of that name, by part: a part ends when a checkpoint is taken. `rayelastic_sinks` has the current writer of the
+identity, so that an abandoned writer that still runs can't stage any more. `rayelastic_moves` has the transaction that
+moved parts into the user's table. The `xmin` of rows identifies those after a checkpoint.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresTable"]
 
-LOCATION = "postgres:"  # in front of the identity, where an output tells its place
+LOCATION = "postgres:"  # the prefix of the identity in an output's location
 CONNECT_TIMEOUT = 10  # seconds
-LEDGER_LOCK = 0x72656C  # of those who make the tables, which mustn't meet
+LEDGER_LOCK = 0x72656C  # taken while the tables are created, by one writer at a time
 
 LEDGER = """
 CREATE TABLE IF NOT EXISTS rayelastic_sinks (
@@ -45,19 +45,19 @@ CREATE TABLE IF NOT EXISTS rayelastic_moves (
 
 
 class PostgresTable:
-    """Takes batches for one table.
+    """Writes batches to one table.
 
-    Its methods but `commit` are called by one thread at a time.
+    Its methods except `commit` are called by one thread at a time.
 
     Args:
-        sink: where.
-        schema: of the rows.
-        context: who writes, and what it goes on from.
+        sink: The description of the table.
+        schema: The schema of the rows.
+        context: The writer, and the run that it continues.
 
     Raises:
-        SinkLostError: the server can't be reached.
-        SinkTakenError: this run goes back, and another one has gone on from it.
-        StateError: what is there isn't what the earlier run left.
+        SinkLostError: The server can't be reached.
+        SinkTakenError: This run restores a checkpoint, and another one has already continued from it.
+        StateError: The table isn't what the earlier run left.
     """
 
     def __init__(self, sink: PostgresSink, schema: Schema, context: SinkContext) -> None:
@@ -65,7 +65,7 @@ class PostgresTable:
 
         before = context.outputs.get(context.sink)
         if before is not None and not before.location.startswith(LOCATION):
-            before = None  # the sink of that name wrote elsewhere
+            before = None  # the sink of that name wrote to another location
         self._sink = sink
         self._schema = schema
         self._job = context.job
@@ -81,7 +81,7 @@ class PostgresTable:
         self._part = before.end
         self._copy: contextlib.ExitStack | None = None
         self._lines: Any = None
-        self._lock = threading.Lock()  # guards what follows
+        self._lock = threading.Lock()  # guards the fields below
         self._prepared: dict[int, int] = {}  # {epoch: parts}
         self._closed = self._complete = False
         self._is_owner = False  # since it has taken the identity
@@ -95,18 +95,18 @@ class PostgresTable:
                 raise
 
     def begin(self) -> str:
-        """Take the identity and bring the table to where it was at the checkpoint.
+        """Take the identity and roll the table back to the checkpoint.
 
         Returns:
-            What it has taken back, in words; empty: nothing.
+            A description of what it removed; empty: nothing.
 
         Raises:
-            SinkError: the table hasn't the columns.
-            SinkTakenError: this run goes back, and another one has gone on from it.
-            StateError: what is there isn't what the earlier run left.
+            SinkError: The table lacks the columns.
+            SinkTakenError: This run restores a checkpoint, and another one has already continued from it.
+            StateError: The table isn't what the earlier run left.
         """
         with self._raising():
-            with self._moving.transaction():  # all of it or nothing: where it fails, whoever writes there goes on
+            with self._moving.transaction():  # all or nothing: if it fails, the current writer continues
                 self._make()
                 rows = self._take_up()
             self._is_owner = True
@@ -115,11 +115,11 @@ class PostgresTable:
         return f"{counted(rows, 'row')} of table {self._sink.table!r}" if rows else ""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Stages a batch, in the transaction of its part.
+        """Stage a batch, in the transaction of its part.
 
         Raises:
-            SinkError: the server refuses a row.
-            SinkLostError: it is gone.
+            SinkError: The server rejects a row.
+            SinkLostError: The server is gone.
         """
         assert self._staging is not None
         with self._raising():
@@ -135,11 +135,11 @@ class PostgresTable:
             self._rows += batch.num_rows
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
-        """End the part, which outlives this process from now on. Of a table that is closed all rows do.
+        """End the part, which is durable from now on; of a closed table, all rows are.
 
         Raises:
-            SinkTakenError: another process has taken the place of this one.
-            SinkLostError: the server is gone.
+            SinkTakenError: Another process has replaced this one.
+            SinkLostError: The server is gone.
         """
         if not self._complete:
             self._end_part()
@@ -151,7 +151,7 @@ class PostgresTable:
         """Move what was prepared for an epoch and those before into the table; safe to repeat, from any thread.
 
         Raises:
-            SinkError: the server is gone, or refuses; the next commit moves them too.
+            SinkError: The server is gone, or rejects them; the next commit moves them too.
         """
         with self._lock:
             due = [number for number in self._prepared if number <= epoch]
@@ -173,17 +173,17 @@ class PostgresTable:
         return self._sink.table
 
     def abandon(self) -> None:
-        """Lets go of the server: what isn't prepared is gone."""
+        """Close the connections; rows that aren't prepared are lost."""
         with self._lock:
             self._disconnect()
 
     def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (the rows are on the server)
-        """End the part: the job is stopped, and moves the rest when it is closed."""
+        """End the part for a stopped job, which moves the rest when it is closed."""
         self._end_part()
         self._prepared[0] = self._part
         return self._output(0)
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _output(self, epoch: int) -> Output:
         return Output(LOCATION + self._identity, self._rows, epoch, self._lineage, self._part)
@@ -211,7 +211,7 @@ class PostgresTable:
         return self._moving.execute(made, values)
 
     def _end_others(self) -> None:
-        """End the connections of those before it that may still run: what they have open would keep it waiting."""
+        """End the connections of earlier writers that may still run, as their transactions would block this one."""
         self._moving.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE starts_with(application_name, %s) AND application_name <> %s",
@@ -219,7 +219,7 @@ class PostgresTable:
         )
 
     def _check(self) -> None:
-        """Raise StateError unless all rows up to the checkpoint are there, and no others in their place."""
+        """Raise StateError unless all rows up to the checkpoint are there, and no others instead of them."""
         self._check_not_taken()
         before, held = self._before, 0
         if self._exists("rayelastic_moves"):
@@ -244,7 +244,7 @@ class PostgresTable:
         return int(found[0]) if found is not None and found[0] is not None else 0
 
     def _make(self) -> None:
-        """Make the tables that aren't there, and take the identity: no other writer stages from now on."""
+        """Create missing tables, and take the identity: no other writer stages from now on."""
         from psycopg import sql
 
         columns = sql.SQL(", ").join(
@@ -270,7 +270,7 @@ class PostgresTable:
         )
 
     def _take_up(self) -> int:
-        """Brings the table to where it was at a checkpoint, or when the job was stopped; gives the rows taken out."""
+        """Roll the table back to a checkpoint, or to when the job was stopped; return the number of removed rows."""
         before = self._before
         behind = self._do(
             "DELETE FROM rayelastic_moves WHERE sink = %s AND parts > %s RETURNING transaction::text, rows",
@@ -285,24 +285,24 @@ class PostgresTable:
                     hint="Somebody has changed the table: put it right, and drop the sink from the snapshot",
                 )
         self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
-        self._check()  # the run before has ended since the first look
+        self._check()  # the previous run has ended since the first check
         return sum(rows for _, rows in behind)
 
     def _moved(self) -> int:
-        """How many parts are in the table."""
+        """Return the number of parts in the table."""
         found = self._do("SELECT max(parts) FROM rayelastic_moves WHERE sink = %s", (self._identity,)).fetchone()
         return int(found[0]) if found and found[0] is not None else 0
 
     def _move_prepared(self, epochs: Sequence[int]) -> None:
-        """Move what was prepared for some epochs, each by itself: any of them may be the one that is restored."""
-        if self._moving.closed:  # the server went, and may be back
+        """Move what was prepared for some epochs, each by itself, because any of them may be restored."""
+        if self._moving.closed:  # the connection was lost, and the server may be back
             self._moving = self._connected(autocommit=True)
         for epoch in sorted(epochs, key=self._prepared.__getitem__):
             self._move(self._prepared[epoch], epoch)
             del self._prepared[epoch]
 
     def _move(self, parts: int, epoch: int) -> None:
-        """Move the parts in front of a number into the table: rows and epoch in one transaction."""
+        """Move the parts before a number into the table: rows and epoch in one transaction."""
         with self._moving.transaction():
             self._hold_identity(self._moving)
             if self._moved() >= parts:
@@ -327,13 +327,13 @@ class PostgresTable:
             with self._staging.transaction():
                 self._hold_identity(self._staging)
                 self._part += 1
-                self._staging.execute(  # no later writer gives this number to another part
+                self._staging.execute(  # no later writer uses this number for another part
                     "UPDATE rayelastic_sinks SET parts = %s WHERE sink = %s", (self._part, self._identity)
                 )
             self._staging.commit()
 
     def _hold_identity(self, connection: psycopg.Connection[Any]) -> None:
-        """Has nobody else take the identity until the transaction ends; raises SinkTakenError if somebody has."""
+        """Lock the identity until the transaction ends; raise SinkTakenError if another writer has taken it."""
         found = connection.execute(
             "SELECT writer, job FROM rayelastic_sinks WHERE sink = %s FOR UPDATE", (self._identity,)
         ).fetchone()
@@ -341,7 +341,7 @@ class PostgresTable:
             raise self._taken("another process" if found is None else f"job {found[1]!r}")
 
     def _check_not_taken(self) -> None:
-        """Raise SinkTakenError if another run took the identity from this one: who took it back would never end."""
+        """Raise SinkTakenError if another run took the identity from this one, or they would alternate for ever."""
         if not self._exists("rayelastic_sinks"):
             return
         found = self._do("SELECT writer, job, runs FROM rayelastic_sinks WHERE sink = %s", (self._identity,)).fetchone()
@@ -355,7 +355,7 @@ class PostgresTable:
         )
 
     def _taken_by_another(self) -> SinkTakenError | None:
-        """The error to raise where a connection was lost because another writer has ended it; None: it hasn't."""
+        """Return the error to raise if another writer ended a lost connection; None: it didn't."""
         import psycopg
 
         if not self._is_owner:
@@ -365,7 +365,7 @@ class PostgresTable:
                 with fresh.transaction():
                     fresh.execute(
                         "SELECT pg_advisory_xact_lock(%s)", (LEDGER_LOCK,)
-                    )  # whoever takes it has it meanwhile
+                    )  # the writer that takes it holds it meanwhile
                     self._hold_identity(fresh)
             except SinkTakenError as taken:
                 return taken

@@ -1,4 +1,4 @@
-"""Which type of PostgreSQL a field of a record becomes."""
+"""The PostgreSQL types of a record's fields."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _TYPES = {
 
 
 def column_type(field: Field) -> str:
-    """Return the type of a column, with NOT NULL where the field is never null."""
+    """Return the type of a column, with NOT NULL if the field is never null."""
     if field.type is DataType.TIMESTAMP:
-        made = "timestamptz" if field.format.partition(":")[2] else "timestamp"
+        type_name = "timestamptz" if field.format.partition(":")[2] else "timestamp"
     elif field.type is DataType.DECIMAL:
-        made = f"numeric({field.format[2:]})"
+        type_name = f"numeric({field.format[2:]})"
     elif field.type is DataType.ENUM:
-        made = "text" if str(plain_form(field.format).arrow) == "string" else "bigint"
+        type_name = "text" if str(plain_form(field.format).arrow) == "string" else "bigint"
     else:
-        made = _TYPES[field.type]
-    return made if field.nullable else f"{made} NOT NULL"
+        type_name = _TYPES[field.type]
+    return type_name if field.nullable else f"{type_name} NOT NULL"

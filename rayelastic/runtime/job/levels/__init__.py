@@ -1,1 +1,1 @@
-"""The loops of a coordinator: over hosts, which are shared out, and beside it that over regions."""
+"""The loops of a coordinator: over hosts, whose CPUs it shares out, and over regions."""

@@ -1,7 +1,6 @@
-"""The loop of a coordinator over hosts: what each element there uses, what is fair, and a word to those who get another
-part.
+"""The coordinator's loop over hosts: measures each element's CPU use, computes fair shares, and sets changed ones.
 
-The policy decides (`CpuBudgets`), each element keeps to its part by itself (`AdaptationLoop.budget`). Hosts with one
+The policy decides (`CpuBudgets`); each element keeps its budget by itself (`AdaptationLoop.budget`). Hosts with one
 element of the job are left alone.
 """
 
@@ -40,14 +39,14 @@ class _Host:
 
 
 class BudgetLoop(PeriodicLoop):
-    """Shares out the CPUs of hosts with several elements of a job, once a period, until it is stopped.
+    """Shares out the CPUs of hosts with several elements of a job, once per period, until it is stopped.
 
     Args:
-        job: its name, for the log.
-        elements: gives the state of each element, by id.
-        element: gives an element, for calls of so many seconds at most.
-        period: seconds between two passes.
-        clock: seconds.
+        job: The job's name, for the log.
+        elements: Returns the state of each element, by id.
+        element: Returns an element, for calls of so many seconds at most.
+        period: Seconds between two passes.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -65,16 +64,18 @@ class BudgetLoop(PeriodicLoop):
         self._period = period
         self._clock = clock
         self._hosts: dict[str, _Host] = {}
-        self._counted: dict[str, tuple[HostUse, float]] = {}  # and when it was told
+        self._counted: dict[str, tuple[HostUse, float]] = {}  # with the time of the report
 
     def start(self) -> None:
-        """Start its thread, unless there is nothing to share out yet or it has been started; cheap to repeat."""
+        """Start its thread, unless there is nothing to share yet or it has been started; cheap to repeat."""
         elements = self._elements()
-        if self._thread is None and (len(elements) > 1 or any(one.budget is not None for one in elements.values())):
+        if self._thread is None and (
+            len(elements) > 1 or any(status.budget is not None for status in elements.values())
+        ):
             super().start()
 
     def run(self) -> None:
-        """Share out until stopped. A policy that raises ends that, not the job."""
+        """Run until stopped. A policy that raises ends the loop, not the job."""
         while not self._stopped.wait(self._period):
             if self._still:
                 continue
@@ -92,17 +93,17 @@ class BudgetLoop(PeriodicLoop):
                 by_host.setdefault(status.node, {})[pe] = status
         for node in set(self._hosts) - set(by_host):
             del self._hosts[node]
-        for node, there in by_host.items():
-            if len(there) > 1 or any(status.budget is not None for status in there.values()):
-                self._share(node, there)
+        for node, elements_there in by_host.items():
+            if len(elements_there) > 1 or any(status.budget is not None for status in elements_there.values()):
+                self._share(node, elements_there)
 
     def _share(self, node: str, there: Mapping[str, PEStatus]) -> None:
-        given = {pe: status.budget for pe, status in there.items() if status.budget is not None}
-        if given and node not in self._hosts:  # by the coordinator before this one
-            cpus = min(budget.of for budget in given.values())
-            self._hosts[node] = _Host(CpuBudgets(cpus, given={pe: budget.cpus for pe, budget in given.items()}))
-        told = {pe: self._tell(node, pe, there) for pe in there}
-        answers = {pe: answer for pe, answer in told.items() if answer is not None}
+        budgets = {pe: status.budget for pe, status in there.items() if status.budget is not None}
+        if budgets and node not in self._hosts:  # set by the previous coordinator
+            cpus = min(budget.of for budget in budgets.values())
+            self._hosts[node] = _Host(CpuBudgets(cpus, given={pe: budget.cpus for pe, budget in budgets.items()}))
+        uses = {pe: self._tell(node, pe, there) for pe in there}
+        answers = {pe: answer for pe, answer in uses.items() if answer is not None}
         if not answers:
             return
         cpus = min(answer.cpus for answer in answers.values())
@@ -121,7 +122,7 @@ class BudgetLoop(PeriodicLoop):
             self._tell(node, pe, there)
 
     def _tell(self, node: str, pe: str, there: Mapping[str, PEStatus]) -> HostUse | None:
-        """Tell an element its part and return what it has used so far; None: it doesn't answer."""
+        """Send an element its budget and return what it has used so far; None: it doesn't answer."""
         if self._stopped.is_set():
             return None
         try:
@@ -130,14 +131,14 @@ class BudgetLoop(PeriodicLoop):
             return None
 
     def _since_last(self, pe: str, use: HostUse) -> tuple[float, float]:
-        """CPUs that an element used since it was asked last, and those that its process waited for."""
+        """Return the CPUs that an element used since the last pass, and those that its process waited for."""
         now = self._clock()
         before, then = self._counted.get(pe, (use, now - self._period))
         self._counted[pe] = use, now
-        if use.cpu_seconds < before.cpu_seconds:  # it has been started anew
+        if use.cpu_seconds < before.cpu_seconds:  # it has been restarted
             return 0.0, 0.0
         seconds = max(now - then, 1e-9)
-        waited = max(0.0, use.waited_seconds - before.waited_seconds)  # threads that have ended take theirs along
+        waited = max(0.0, use.waited_seconds - before.waited_seconds)  # the time of ended threads is lost
         return (use.cpu_seconds - before.cpu_seconds) / seconds, waited / seconds
 
     def _budget(self, node: str, pe: str, there: Mapping[str, PEStatus]) -> CpuBudget | None:
@@ -158,13 +159,13 @@ def budget_loop(
     elements: Callable[[], Mapping[str, PEStatus]],
     element: Callable[[str, float], ElementApi],
 ) -> BudgetLoop | None:
-    """Return the loop over the hosts of a job; None if its elements don't choose their threads by what they see.
+    """Return the loop over the hosts of a job; None if its elements don't adapt their threads.
 
     Args:
-        job: its name.
-        config: of the job.
-        elements: gives the state of each element, by id.
-        element: gives an element, for calls of so many seconds at most.
+        job: The job's name.
+        config: Its configuration.
+        elements: Returns the state of each element, by id.
+        element: Returns an element, for calls of so many seconds at most.
     """
     if config.threads.count is not None or Algorithm(config.elasticity.algorithm) is not Algorithm.MULTI_LEVEL:
         return None

@@ -1,4 +1,4 @@
-"""The loops of a coordinator, as one: over regions, and over hosts. Elements have loops of their own."""
+"""The loops of a coordinator as one: over regions, and over hosts. Elements have their own loops."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["JobLoops"]
 
 
 class JobLoops:
-    """Those of one job.
+    """The loops of one job.
 
     Args:
-        regions: adapts its plan; None: nobody does.
-        budgets: shares out its hosts; None: nobody does.
+        regions: Adapts its plan; None: it isn't adapted.
+        budgets: Shares out its hosts; None: they aren't shared.
     """
 
     def __init__(self, regions: RegionLoop | None, budgets: BudgetLoop | None) -> None:
@@ -34,25 +34,25 @@ class JobLoops:
             loop.start()
 
     def grows(self) -> None:
-        """There is another element: now there may be hosts to share out, if the job runs already."""
+        """Start to share out hosts if a new element makes that necessary and the job runs already."""
         if self._started and self._budgets is not None:
             self._budgets.start()
 
     def pause(self, paused: bool) -> None:
-        """Has them decide nothing from now on, or decide again."""
+        """Pause their decisions from now on, or resume them."""
         for loop in self._all:
             loop.hold(paused)
 
     def halt(self) -> None:
-        """Has them end with the pass that they are in; returns at once."""
+        """Make them end with the current pass; return at once."""
         for loop in self._all:
             loop.halt()
 
     def stop(self) -> None:
-        """End them; what is in force stays."""
+        """End them; the current configuration stays."""
         for loop in self._all:
             loop.stop()
 
     def adaptations(self, since: int) -> Sequence[RegionAdaptation]:
-        """What was adapted of the plan, from a pass on."""
+        """Return the adaptations of the plan, from a pass on."""
         return self._regions.journal.since(since) if self._regions is not None else ()
