@@ -476,13 +476,13 @@ class Operator:
         """
 
     @staticmethod
-    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = (), letters: bool = False, poked: bool = False, own: tuple[Callable[[], bytes], Callable[[bytes], object]] | None = None) -> Operator:
+    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = (), letters: bool = False, poked: bool = False, own: tuple[Callable[[], bytes], Callable[[bytes], object]] | None = None, times: Sequence[tuple[str, int]] = ()) -> Operator:
         """
         A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for each output port.
 
         Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: function(firings, [run of each port]),
         with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: function(-2, watermark)
-        when that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number of the tuple in its run, error). own: gives what its object keeps, and takes it before the start.
+        when that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number of the tuple in its run, error). own: gives what its object keeps, and takes it before the start. times: event time and shift of further input ports, where keys live by it.
         """
 
     @staticmethod

@@ -129,7 +129,7 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
                             const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
                             std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
                             std::vector<std::vector<std::string>> keys, bool letters, bool poked,
-                            const std::optional<std::tuple<nb::object, nb::object>>& own) {
+                            const std::optional<std::tuple<nb::object, nb::object>>& own, std::vector<PythonPorts::Time> times) {
   if (keyed != nullptr && keyed->objects == nullptr) {
     throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
   }
@@ -144,6 +144,7 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
                         .demands = demands_of(name, demands),
                         .states = keyed != nullptr ? keyed->objects : nullptr,
                         .keys = std::move(keys),
+                        .times = std::move(times),
                         .own = nullptr,
                         .letters = letters};
   if (own.has_value()) described.own = std::make_shared<ClassState>(std::get<0>(*own).ptr(), std::get<1>(*own).ptr());
@@ -218,13 +219,15 @@ void bind_operator(nb::module_& module) {
           nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
           nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
           nb::arg("letters") = false, nb::arg("poked") = false, nb::arg("own") = nb::none(),
+          nb::arg("times") = std::vector<PythonPorts::Time>(),
           nb::sig(
               "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
               "collections.abc.Sequence[Schema], "
               "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
               "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
               "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False, poked: bool = False, "
-              "own: tuple[collections.abc.Callable[[], bytes], collections.abc.Callable[[bytes], object]] | None = None) -> Operator"),
+              "own: tuple[collections.abc.Callable[[], bytes], collections.abc.Callable[[bytes], object]] | None = None, "
+              "times: collections.abc.Sequence[tuple[str, int]] = ()) -> Operator"),
           "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
           "each output port.\n\n"
           "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
@@ -232,7 +235,8 @@ void bind_operator(nb::module_& module) {
           "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: "
           "function(-2, watermark)\nwhen that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of "
           "further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number "
-          "of the tuple in its run, error). own: gives what its object keeps, and takes it before the start.")
+          "of the tuple in its run, error). own: gives what its object keeps, and takes it before the start. "
+          "times: event time and shift of further input ports, where keys live by it.")
       .def_static(
           "python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(),
           nb::arg("tuple_type") = nb::none(), nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),

@@ -54,8 +54,10 @@ struct PythonPorts {
   std::vector<Demand> demands;
   std::shared_ptr<ObjectStates> states;        // null: no keyed state; it has the keys of the first port
   std::vector<std::vector<std::string>> keys;  // of further input ports, where there are states
-  std::shared_ptr<KeylessState> own;           // what its object keeps; null: nothing, or by key
-  bool letters = false;                        // the last output port takes dead letters: (number of the input, error) pairs
+  using Time = std::pair<std::string, std::int64_t>;
+  std::vector<Time> times = {};       // of these: field and shift of the event time, where keys live by it
+  std::shared_ptr<KeylessState> own;  // what its object keeps; null: nothing, or by key
+  bool letters = false;               // the last output port takes dead letters: (number of the input, error) pairs
 };
 
 // GIL. Throws std::invalid_argument for ports of no sense.

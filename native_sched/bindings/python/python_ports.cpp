@@ -8,7 +8,7 @@
 #include "python/python_lane.hpp"
 #include "rayelastic/operator/dead_letters.hpp"
 #include "rayelastic/operator/stages.hpp"
-#include "rayelastic/record/key_extractor.hpp"
+#include "rayelastic/state/further_keys.hpp"
 #include "record/object_ref.hpp"
 #include "record/run_view.hpp"
 
@@ -32,12 +32,11 @@ struct PortLane {
   std::vector<std::size_t> strides;  // of the outputs
   std::vector<char> given;           // which outputs the call gave something for
   std::shared_ptr<ObjectStates> states;
-  std::vector<KeyExtractor> extractors;  // of further input ports
+  std::vector<FurtherKeys> further;  // of further input ports
   std::shared_ptr<PythonFailure> failure;
   std::string name;
   bool timed = false;  // wants to know of watermarks
   std::vector<void*> slots;
-  std::vector<StringView> keys;
   std::vector<std::byte> buffer;
 };
 
@@ -63,9 +62,7 @@ PyObject* states_of(PortLane& lane, const std::byte* in, std::size_t n, const re
   if (port == 0) {
     lane.states->table().lookup(in, n, lane.slots.data());
   } else {
-    lane.keys.resize(n);
-    lane.extractors[port - 1].extract(in, n, lane.keys.data());
-    lane.states->table().lookup_keys(lane.keys.data(), n, lane.slots.data());
+    lane.further[port - 1].lookup(lane.states->table(), in, n, lane.slots.data());
   }
   return lane.states->values(lane.slots.data(), n, failed);
 }
@@ -239,10 +236,11 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   if (function.own != nullptr && function.states != nullptr) refuse("keeps either state of keys or state of its own");
   if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
     refuse("has dead letters: it needs a single input port without demand, and another output port");
-  if (function.states != nullptr && function.states->table().is_mortal() && function.inputs.size() > 1)
-    refuse("has keys with a time to live: it needs a single input port");
   if (function.states != nullptr && function.keys.size() + 1 != function.inputs.size())
     refuse("needs the key fields of each further input port");
+  const bool by_time = function.states != nullptr && function.states->table().is_mortal() && !function.states->table().ages();
+  if (function.times.size() != (by_time ? function.inputs.size() - 1 : 0))
+    refuse("needs the event time of each further input port, of keys that live by it");
 
   std::shared_ptr<PortLane> lane(new PortLane, [](PortLane* self) {
     const GilScope gil;
@@ -260,7 +258,9 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
     const bool shared = function.view == View::Numpy && function.inputs.size() == 1 && !function.outputs.empty();
     lane->inputs.push_back(view_of(function, function.inputs[port], shared ? function.outputs.front() : nullptr, type));
     if (shared) lane->outputs.push_back(lane->inputs.back());
-    if (port > 0 && function.states != nullptr) lane->extractors.emplace_back(function.inputs[port], function.keys[port - 1]);
+    if (port == 0 || function.states == nullptr) continue;
+    const auto& [time, shift] = by_time ? function.times[port - 1] : PythonPorts::Time();
+    lane->further.emplace_back(function.inputs[port], function.keys[port - 1], time, shift);
   }
   const std::size_t results = function.outputs.size() - (function.letters ? 1 : 0);
   for (std::size_t port = 0; port < results; ++port) {

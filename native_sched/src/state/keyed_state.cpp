@@ -82,13 +82,18 @@ void KeyedState::lookup(const std::byte* records, std::size_t count, void** slot
   }
 }
 
+// Without times keys are touched now, by the clock.
 void KeyedState::lookup_keys(const StringView* keys, std::size_t count, void** slots, const std::int64_t* touched) {
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::size_t n = std::min(kBatch, count - first);
     if (lives_ == nullptr) {
       lookup_batch<false>(keys + first, n, slots + first, nullptr);
-    } else {
+    } else if (touched != nullptr) {
       lookup_batch<true>(keys + first, n, slots + first, touched + first);
+    } else {
+      std::int64_t now[kBatch];
+      std::fill_n(now, n, lives_->now);
+      lookup_batch<true>(keys + first, n, slots + first, now);
     }
   }
 }

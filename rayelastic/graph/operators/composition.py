@@ -74,14 +74,18 @@ def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None
     up = next(iter(streams.values()), None)
     if definition.ttl is None or up is None:
         return None
-    if len(definition.inputs) > 1:
+    times = [None if one is None else one.event_time for one in streams.values()]
+    units = {time.unit for time in times if time is not None}
+    clock = None in times
+    if not clock and len(units) > 1:
         raise GraphError(
-            f"ttl={shown(definition.ttl)} of an operator with several inputs", hint="Unite the streams before it"
+            f"ttl={shown(definition.ttl)}, and the event times of its inputs are in {' and '.join(sorted(units))}",
+            hint="Map them to times of the same unit",
         )
-    lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=")
+    lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=", clock=clock)
     if lives is not None and lives.since == "change":
         raise GraphError("nobody sees whether invoke changes its state", hint="Use since='last', or 'first'")
-    return lives
+    return lives if clock or lives is None else replace(lives, further=tuple(time for time in times[1:] if time))
 
 
 def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> tuple[InputPort, ...]:

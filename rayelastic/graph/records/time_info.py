@@ -108,11 +108,13 @@ class TimeToLive:
         ticks: Ticks of the event time, or nanoseconds.
         time: The event time; None: the clock of the key's processing element.
         since: From when on they count, see Ttl.
+        further: The event times of further input ports.
     """
 
     ticks: int
     time: TimeInfo | None
     since: Since = "last"
+    further: tuple[TimeInfo, ...] = ()
 
     @property
     def described(self) -> tuple[int, str, int, str]:

@@ -150,8 +150,8 @@ def operator(
             partitioned, and all its streams must have a key_by.
         stateless: Promises that `invoke` doesn't change self: the operator may be replicated. Otherwise it is stateful.
         lane: 'auto', 'compiled', 'vectorised' or 'python'.
-        ttl: With state and one input: seconds, or a timedelta, without a tuple of a key after which it is dropped, as
-            for ``KeyedStream.map``.
+        ttl: With state: seconds, or a timedelta, without a tuple of a key, from any input, after which it is dropped,
+            as for ``KeyedStream.map``. By event time if all inputs have one, of the same unit; else by the clock.
 
     Raises:
         GraphError: The class, a port or a firing rule is invalid.

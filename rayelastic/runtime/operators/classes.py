@@ -53,6 +53,7 @@ def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _na
         demands=[(port.demand.kind.value, port.demand.count) for port in code.inputs if port.demand is not None],
         keyed=keyed,
         keys=[list(port.keys) for port in code.inputs[1:]] if keyed is not None else [],
+        times=[(time.field, time.shift) for time in spec.ttl.further] if spec.ttl is not None else [],
         letters=code.on_error is OnError.DIVERT,
         own=(function.kept.snapshot, function.kept.restore) if spec.state_kind is StateKind.STATEFUL else None,
     )

@@ -111,6 +111,14 @@ class Counts:
         yield t.key, s.n
 
 
+@rel.operator(inputs={"left": None, "right": None}, outputs={"out": SCHEMA}, state=Count, ttl=LIVES)
+class Both:
+    def invoke(self, port: str, t: Any, s: Any) -> Iterator[tuple[int, int]]:
+        s.n += 1
+        if port == "left":
+            yield t.key, s.n
+
+
 def counts(_key: Any, _window: Any, tuples: list[Any]) -> list[tuple[int, int]]:
     return [(tuples[0].key, len(tuples))]
 
@@ -190,6 +198,9 @@ OPERATORS: dict[str, Declare] = {
     "combine compiled": lambda s, name: s.combine(Total, name=name, emit="update", ttl=LIVES, lane="compiled"),
     "combine python": lambda s, name: s.combine(Total, name=name, schema=int, emit="update", ttl=LIVES, lane="python"),
     "apply": lambda s, name: s.apply(Counts(), name=name),
+    "apply, two inputs": lambda s, name: s.topology.apply(
+        Both(), name=name, left=s, right=s.filter(lambda t: t.at % 2 == 0, name=f"{name}_half").key_by("key")
+    ),
     "process forgets, compiled": process(Forgets, "compiled"),
     "process forgets, python": process(Forgets, "python"),
     "process forgets early, compiled": process(ForgetsEarly, "compiled"),
@@ -203,6 +214,9 @@ OPERATORS: dict[str, Declare] = {
     "window aggregate": lambda s, name: s.window(seconds=LIVES).aggregate(name=name, n=rel.count()),
     "window aggregate, sliding": lambda s, name: s.window(seconds=LIVES, slide=100).aggregate(name=name, n=rel.count()),
     "window aggregate, lateness": lambda s, name: s.window(seconds=100, lateness=LIVES - 100).aggregate(
+        name=name, n=rel.count()
+    ),
+    "window aggregate, assigned": lambda s, name: s.window(assign=lambda t: [(t.at, t.at + LIVES)]).aggregate(
         name=name, n=rel.count()
     ),
     "window combine, compiled": lambda s, name: s.window(seconds=LIVES).combine(Total, name=name, lane="compiled"),

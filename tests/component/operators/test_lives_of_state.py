@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -90,3 +92,85 @@ def test_lives_that_cant_be(declare: Any, said: str) -> None:
     with pytest.raises(GraphError, match="op") as refused:
         declare(topology.source(rel.rows([Visit("a", 1)]), name="rows").key_by("who"))
     assert said in str(refused.value)
+
+
+class Late(NamedTuple):
+    """A visit as another stream has it: its key and time have other names and places."""
+
+    number: int
+    when: int
+    name: str
+
+
+@rel.operator(inputs={"left": Visit, "right": Late}, outputs=Counted, state=Seen, ttl=TTL)
+class Either:
+    def invoke(self, port: str, t: Any, s: Any) -> Iterator[Counted]:
+        s.count += 1
+        yield Counted(f"{port} {t.who if port == 'left' else t.name}", s.count)
+
+
+RIGHT = [Late(0, 0, "a"), Late(1, 5, "a"), Late(2, 21, "a"), Late(3, 21, "b"), Late(4, 60, "a")]
+
+
+def either(left: Any, right: Any, *, timed: bool) -> rel.Topology:
+    """The left rows behind the right ones: they come only once that side has ended."""
+    topology = rel.Topology("either")
+    first = topology.source(rel.rows(right, Late), name="right")
+    second = topology.source(left, name="left")
+    if timed:
+        first, second = first.event_time("when", name="right_time"), second.event_time("at", name="left_time")
+    made = topology.apply(Either(), name="either", left=second.key_by("who"), right=first.key_by("name"))
+    made.sink(rel.list(), name="out")
+    return topology
+
+
+@pytest.mark.edges
+def test_keys_of_several_inputs_end_by_event_time() -> None:
+    """A tuple of either input touches its key, by that input's own time."""
+    result = rel.run(either(rel.rows([], Visit), RIGHT, timed=True))
+    assert [tuple(t) for t in result["out"]] == [
+        ("right a", 1), ("right a", 2), ("right a", 1), ("right b", 1), ("right a", 1),
+    ]  # fmt: skip
+    held = testing.Gate()
+    topology = either(testing.script([Visit("a", 62), Visit("a", 90), held], Visit), RIGHT, timed=True)
+    job = rel.start(topology, rel.JobConfig(pes=1))
+    try:
+        assert held.wait_reached(60.0)
+        held.open()
+        found = Counter(tuple(t) for t in job.wait()["out"])
+    finally:
+        job.close()
+    assert found["left a", 1] == 1, "28 behind the one before: it begins anew"
+    assert found.total() == len(RIGHT) + 2
+
+
+@pytest.mark.edges
+@pytest.mark.parametrize("timed", [False, True])
+def test_keys_of_several_inputs_that_do_not_come_again_are_removed(timed: bool) -> None:
+    """By the clock only a life of no length is over in a test."""
+    lives = 100 if timed else 1e-9
+
+    @rel.operator(inputs={"left": Visit, "right": Late}, outputs=Counted, state=Seen, ttl=lives)
+    class Short:
+        invoke = Either.invoke
+
+    topology = rel.Topology("once")
+    visits_once = topology.source(rel.rows([Visit(f"{at}", at) for at in range(4_000)]), name="left")
+    lates_once = topology.source(rel.rows([Late(at, at, f"{at}.") for at in range(4_000)]), name="right")
+    if timed:
+        visits_once, lates_once = visits_once.event_time("at", name="t1"), lates_once.event_time("when", name="t2")
+    topology.apply(Short(), name="op", left=visits_once.key_by("who"), right=lates_once.key_by("name")).sink(
+        rel.count(), name="out"
+    )
+    result = rel.run(topology, rel.JobConfig(threads=rel.Threads(run_records=64), pes=1))
+    assert result["out"] == 8_000
+    assert result.metrics.operator("op").state_keys < 6_000
+
+
+@pytest.mark.edges
+def test_several_inputs_with_times_of_different_units_are_an_error() -> None:
+    topology = rel.Topology("units")
+    left = topology.source(rel.rows([Visit("a", 1)]), name="left").event_time("at", name="t1", unit="s")
+    right = topology.source(rel.rows(RIGHT, Late), name="right").event_time("when", name="t2", unit="ms")
+    with pytest.raises(GraphError, match="event times of its inputs are in ms and s"):
+        topology.apply(Either(), left=left.key_by("who"), right=right.key_by("name"))
