@@ -116,6 +116,9 @@ _PYTHON_TYPES: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\bTuple\(([^()]*)\)": r"tuple[\1]",
     r"\b(?:OptionalType|Optional)\(([^()]*)\)|\?(\w+)": lambda found: f"{found[1] or found[2]} | None",
     r"\bunicode_type\b": "str",
+    r"(?<![\w.])uint(?:8|16|32|64)\b": "unsigned int",
+    r"(?<![\w.])(int|float)(?:8|16|32|64)\b": r"\1",
+    r"(?<![\w.])boolean\b": "bool",
     r"\bbytes view\b": "bytes",
     r"\bnone\b": "None",
     r"(?:Poison<)+LiteralList\(\(([^()]*)\)\)>+": r"list[\1]",
@@ -136,7 +139,7 @@ def _in_python_types(text: str) -> str:
     """Return a sentence with Python's names of types in place of Numba's.
 
     >>> _in_python_types("setitem(DictType[unicode_type,int64]<iv=None>, unicode_type, none) isn't compiled")
-    "dict[str, int64][str] = None isn't compiled"
+    "dict[str, int][str] = None isn't compiled"
     """
     for pattern, meant in _TYPES:
         text = pattern.sub(meant, text)

@@ -97,9 +97,9 @@ NOT_COMPILED = [
     ("_replace", lambda t: t._replace(cost=1), "'_replace' of Trade isn't compiled: only its fields, methods"),
     ("unknown str method", lambda t: t.symbol.maketrans("a", "b"), "str.maketrans isn't compiled"),
     ("format spec", lambda t: f"{t.price:_}", "the format spec '_' isn't compiled"),
-    ("format to a precision", lambda t: f"{t.price:.3}", "the format spec '.3' of float64 isn't compiled"),
-    ("format with commas", lambda t: f"{t.price:,}", "the format spec ',' of float64 isn't compiled"),
-    ("format of an int", lambda t: f"{t.volume:%}", "the format spec '%' of int64 isn't compiled"),
+    ("format to a precision", lambda t: f"{t.price:.3}", "the format spec '.3' of float isn't compiled"),
+    ("format with commas", lambda t: f"{t.price:,}", "the format spec ',' of float isn't compiled"),
+    ("format of an int", lambda t: f"{t.volume:%}", "the format spec '%' of int isn't compiled"),
     ("negative power", lambda t: t.volume**-1, "an int to a negative power isn't compiled"),
     ("two types", late, "'x' is once"),
     ("str plus int", lambda t: t.symbol + 1, "str + int isn't compiled"),
@@ -193,7 +193,7 @@ def test_lanes_that_can_not_be_had(compiler: Any, function: Any, kind: Any, opti
     ("function", "output", "message"),
     [
         (lambda t: (t.symbol, 1), {"a": str}, "it gives 2 values where Record.a: string. has 1 fields"),
-        (lambda t: t.price, {"a": int}, "field 'a' of Record is int64, but is given a float"),
+        (lambda t: t.price, {"a": int}, "field 'a' of Record is int, but is given a float"),
         (lambda t: t.symbol, {"a": bytes}, "field 'a' of Record is binary, but is given a str"),
     ],
 )

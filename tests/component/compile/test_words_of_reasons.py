@@ -14,7 +14,7 @@ from rayelastic.errors import SchemaError
 
 NUMBAS = re.compile(
     r"(?i)numba|nopython|dispatcher|DictType|ListType|UniTuple|Literal|Poison|unicode_type|<iv=|\w#\d|\$\w|getiter|"
-    r"[gs]etitem\(|i64\*|TypingError|reflected|Function\(<|range_state"
+    r"[gs]etitem\(|i64\*|[iu]nt(8|16|32|64)|float(16|32|64)|boolean|TypingError|reflected|Function\(<|range_state"
 )
 
 
@@ -68,7 +68,7 @@ def test_nor_for_flat_map_that_returns_nothing() -> None:
         (lambda t: t["n"], r"it reads t\['n'\].*Write t.n. Its fields are user, n"),
         (lambda t: t if t.n else None, "returns None for some tuples.*filter or flat_map"),
         (lambda t: None, "returns None and nothing else.*filter or flat_map"),
-        (setting, r"dict\[str, str\]\[str\] = int64 isn't compiled.*Pass schema="),
+        (setting, r"dict\[str, str\]\[str\] = int isn't compiled.*Pass schema="),
     ],
 )
 def test_a_mistake_says_what_to_write(fn: Any, said: str) -> None:
