@@ -114,7 +114,7 @@ def fresh(job: Job, shown: set[tuple[str, int]]) -> Iterator[Adaptation | Region
 def line_of(seen: View, before: JobMetrics | None) -> str:
     """Return a line: time, threads, queues, tuples a second from the sources, the most expensive operators."""
     threads = sum(pe.threads for pe in seen.metrics.pes)
-    queues = sum(one.queue_capacity > 0 for pe in seen.metrics.pes for one in pe.operators)
+    queues = sum(one.model == "dynamic" for pe in seen.metrics.pes for one in pe.operators)
     head = f"{seen.metrics.seconds:6.1f} s  {counted(threads, 'thread')}, {counted(queues, 'queue')}"
     if before is None:
         return head

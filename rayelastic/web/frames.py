@@ -109,7 +109,7 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
         "p50": _quantile(marks, 0.5),
         "p99": _quantile(marks, 0.99),
         "threads": float(sum(pe.threads for pe in now.pes)),
-        "queues": float((table[:, AT["model"]] > 0).sum()),
+        "queues": float((np.delete(table[:, AT["model"]], rows.sources) > 0).sum()),  # a source has none
         "queued": float(table[:, AT["queued"]].sum()),
         **replica_series(plan),
         "state_bytes": float(table[:, AT["state_bytes"]].sum()),

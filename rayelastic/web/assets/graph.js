@@ -104,7 +104,7 @@ export class Graph {
         one.bars[i + 1].setAttribute("width", Math.max(0, width).toFixed(1));
         x += Math.max(0, width);
       });
-      const queued = sum.queues + sum.dedicated > 0;
+      const queued = sum.queues > 0 || (sum.dedicated > 0 && sum.taken > 0); // a source has a thread and no queue
       one.queue.setAttribute("visibility", queued ? "visible" : "hidden");
       one.full.setAttribute("width", queued ? (24 * sum.fill).toFixed(1) : 0);
       const text = `${box.title}: ${model}, ${told}; busy ${percent(sum.busy)}, waits ${percent(sum.waited)}, blocked on output ${percent(sum.blocked)}`;

@@ -53,7 +53,11 @@ def test_a_frame_has_rates_sums_and_highest_shares() -> None:
     assert (lines["cost"], counts["cost"]) == (pytest.approx(0.25), pytest.approx(0.75))
     assert counts["p99"] == pytest.approx(4e-6)
     assert frame.series["throughput"] == 200.0
-    assert (frame.series["threads"], frame.series["replicas"], frame.series["queues"]) == (3.0, 2.0, 2.0)
+    assert (frame.series["threads"], frame.series["replicas"], frame.series["queues"]) == (
+        3.0,
+        2.0,
+        1.0,
+    )  # a source has no queue
     assert frame.series["cpu"] == pytest.approx(0.4)
     assert [pe["gil"] for pe in frame.pes] == [0.0, 0.5]
 
