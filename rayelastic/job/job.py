@@ -221,7 +221,7 @@ class Job(Changing):
             The snapshot, which `restore=` takes.
 
         Raises:
-            StateError: it can't be saved, which names the operator; or its coordinator died, which says what is there.
+            StateError: An operator's state can't be saved; or the coordinator died. The message says what was written.
 
         >>> import tempfile
         >>> import rayelastic as rel

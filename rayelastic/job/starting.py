@@ -62,16 +62,16 @@ def run(
 ) -> JobResult:
     """Run a topology in this process, without Ray, until its sources end.
 
-    Ctrl-C stops it and frees everything. A function that doesn't return is interrupted where it is in Python code; a
-    call that waits for ever keeps its thread, is named in a warning, and ends with the process.
+    Ctrl-C stops the job and frees everything. It interrupts Python code of a function that doesn't return. A blocking
+    call outside of Python keeps its thread until the process ends; a warning names it.
 
     Args:
         topology: what to run.
-        config: thread counts, threading models and number of processing elements, where they shall be fixed.
+        config: Settings; `JobConfig()` by default.
         metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
-        restore: the snapshot to go on from, see Job.snapshot and Job.stop; or where a job kept its checkpoints
-            (`rel.Checkpoint(location)`, or the folder): the newest whole one counts. "latest": the newest whole one at
-            the location of `JobConfig(checkpoint=)`; if none was ever complete there, the job begins at its start.
+        restore: What to restore: a snapshot (see Job.snapshot and Job.stop), or the location of a job's checkpoints
+            (`rel.Checkpoint(location)`, or the folder), of which the newest complete one counts. "latest" restores from
+            the location of `JobConfig(checkpoint=)`. If no checkpoint was ever complete there, the job starts afresh.
 
     Returns:
         What the sinks left, by their names.
