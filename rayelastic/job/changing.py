@@ -52,6 +52,9 @@ class Changing:
         Raises:
             ConfigError: the region can't have so many.
             ChangeError: it failed and was undone, and the job continues as before; or the job has ended.
+
+        >>> job.rescale("r1", replicas=3).region("r1").replicas  # doctest: +SKIP
+        3
         """
         return self._running(ChangeError, RESCALE_TIMEOUT).rescale(region, replicas)
 
@@ -92,6 +95,8 @@ class Changing:
         Raises:
             ConfigError: there is no such node, or no other.
             ChangeError: it failed, and the job continues where it is; or the job has ended.
+
+        >>> job.leave("node:10.0.0.7").pes  # doctest: +SKIP
         """
         return self._running(ChangeError, RESCALE_TIMEOUT).leave(node)
 

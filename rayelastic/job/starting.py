@@ -38,7 +38,16 @@ def start(
     metrics_port: int | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
-    """Start a topology in this process and gives the running job; `run` is this and `wait`."""
+    """Start a topology in this process and gives the running job; `run` is this and `wait`.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("numbers")
+    >>> topology.source(rel.sequence(1000)).sink(rel.count(), name="n")
+    <sink n>
+    >>> job = rel.start(topology)
+    >>> job.wait(timeout=60)["n"]
+    1000
+    """
     spec = prepare(topology, config, restore=restore)
     _check_page(spec.config)
     job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
@@ -120,6 +129,9 @@ def submit(
         DeclarationError: the topology is wrong, or an operator begins with what can't be pickled and `checkpoint=` is
             a rel.Checkpoint; nothing was started. Without a word on checkpoints there are none then, with a warning.
         RayUnreachableError: there is no Ray at the address.
+
+    >>> job = rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint("s3://bucket/prices")))  # doctest: +SKIP
+    >>> job.wait()["out"]  # doctest: +SKIP
     """
     spec = prepare(topology, config, name=name, restore=restore, regions=Regions.ELASTIC)
     if spec.config.checkpoint is None:
@@ -141,9 +153,16 @@ def submit(
 def attach(name: str, *, address: str | None = None) -> Job:
     """Find a job that runs on Ray by its name.
 
+    Args:
+        name: of the job, as `submit` had it.
+        address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found.
+
     Raises:
         RayUnreachableError: there is no Ray at the address.
         JobNotFoundError: no such job.
+
+    >>> rel.attach("prices").status.state  # doctest: +SKIP
+    <State.RUNNING: 'running'>
     """
     return Job(name, find_coordinator(name, address=address))
 
