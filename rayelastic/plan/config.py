@@ -124,11 +124,6 @@ class JobConfig:
         self._check_bounds()
         self._check_followed()
 
-        >>> print(JobConfig().link_certificates)
-        None
-        """
-        return self.tls if self.tls is not None and self.tls.links else None
-
     def or_regions(self, regions: Regions) -> Self:
         """Return a configuration with these `regions` where the user set none.
 
