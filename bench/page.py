@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md from what the benchmarks left in bench/results: `./dev bench page`.
+"""Writes docs/benchmarks from what the benchmarks left in bench/results: `./dev bench page`.
 
 The papers' claims by id, each with ours, measured, simulated or fitted, or a reason; elasticity on random graphs;
 peers by workload; the machine's limits. What wasn't run is said. Knows only files: nothing is measured here.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import statistics
 import sys
 from collections import Counter, defaultdict
@@ -18,13 +17,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGES = ROOT / "docs" / "benchmarks"
 PAPERS = {
-    "C000": "Multi-level elasticity (Middleware'19)",
-    "C002": "Elastic scheduler (PLDI'17)",
-    "C003": "Organic adaptation (Joker)",
-    "C004": "Elastic operators (IPDPS'09)",
-    "C001": "ElasticLoadBalance",
+    "C000": ("multi_level_elasticity", "Multi-level elasticity (Middleware'19)"),
+    "C002": ("elastic_scheduler", "Elastic scheduler (PLDI'17)"),
+    "C003": ("organic_adaptation", "Organic adaptation (Joker)"),
+    "C004": ("elastic_operators", "Elastic operators (IPDPS'09)"),
+    "C001": ("elastic_load_balance", "ElasticLoadBalance"),
 }
 COUNTS = {"C000": 17, "C001": 2, "C002": 7, "C003": 11, "C004": 5}  # claims of each, numbered from 1
 # What no figure here can show, and why.
@@ -47,17 +46,16 @@ def main() -> int:
     peers = {path.stem.removeprefix("peers-"): table(path) for path in sorted(RESULTS.glob("peers-*.csv"))}
     elastic = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("elastic-*.json"))]
     micro = sorted(RESULTS.glob("micro-*.json"), key=lambda path: path.stat().st_mtime)
-    parts = (
-        head(),
-        claims_part(claims),
-        elastic_part(elastic),
-        peers_part(peers),
-        micro_part(micro[-1] if micro else None),
-    )
-    text = "\n".join(line for part in parts for line in part)
-    PAGE.write_text(text.rstrip() + "\n")
+    PAGES.mkdir(exist_ok=True)
+    index = (head(), claims_part(claims), elastic_part(elastic), peers_part(peers), contents())
+    pages = {"index": [line for part in index for line in part]}
+    for paper, (page, title) in PAPERS.items():
+        pages[page] = [*paper_page(paper, title, claims)]
+    pages["engine"] = [*engine_page(micro[-1] if micro else None)]
+    for page, lines in pages.items():
+        (PAGES / f"{page}.md").write_text("\n".join(lines).rstrip() + "\n")
     print(
-        f"{PAGE}: {len(claims)} claims, {len(elastic)} seeds of elasticity, {len(peers)} works of peers, "
+        f"{PAGES}: {len(claims)} claims, {len(elastic)} seeds of elasticity, {len(peers)} works of peers, "
         f"{len(micro)} micro tables"
     )
     return 0
@@ -69,51 +67,72 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def head() -> Iterator[str]:
-    yield from ("---", "nosearch: true", "---")  # searches are for tasks, not for measurements
-    yield "# Benchmarks"
-    yield ""
-    yield "Written by `./dev bench page` of what these commands leave in `bench/results`; run them first, for yours:"
+def head(title: str = "Benchmarks") -> Iterator[str]:
+    yield from ("---", "nosearch: true", "---", "", f"# {title}", "")  # searches are for tasks, not for measurements
+    if title != "Benchmarks":
+        return
+    yield "`./dev bench page` writes these pages from what other commands leave in `bench/results`:"
     yield "`./dev bench figures --all`, `./dev bench figures measured settled_job`, `./dev bench peers --work NAME`,"
-    yield "`./dev bench elastic --seed S`, `./dev bench micro`, `./dev bench rescale`. A figure is *measured* on the"
-    yield "machine named, or *simulated* on a model of the papers'; it is *fitted* where a constant of the model was"
-    yield "chosen so that this very claim comes out: it proves little."
+    yield "`./dev bench elastic --seed S`, `./dev bench micro`, `./dev bench rescale`. Run them first for your machine."
     yield ""
+    yield "A figure is *measured* on the machine named, or *simulated* on a model of the papers' machines. It is"
+    yield "*fitted* where a constant of the model was chosen to reproduce this claim, so it proves little."
+    yield ""
+
+
+def contents() -> Iterator[str]:
+    yield "## Parts of the engine"
+    yield ""
+    yield "[Parts of the engine, beside physical limits](engine.md) has costs of single steps."
+    yield ""
+    yield from ("```{toctree}", ":hidden:", "", *(page for page, _ in PAPERS.values()), "engine", "```")
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def grouped(claims: Sequence[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
     by_id = defaultdict(list)
     for claim in claims:
         by_id[claim["id"]].append(claim)
+    return by_id
+
+
+def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    by_id = grouped(claims)
     yield "## The papers' claims"
+    yield ""
+    yield "| paper | reproduced |"
+    yield "|---|---|"
+    for paper, (page, title) in PAPERS.items():
+        rows = [one for one in claims if one["id"].startswith(f"{paper}-")]
+        yield f"| [{title}]({page}.md) | {sum(one['holds'] == 'yes' for one in rows)} of {len(rows)} |"
     yield ""
     shown = Counter(one["kind"] for one in claims if one["holds"] == "yes")
     every = Counter(one["kind"] for one in claims)
     parts = ", ".join(f"{shown[kind]} of {every[kind]} {kind}" for kind in sorted(every))
     silent = sorted({one["id"] for one in claims if one["holds"] != "yes" and not one["remark"]})
-    rest = f"without a reason: {', '.join(silent)}" if silent else "the others say why"
-    yield f"Reproduced or beaten as they are worded: {parts}; {rest}. Made {made_of(claims)}."
-    for paper, title in PAPERS.items():
-        yield ""
-        yield f"### {title}"
-        yield ""
-        yield "| id | the paper | here | | |"
-        yield "|---|---|---|---|---|"
-        for number in range(1, COUNTS[paper] + 1):
-            yield from claim_rows(f"{paper}-{number}", by_id)
+    yield f"Reproduced or exceeded as the paper words them: {parts}."
+    yield f"Without a reason: {', '.join(silent)}." if silent else "The others have a reason."
+    yield f"Made {made_of(claims)}."
     further = sorted(set(by_id) - {f"{paper}-{n}" for paper, count in COUNTS.items() for n in range(1, count + 1)})
     if further:
         yield ""
-        yield "### Our own figures to reach"
+        yield "### Our own goals"
         yield ""
-        yield "| id | aim | here | | |"
+        yield "| id | goal | here | | |"
         yield "|---|---|---|---|---|"
         for name in further:
             yield from claim_rows(name, by_id)
     yield ""
+
+
+def paper_page(paper: str, title: str, claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    yield from head(title)
+    yield "| id | the paper | here | | |"
+    yield "|---|---|---|---|---|"
+    for number in range(1, COUNTS[paper] + 1):
+        yield from claim_rows(f"{paper}-{number}", grouped(claims))
 
 
 def claim_rows(name: str, by_id: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
@@ -227,9 +246,9 @@ def median_of(rows: Sequence[Mapping[str, str]], system: str, what: str) -> floa
 # --- micro ------------------------------------------------------------------------------------------------------------
 
 
-def micro_part(path: Path | None) -> Iterator[str]:
-    yield "## Parts of the engine, beside physical limits"
-    yield ""
+def engine_page(path: Path | None) -> Iterator[str]:
+    """The page of the engine, and beside it the table as a CSV, which the page shows."""
+    yield from head("Parts of the engine, beside physical limits")
     if path is None:
         yield "Not run: `./dev bench micro`."
         return
@@ -237,19 +256,14 @@ def micro_part(path: Path | None) -> Iterator[str]:
     machine = ", ".join(f"{name} {value}" for name, value in kept["machine"].items())
     yield f"{machine}. {'`./dev bench micro --quick`: coarse.' if kept.get('quick') else '`./dev bench micro`.'}"
     yield ""
-    yield "| what | ours | limit | unit | ratio | limit is |"
-    yield "|---|---|---|---|---|---|"
-    for row in kept["rows"]:
-        limit = statistics.median(row["limit"]) if row["limit"] else None
-        cells = (
-            row["what"].strip(),
-            number(row["value"]),
-            number(limit),
-            row["unit"],
-            number(row["ratio"]),
-            row["limit_what"],
-        )
-        yield f"| {' | '.join(re.sub(r'[|]', '/', cell) for cell in cells)} |"
+    yield from ("```{csv-table}", ":file: engine.csv", ":header-rows: 1", "```")
+    with (PAGES / "engine.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("what", "ours", "limit", "unit", "ratio", "limit is"))
+        for row in kept["rows"]:
+            limit = statistics.median(row["limit"]) if row["limit"] else None
+            cells = (number(row["value"]), number(limit), row["unit"], number(row["ratio"]), row["limit_what"])
+            writer.writerow((row["what"].strip(), *cells))
 
 
 def number(value: float | None) -> str:

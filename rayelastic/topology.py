@@ -51,12 +51,38 @@ class Topology(GraphTopology):
         Raises:
             GraphError: the topology can't run as a whole.
             ConfigError: the configuration doesn't fit the topology.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("numbers")
+        >>> topology.source(rel.sequence(3), name="numbers").sink(rel.list(), name="out")
+        <sink out>
+        >>> topology.plan().pes
+        {'pe0': ('numbers', 'out')}
         """
         self.validate(shipped=False)
         return plan_topology(self, config or JobConfig())
 
     def explain(self, config: JobConfig | None = None) -> str:
-        """Regions, operators, and for each its lane and why; text for people, starts nothing."""
+        """Regions, operators, and for each its lane and why; text for people, starts nothing.
+
+        Args:
+            config: as of `plan`.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("numbers")
+        >>> topology.source(rel.sequence(3), name="numbers").sink(rel.list(), name="out")
+        <sink out>
+        >>> print(topology.explain())
+        topology 'numbers': 2 operators in 2 regions in 1 processing element
+        <BLANKLINE>
+        r0  source: a source stands alone; in pe0
+            numbers  source  built-in  native counter
+        <BLANKLINE>
+        r1  pipeline: can be split into pipelines; in pe0
+            out      sink    built-in  native conversion to Arrow batches, tuples when
+                                       they are asked for
+        <BLANKLINE>
+        """
         return explain(self, self.plan(config))
 
     def _repr_html_(self) -> str:

@@ -140,14 +140,14 @@ def _claim(name: str, found: dict[str, Steady]) -> Claim:
         f"{elastic.rate / manual.rate:.2f} of manual, {elastic.rate / best:.2f} of the better fixed setting, "
         f"{elastic.threads} threads, {elastic.queues} queues"
     )
-    remark = "two cores: factors of the papers need more; manual has a thread for each source, too"
+    remark = "Two cores: factors of the papers need more. Manual has a thread for each source, too"
     match name.partition(",")[0]:
         case "VWAP":
             said, claim = "C000-14", "VWAP of 52 operators: elastic at least 2x manual, with few threads"
             holds = elastic.rate >= 2 * manual.rate and elastic.threads <= available_cpus()
         case "packets":
             said, claim = "C000-15", f"{name}: elastic near hand-optimised, 8 to 20 threads instead of 17 or 129"
-            holds, remark = False, f"not comparable: no setting by hand is public, and traffic is made up; {remark}"
+            holds, remark = False, f"Not comparable: no setting by hand is public, and traffic is made up. {remark}"
         case _:
             said, claim = "C004-4", "radio imaging: within 10 % of the best static setting, 5x in all"
             holds = elastic.rate >= NEAR * best and elastic.rate >= 5 * manual.rate

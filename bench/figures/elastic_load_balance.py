@@ -69,8 +69,8 @@ def figure(_small: bool) -> Figure:
         ),
         Claim(
             "C001-2",
-            "bursty cost is followed: threads climb when tuples are dear, and sleep when they are cheap again",
-            f"at most {peaks[0]} before, {peaks[1]} while dear, {after} at the end",
+            "bursty cost is followed: threads climb when tuples are expensive, and sleep when they are cheap again",
+            f"at most {peaks[0]} before, {peaks[1]} while expensive, {after} at the end",
             peaks[1] > 2 * peaks[0] and after <= 3,
         ),
         Claim(

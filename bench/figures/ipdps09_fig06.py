@@ -35,7 +35,7 @@ def figure(_small: bool) -> Figure:
             f"correlation with the load: throughput {_with_load(paper, 'rate'):.2f}, threads "
             f"{_with_load(paper, 'threads'):.2f}",
             _with_load(paper, "rate") < -0.7 and _with_load(paper, "threads") < -0.7,
-            remark="throughput does; the paper's rules find their way back to the thread count of a level slowly",
+            remark="throughput does; the paper's rules return slowly to the thread count of a level",
         ),
         Claim(
             "C004-3",

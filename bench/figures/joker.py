@@ -93,7 +93,7 @@ def one_region(rows: Rows, small: bool) -> list[Claim]:
     return [
         Claim(
             "C003-1",
-            "one region of 4 operators: fusion only 2x (cheap) to 4x (dear)",
+            "one region of 4 operators: fusion only 2x (cheap) to 4x (expensive)",
             f"{split[0]:.1f}x to {split[1]:.1f}x",
             1.5 <= split[0] <= 2.5 and split[1] >= 3.4,
             Kind.FITTED,
@@ -104,11 +104,11 @@ def one_region(rows: Rows, small: bool) -> list[Claim]:
             f"{fission[0]:.1f}x to {fission[1]:.1f}x",
             fission[0] >= 5 and fission[1] >= 9.5,
             Kind.FITTED,
-            "271 partitions on 9 replicas give 8 % over 8, and the threshold asks for 10 %",
+            "271 partitions on 9 replicas are 8 % faster than on 8, and the threshold asks for 10 %",
         ),
         Claim(
             "C003-1",
-            "joint 20x for dear operators; either order alike",
+            "joint 20x for expensive operators; either order alike",
             f"{joint[1]:.1f}x, fission first {reverse[1]:.1f}x; by rates {ours[1]:.1f}x in one or two changes",
             joint[1] >= 17 and abs(joint[1] / reverse[1] - 1) < 0.1,
             Kind.FITTED,
@@ -136,11 +136,11 @@ def several_regions(rows: Rows, small: bool) -> list[Claim]:
         ),
         Claim(
             "C003-3",
-            "upstream 8x dearer: 13 and 4 replicas, 12x",
+            "upstream 8x more expensive: 13 and 4 replicas, 12x",
             f"{uneven:.1f}x with {shapes[0]}; by rates {uneven_ours:.1f}x with {shapes[1]}",
             uneven >= 11.4,
             Kind.FITTED,
-            "the paper's algorithm stops at 8 replicas: of 271 partitions the 9th gives 8 %, and its threshold "
+            "the paper's algorithm stops at 8 replicas: of 271 partitions the 9th adds 8 %, and its threshold "
             "asks for 10 %; holds by rates",
         ),
     ]
@@ -209,8 +209,8 @@ def gain_threshold(rows: Rows, small: bool) -> list[Claim]:
     return [
         Claim(
             "C003-7",
-            "gain threshold 0.1 about 0.2 for dear operators, 0.4 too strict",
-            f"dear {', '.join(f'{x:.1f}x' for x in dear)}; cheap {', '.join(f'{x:.1f}x' for x in cheap)}",
+            "gain threshold 0.1 about 0.2 for expensive operators, 0.4 too strict",
+            f"expensive {', '.join(f'{x:.1f}x' for x in dear)}; cheap {', '.join(f'{x:.1f}x' for x in cheap)}",
             dear[1] >= 0.75 * dear[0] and dear[2] < 0.75 * dear[0],
             Kind.FITTED,
         )
@@ -262,7 +262,7 @@ def applications(rows: Rows) -> list[Claim]:
             f"{found['finance', 'rates']:.1f}x, {tells['finance', 'rates']}",
             found["finance", "paper"] >= 4.2,
             Kind.FITTED,
-            "the paper's last step, to 4 and 5 replicas, gives 8 % on this plant and is reverted",
+            "the paper's last step, to 4 and 5 replicas, adds 8 % on this plant and is reverted",
         ),
         Claim(
             "C003-10",
@@ -271,7 +271,7 @@ def applications(rows: Rows) -> list[Claim]:
             f"by rates {tells['network monitoring', 'rates']}",
             abs(found["network monitoring", "paper"] - 2.86) < 0.1 and abs(steps[0] / 2.1 - 2.3) < 0.1,
             Kind.FITTED,
-            "two replicas can't give 2.3x on a plant without caches",
+            "two replicas are at most twice as fast on a plant without caches",
         ),
     ]
 

@@ -101,9 +101,9 @@ def figure(small: bool) -> Figure:
                 f"{final[name] / max(finals):.0%} of the paper variants' best",
                 settling[name] <= 40
                 and (name == "ours, our engine" or final[name] >= 0.99 * statistics.median(finals)),
-                remark=("each change of queues waits two periods for ports; " if "10 s" in name else "")
-                + "the last periods are trials of a few percent, up to six periods each, where the dearest operator "
-                "bounds the throughput",
+                remark=("Each change of queues waits two periods for ports. " if "10 s" in name else "")
+                + "The last periods are trials of a few percent, up to six periods each, where the most "
+                "expensive operator bounds the throughput",
             )
             for name in ("ours", "ours, ports switch in 10 s", "ours, our engine")
         ),

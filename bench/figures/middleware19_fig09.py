@@ -73,8 +73,8 @@ def figure(small: bool) -> Figure:
             f"{last.thread_count_threads} to {last.ours_threads} threads at {last.over_thread_count:.2f}x, with "
             f"{last.ours_queues} of {last.operators} queues",
             last.ours_threads < 0.75 * last.thread_count_threads and last.over_thread_count > 0.95,
-            remark="ten operators do nearly all the work: the simulated curve of thread-count elasticity peaks at "
-            f"{last.thread_count_threads} threads, the paper's rules stay there, and there is little to save",
+            remark="Ten operators do nearly all the work. The simulated curve of thread-count elasticity peaks at "
+            f"{last.thread_count_threads} threads, where the paper's rules stay",
         ),
     )
     outcomes = list(found.values())

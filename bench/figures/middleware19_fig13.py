@@ -41,7 +41,7 @@ def figure(small: bool) -> Figure:
             "a new configuration within 500 s, 100 periods",
             f"paper variant: {after['paper']:.0f} periods, {_move(runs['paper'][0])}",
             50 <= after["paper"] <= 125,
-            remark="the paper moved from 32 threads and 42 queues to 88 and 86; here 128 threads give more than 64, "
+            remark="the paper moved from 32 threads and 42 queues to 88 and 86; here 128 threads are faster than 64, "
             "and that level has its own search of queues",
         ),
         *(

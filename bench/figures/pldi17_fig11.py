@@ -79,7 +79,7 @@ def figure(small: bool) -> Figure:
             all(n >= 128 for n in last["Power8, 10 x 100, 1,000"])
             and all(64 <= n <= 100 for n in last["Xeon, 10 x 100, 1,000"]),
             Kind.FITTED,
-            "on Xeon 128 threads give 92 % of what 88 give, and more than 64: no rule looks between",
+            "on Xeon 128 threads reach 92 % of 88 threads, and more than 64: no rule looks between",
         ),
     )
     rows: list[Row] = [

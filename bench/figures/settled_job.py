@@ -144,8 +144,8 @@ def figure(small: bool) -> Figure:
         ),
         Claim(
             "C004-3",
-            f"another process takes a CPU and gives it back: threads follow within {WITHIN} periods each way",
-            f"when it comes {comes}; when it goes {goes}; alone before {alone:,.0f} tuples/s",
+            f"another process uses a CPU and ends: threads follow within {WITHIN} periods each way",
+            f"When it comes: {comes}. When it goes: {goes}. Alone before: {alone:,.0f} tuples/s",
             all(one.noticed is not None and one.noticed <= WITHIN for one in (comes, goes))
             and comes.changed is not None
             and (goes.changed is not None or goes.throughput >= BACK * alone),

@@ -31,7 +31,8 @@ class Judged(NamedTuple):
     is_anomalous: bool
 
 
-class Last(NamedTuple):
+@rel.state
+class Last:
     """The last ten, in a circle, and how many came."""
 
     n: int = 0

@@ -6,7 +6,7 @@ After 1brc.py of Bytewax's examples, the one billion row challenge. `python exam
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rayelastic as rel
 
@@ -34,7 +34,7 @@ def build(path: str) -> rel.Topology:
     """The topology, for a file."""
     topology = rel.Topology("brc")
     measured = topology.source(rel.text(path), name="lines").map(parse, name="parse").key_by("station")
-    wanted = {"least": rel.min("degrees"), "mean": rel.mean("degrees"), "greatest": rel.max("degrees")}
+    wanted: dict[str, Any] = {"least": rel.min("degrees"), "mean": rel.mean("degrees"), "greatest": rel.max("degrees")}
     measured.aggregate(name="stations", **wanted).sink(rel.list(), name="out")
     return topology
 

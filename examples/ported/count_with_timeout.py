@@ -25,14 +25,15 @@ class Counted(NamedTuple):
     """So many came until nothing did."""
 
     key: str
-    count: int
+    times: int
     until: int
 
 
-class State(NamedTuple):
+@rel.state
+class State:
     """Of a key."""
 
-    count: int = 0
+    n: int = 0
     last: int = 0
 
 
@@ -41,14 +42,14 @@ class CountWithTimeout:
 
     def on_tuple(self, t: Seen, state: State, out: rel.Out) -> None:
         """Counts."""
-        state.count += 1  # type: ignore[misc]
-        state.last = t.at  # type: ignore[misc]
+        state.n += 1
+        state.last = t.at
         out.after(SILENCE)
 
     def on_time(self, time: int, state: State, out: rel.Out) -> None:
         """Tells the count if nothing has come since."""
         if time == state.last + SILENCE:
-            out.give(Counted(*out.key, state.count, time))
+            out.give(Counted(out.key[0], state.n, time))
 
 
 def build(rows: Sequence[Seen]) -> rel.Topology:

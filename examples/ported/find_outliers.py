@@ -20,7 +20,8 @@ class Reading(NamedTuple):
     value: float
 
 
-class Moments(NamedTuple):
+@rel.state
+class Moments:
     """Of the readings of a sensor so far, by Welford."""
 
     n: int = 0

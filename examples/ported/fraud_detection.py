@@ -32,7 +32,8 @@ class Alert(NamedTuple):
     why: str
 
 
-class State(NamedTuple):
+@rel.state
+class State:
     """When the last payment was small, else -1."""
 
     small: int = -1
@@ -47,15 +48,15 @@ class FraudDetector:
             out.cancel(state.small + MINUTE)
             if t.amount > LARGE:
                 out.give(Alert(t.account, t.at, "large behind small"))
-        state.small = -1  # type: ignore[misc]
+        state.small = -1
         if t.amount < SMALL:
-            state.small = t.at  # type: ignore[misc]
+            state.small = t.at
             out.after(MINUTE)
 
     def on_time(self, time: int, state: State, out: rel.Out) -> None:
         """Nothing came for a minute."""
-        state.small = -1  # type: ignore[misc]
-        out.give(Alert(*out.key, time, "nothing behind small"))
+        state.small = -1
+        out.give(Alert(out.key[0], time, "nothing behind small"))
 
 
 def build(rows: Sequence[Payment]) -> rel.Topology:

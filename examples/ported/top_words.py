@@ -37,7 +37,7 @@ class Top(NamedTuple):
     start: int
     place: int
     word: str
-    count: int
+    times: int
 
 
 class TopWords:
@@ -51,8 +51,8 @@ class TopWords:
     def on_time(self, _: int, state: Counter[str], out: rel.Out) -> None:
         """The window is complete."""
         best = heapq.nsmallest(BEST, state.items(), key=lambda one: (-one[1], one[0]))
-        for place, (word, count) in enumerate(best, start=1):
-            out.give(Top(*out.key, place, word, count))
+        for place, (word, times) in enumerate(best, start=1):
+            out.give(Top(out.key[0], place, word, times))
         out.forget()
 
 

@@ -25,7 +25,8 @@ class Edit(NamedTuple):
     at: float
 
 
-class Most(NamedTuple):
+@rel.state
+class Most:
     """The largest count of a server so far."""
 
     n: int = 0

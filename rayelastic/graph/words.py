@@ -1,14 +1,15 @@
 """Words of other systems, with this project's word for each: the text of an AttributeError for an unknown name.
 
-The tables are in docs/reference/words.md too, which `python -m rayelastic.graph.words` prints.
+The tables are in docs/reference too: `python -m rayelastic.graph.words` writes them.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-__all__ = ["CONFIG", "MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "page"]
+__all__ = ["CONFIG", "MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "pages"]
 
 _AGGREGATE = ".key_by(field).aggregate(out=rel.{0})"
 _KEYED_STATE = ".key_by(field).map(fn, state=State), where fn(t, s) sets fields of s"
@@ -281,21 +282,27 @@ def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str
     return f"{problem}. It has {', '.join(public)}"
 
 
-def page() -> str:
-    """Write the page of the guide.
+def pages() -> dict[str, str]:
+    """Write the pages of the guide, by file.
 
-    >>> page().splitlines()[0]
-    '# Words of other systems'
+    >>> [page.splitlines()[0] for page in pages().values()]
+    ['# Words of other systems: methods of a stream', '# Words of other systems: topology, module, result, settings']
     """
-    parts = {
-        "Methods of a stream": STREAM,
+    rest = {
         "Methods of a topology": TOPOLOGY,
         "Functions of the module": MODULE,
         "What a result has": RESULT,
         "Settings of a JobConfig": CONFIG,
     }
+    return {
+        "words_of_streams.md": _page("methods of a stream", {"Methods of a stream": STREAM}),
+        "words.md": _page("topology, module, result, settings", rest),
+    }
+
+
+def _page(title: str, parts: Mapping[str, Mapping[str, str]]) -> str:
     text = [
-        "# Words of other systems",
+        f"# Words of other systems: {title}",
         "",
         "What people from Bytewax, Flink, Polars, pandas and Spark look for, and what to write here.",
         "A name of these tables raises an error that says the same.",
@@ -310,4 +317,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201
+    for file, text in pages().items():
+        Path("docs", "reference", file).write_text(text)

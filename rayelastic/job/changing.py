@@ -52,22 +52,24 @@ class Changing:
         Raises:
             ConfigError: the region can't have so many.
             ChangeError: it failed and was undone, and the job continues as before; or the job has ended.
+
+        >>> job.rescale("r1", replicas=3).region("r1").replicas  # doctest: +SKIP
+        3
         """
         return self._running(ChangeError, RESCALE_TIMEOUT).rescale(region, replicas)
 
     def change(self, plan: ExecPlan) -> ExecPlan:
         """Change the plan of the running job to one made from `job.plan()` by its `with_...` methods.
 
-        Other numbers of replicas alone are carried out while everything runs, as `rescale` does. Where operators change
-        their processing elements, or these their nodes, the job takes a checkpoint, all elements end, and it goes on
-        from there by the new plan, in the processes that it has and in new ones: that is a pause of seconds, which the
-        log tells; sources are read again from where they were, as after a loss.
+        Replicas alone change while the job runs, as by `rescale`. To move operators or processing elements, the job
+        takes a checkpoint, ends all elements and restores the checkpoint by the new plan. That is a pause of seconds,
+        which the log reports. Sources rewind to the checkpoint, as after a loss.
 
         Args:
-            plan: of the same regions; replicas and places change one after the other, by two calls.
+            plan: Of the same regions. Change replicas and places by two calls.
 
         Returns:
-            The plan in force then.
+            The new plan.
 
         Raises:
             ConfigError: the job can't have this plan.
@@ -81,8 +83,8 @@ class Changing:
     def leave(self, node: str) -> ExecPlan:
         """Move the job off a node of the cluster for good, as before the machine is switched off.
 
-        What runs there goes on elsewhere, from a checkpoint that is taken for it: a pause of seconds for the whole job.
-        Nothing of the job starts there any more.
+        The job takes a checkpoint and restores it without the node: a pause of seconds for the whole job. Nothing of
+        the job starts on the node again.
 
         Args:
             node: its name, as `job.status.pes` and `job.plan().nodes` have it.
@@ -93,16 +95,18 @@ class Changing:
         Raises:
             ConfigError: there is no such node, or no other.
             ChangeError: it failed, and the job continues where it is; or the job has ended.
+
+        >>> job.leave("node:10.0.0.7").pes  # doctest: +SKIP
         """
         return self._running(ChangeError, RESCALE_TIMEOUT).leave(node)
 
     def renew_secret(self) -> None:
         """Replace the secret of the job, as when the current one may have become known.
 
-        The job takes a checkpoint, all of its elements end, and it goes on from there with new ones, by the same plan.
-        After a pause of seconds, which the log tells, nobody who has only the old secret is heard, nor can read where
-        links are encrypted; whoever pushes rows (Spark, Ray Datasets) is given what it needs. Files of checkpoints stay
-        signed as they were: by `Checkpoint(key=)`, or by a key that was made of the job's first secret.
+        The job takes a checkpoint and restores it by the same plan with new processing elements: a pause of seconds,
+        which the log reports. After it, the old secret opens no connection and decrypts no link. Spark and Ray tasks
+        that push rows get the new one. Files of checkpoints keep their key: that of `Checkpoint(key=)`, or one derived
+        from the job's first secret.
 
         Raises:
             ChangeError: the job takes no checkpoints, or it failed, and the job continues as before; or it has ended.

@@ -6,22 +6,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, PELostError, StateError
-from rayelastic.job.changing import Changing
 from rayelastic.job.control import CONTROL_TIMEOUT, saved
 from rayelastic.job.feeding import Feeds
+from rayelastic.job.observing import Observing
 from rayelastic.job.result import JobResult, raise_failure, sink_value
-from rayelastic.job.state import OperatorState
 from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.runtime.saved.restoring import checked
-from rayelastic.runtime.values.status import JobMetrics, JobStatus, State
-from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
+from rayelastic.runtime.values.status import JobStatus, State
 from rayelastic.runtime.watch.dropped import warn_late
 from rayelastic.runtime.watch.metrics_port import MetricsPort
-from rayelastic.watching import Reading, Watch, in_notebook, job_html
 from rayelastic.web.page import Page
 
 if TYPE_CHECKING:
@@ -29,179 +25,77 @@ if TYPE_CHECKING:
 
     from rayelastic.job.control import Control
     from rayelastic.plan.config import JobConfig
-    from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.plan.explain import OperatorInfo
     from rayelastic.plan.settings.tls import TLS
     from rayelastic.runtime.snapshot import Snapshot
-    from rayelastic.runtime.values.adaptation import Adaptation
-    from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.topology import Topology
 
 __all__ = ["Job"]
 
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
 START_TIMEOUT = 300.0  # seconds until every processing element runs
-STATE_TIMEOUT = 120.0  # seconds for keys to be read, behind a checkpoint perhaps
-FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
 
 
-class Job(Changing):
+class Job(Observing):
     """A running job.
 
     Args:
         name: the name of the job.
         control: its coordinator.
         topology: what runs, where it is known; `None` after `attach`.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> gate = testing.Gate()
+    >>> topology = rel.Topology("totals")
+    >>> numbers = topology.source(testing.script([("a", 1), gate, ("a", 2)], {"key": str, "n": int}), name="numbers")
+    >>> numbers.key_by("key").aggregate(name="total", n=rel.sum("n")).sink(rel.list(), name="out")
+    <sink out>
+    >>> job = rel.start(topology, rel.JobConfig(pes=2), metrics_port=0)
+    >>> gate.wait_reached(60)
+    True
+    >>> job.status.state.value, job.describe()["total"].lane, job.web_url
+    ('running', 'built-in', None)
+    >>> job.plan().pe_of("numbers"), job.metrics_port > 0
+    ('pe0', True)
+    >>> job.pause_elasticity()
+    >>> job.status.paused
+    True
+    >>> job.resume_elasticity()
+    >>> gate.open()
+    >>> [tuple(t) for t in job.wait(timeout=60)["out"]]
+    [('a', 3)]
+    >>> job.metrics().operator("total").tuples_in
+    2
+    >>> list(job.adaptations())
+    []
+    >>> job.close()
     """
 
     def __init__(self, name: str, control: Control, topology: Topology | None = None) -> None:
         self.name = name
         self._control = control
         self._operators = topology.operators if topology is not None else {}
-        self._final: JobStatus | None = None
         self._result: JobResult | None = None
-        self._metrics: JobMetrics | None = None
-        self._plan: ExecPlan | None = None
-        self._adapted: tuple[Adaptation | RegionAdaptation, ...] | None = None  # all, of a job that is over
-        self._infos: dict[str, OperatorInfo] | None = None
         self._taking = threading.RLock()  # of what is kept of its end
-        self._closed = False
         self._started_at = time.monotonic()
         self._feeds = Feeds(control)
-        self._metrics_port: MetricsPort | None = None
-        self._page: Page | None = None
-
-    @property
-    def status(self) -> JobStatus:
-        """The state of the job and of its processing elements."""
-        return self._final or self._control.within(CONTROL_TIMEOUT).status()
-
-    def metrics(self) -> JobMetrics:
-        """Counters of every operator, link and processing element."""
-        if self._final is None or self._metrics is None:
-            self._metrics = self._control.within(CONTROL_TIMEOUT).metrics()
-        return self._metrics
-
-    def plan(self) -> ExecPlan:
-        """Return the plan in force: regions, and which operators run in which processing element."""
-        if self._plan is None or self._final is None:
-            self._plan = self._control.within(CONTROL_TIMEOUT).plan()
-        return self._plan
-
-    def describe(self) -> dict[str, OperatorInfo]:
-        """Return what `topology.explain()` shows of each operator: kind, execution mode, reason, location."""
-        return self._infos or self._control.within(CONTROL_TIMEOUT).describe()
-
-    def state(self, operator: str) -> OperatorState:
-        """Return the keyed state of an operator while the job runs: `job.state("totals").get("key")`.
-
-        Args:
-            operator: its name; one that keeps state of keys, aggregates or timers.
-
-        Returns:
-            What reads it, whose methods raise StateError where there is nothing to read.
-        """
-        return OperatorState(
-            operator, lambda *asked: self._running(StateError, STATE_TIMEOUT).read_state(operator, *asked)
-        )
-
-    def adaptations(
-        self, follow: bool = False, every_pass: bool = False, since: Mapping[str, int] | None = None
-    ) -> Iterator[Adaptation | RegionAdaptation]:
-        """Gives what was adapted: what was seen, what was decided, why, and what is in force; also after the job's end.
-
-        Args:
-            follow: go on as it happens, until the job ends.
-            every_pass: also the passes that left everything as it was.
-            since: {processing element, or 'regions': number of the first pass wanted}; all if not given.
-
-        Raises:
-            PELostError: the coordinator is gone, as after a `close` that didn't wait for the end of the job.
-        """
-        since = dict(since or {})
-        while True:
-            over = self._closed or self._final is not None or self.status.state.is_final
-            for adaptation in self._adaptations(since):
-                since[adaptation.pe] = adaptation.number + 1
-                if adaptation.changed or every_pass:
-                    yield adaptation
-            if over or not follow:
-                return
-            self._control.within(CONTROL_TIMEOUT).wait(FOLLOW_PERIOD)
-
-    def _adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
-        """Ask the coordinator; of a job whose end was waited for, returns what it had then."""
-        if self._adapted is not None:
-            return tuple(one for one in self._adapted if one.number >= since.get(one.pe, 0))
-        try:
-            return self._control.within(CONTROL_TIMEOUT).adaptations(since)
-        except PELostError as error:
-            if not self._closed:
-                raise
-            raise PELostError(
-                f"job {self.name!r} was closed before anybody had waited for its end: what it adapted is gone",
-                hint="Ask before close(), or wait() for the end first",
-            ) from error
-
-    def bottleneck(self, seconds: float = 1.0) -> Bottleneck:
-        """Name the operator that limits the job, why, and why the runtime isn't scaling it.
-
-        Args:
-            seconds: how long to measure.
-
-        Raises:
-            StateError: the job has ended.
-
-        >>> print(job.bottleneck())  # doctest: +SKIP
-        out on pe0 (waiting): its function waits 99% of the time and computes 0%; back-pressure: operators upstream ...
-        """
-        if (state := self.status.state).is_final:
-            raise StateError(f"job {self.name!r} is {state.value}: nothing limits it any more")
-        before = self.metrics()
-        self.pause(seconds)
-        return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))
-
-    def watch(self, period: float = 1.0) -> Watch:
-        """Show the job in a notebook, updated in place until it ends; return at once.
-
-        Args:
-            period: seconds between two pictures, more than 0.
-
-        Returns:
-            The watch, whose `stop` ends it earlier.
-
-        Raises:
-            SetupError: this isn't a notebook. `rayelastic top` and the web UI show a job elsewhere.
-        """
-        return Watch(self._read, in_notebook, period)
-
-    def _read(self) -> Reading:
-        return Reading(self.name, self.status, self.metrics(), self.plan())
-
-    def _repr_html_(self) -> str:
-        return job_html(self._read())
-
-    def pause(self, seconds: float) -> None:
-        """Return after so many seconds, or when the job ends, whichever is first."""
-        if self._final is None:
-            self._control.within(seconds + CONTROL_TIMEOUT).wait(seconds)
-
-    @property
-    def metrics_port(self) -> int | None:
-        """Where Prometheus finds the metrics on this machine, as `metrics_port=` asked; `None`: it didn't."""
-        return self._metrics_port.port if self._metrics_port is not None else None
-
-    @property
-    def web_url(self) -> str | None:
-        """The address of the web UI with its token, if JobConfig(web_port=) asked for one; else `None`."""
-        return self._page.url if self._page is not None else None
 
     def cancel(self, drain: bool = True) -> None:
         """Stop the job.
 
         Args:
             drain: stop the sources and let what they sent reach the sinks; otherwise stop at once.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("endless")
+        >>> topology.source(rel.sequence(2**62)).sink(rel.count(), name="n")
+        <sink n>
+        >>> job = rel.start(topology)
+        >>> job.cancel(drain=False)
+        >>> job.wait(timeout=60)
+        Traceback (most recent call last):
+        rayelastic.errors.JobCancelledError: job 'endless' was cancelled...
         """
         if self._final is None:
             self._control.within(CONTROL_TIMEOUT).cancel(drain)
@@ -295,6 +189,9 @@ class Job(Changing):
 
         Raises:
             StateError: it can't be saved; names the operator.
+
+        >>> job.begin_stop("/checkpoints/night")  # doctest: +SKIP
+        Snapshot(...)
         """
         where = checked(snapshot)
         saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).stop(where))
@@ -308,6 +205,8 @@ class Job(Changing):
         Args:
             operator: the name of the source in the topology.
             source: what pushes, such as `rel.spark.stream(...)` with the same checkpoint.
+
+        >>> rel.attach("prices").feed("ticks", rel.spark.stream(frame, checkpoint="s3://ticks"))  # doctest: +SKIP
         """
         self._running(ChangeError, CONTROL_TIMEOUT)
         self._feeds.begin(operator, source)
@@ -320,6 +219,10 @@ class Job(Changing):
 
         Raises:
             ValueError: not called from the main thread.
+
+        >>> job = rel.submit(topology)  # doctest: +SKIP
+        >>> job.drain_on_stop()  # doctest: +SKIP
+        >>> job.wait()  # doctest: +SKIP
         """
 
         def stop(*_: object) -> None:  # in a thread: the handler may have interrupted a call that holds a lock

@@ -29,6 +29,14 @@ class JobResult(Mapping[str, Any]):
         values: for each sink: a list, a table, a DataFrame, a path or a number of rows, as the sink says.
         metrics: the last counters.
         seconds: from start to end.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("numbers")
+    >>> topology.source(rel.sequence(2)).sink(rel.list(), name="out")
+    <sink out>
+    >>> result = rel.run(topology)
+    >>> result["out"], result.metrics.operator("out").tuples_in, result.late
+    ([Sequence(value=0), Sequence(value=1)], 2, {})
     """
 
     def __init__(self, values: dict[str, Any], metrics: JobMetrics, seconds: float) -> None:

@@ -38,7 +38,16 @@ def start(
     metrics_port: int | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
-    """Start a topology in this process and gives the running job; `run` is this and `wait`."""
+    """Start a topology in this process and gives the running job; `run` is this and `wait`.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("numbers")
+    >>> topology.source(rel.sequence(1000)).sink(rel.count(), name="n")
+    <sink n>
+    >>> job = rel.start(topology)
+    >>> job.wait(timeout=60)["n"]
+    1000
+    """
     spec = prepare(topology, config, restore=restore)
     _check_page(spec.config)
     job = Job(spec.name, LocalControl(Coordinator(spec, InProcessHost())), topology)
@@ -62,16 +71,16 @@ def run(
 ) -> JobResult:
     """Run a topology in this process, without Ray, until its sources end.
 
-    Ctrl-C stops it and frees everything. A function that doesn't return is interrupted where it is in Python code; a
-    call that waits for ever keeps its thread, is named in a warning, and ends with the process.
+    Ctrl-C stops the job and frees everything. It interrupts Python code of a function that doesn't return. A blocking
+    call outside of Python keeps its thread until the process ends; a warning names it.
 
     Args:
         topology: what to run.
-        config: thread counts, threading models and number of processing elements, where they shall be fixed.
+        config: Settings; `JobConfig()` by default.
         metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
-        restore: the snapshot to go on from, see Job.snapshot and Job.stop; or where a job kept its checkpoints
-            (`rel.Checkpoint(location)`, or the folder): the newest whole one counts. "latest": the newest whole one at
-            the location of `JobConfig(checkpoint=)`; if none was ever complete there, the job begins at its start.
+        restore: What to restore: a snapshot (see Job.snapshot and Job.stop), or the location of a job's checkpoints
+            (`rel.Checkpoint(location)`, or the folder), of which the newest complete one counts. "latest" restores from
+            the location of `JobConfig(checkpoint=)`. If no checkpoint was ever complete there, the job starts afresh.
 
     Returns:
         What the sinks left, by their names.
@@ -120,6 +129,9 @@ def submit(
         DeclarationError: the topology is wrong, or an operator begins with what can't be pickled and `checkpoint=` is
             a rel.Checkpoint; nothing was started. Without a word on checkpoints there are none then, with a warning.
         RayUnreachableError: there is no Ray at the address.
+
+    >>> job = rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint("s3://bucket/prices")))  # doctest: +SKIP
+    >>> job.wait()["out"]  # doctest: +SKIP
     """
     spec = prepare(topology, config, name=name, restore=restore, regions=Regions.ELASTIC)
     if spec.config.checkpoint is None:
@@ -141,9 +153,16 @@ def submit(
 def attach(name: str, *, address: str | None = None) -> Job:
     """Find a job that runs on Ray by its name.
 
+    Args:
+        name: of the job, as `submit` had it.
+        address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found.
+
     Raises:
         RayUnreachableError: there is no Ray at the address.
         JobNotFoundError: no such job.
+
+    >>> rel.attach("prices").status.state  # doctest: +SKIP
+    <State.RUNNING: 'running'>
     """
     return Job(name, find_coordinator(name, address=address))
 

@@ -125,7 +125,11 @@ class JobConfig:
         self._check_followed()
 
     def or_regions(self, regions: Regions) -> Self:
-        """Return a configuration with these `regions` where the user set none."""
+        """Return a configuration with these `regions` where the user set none.
+
+        >>> JobConfig().or_regions(Regions.ELASTIC).regions.value
+        'elastic'
+        """
         return self if self.regions is not None else replace(self, regions=regions)
 
     def _check_bounds(self) -> None:

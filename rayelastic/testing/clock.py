@@ -28,15 +28,15 @@ class FakeClock:
         return round(self._now * 1e9)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass.
+        """Let time pass by `seconds`.
 
         Raises:
-            ValueError: a negative number: no clock goes back.
+            ValueError: `seconds` is negative.
         """
         if seconds < 0:
             raise ValueError(f"a clock can't advance by {seconds} s")
         self._now += seconds
 
     def sleep(self, seconds: float) -> None:
-        """Instead of time.sleep: time passes, nobody waits."""
+        """Advance by `seconds` at once; a function under test calls it in place of time.sleep."""
         self.advance(seconds)

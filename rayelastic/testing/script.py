@@ -23,6 +23,8 @@ class Gate:
     >>> gate.is_open
     False
     >>> gate.open()
+    >>> gate.wait_reached(timeout=0)  # no job has come to it
+    False
     """
 
     def __init__(self) -> None:
@@ -59,6 +61,8 @@ class Raise:
     Args:
         error: what it raises.
         times: how often; then the script goes on past it, so that a job that is started again comes through. 0: always.
+
+    >>> source = script([(1,), Raise(OSError("lost the connection"), times=1), (2,)], {"n": int})
     """
 
     error: Exception

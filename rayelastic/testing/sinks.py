@@ -41,6 +41,9 @@ class SinkReport:
     Args:
         histories: how many.
         exactly_once: whether each row was to be visible once; otherwise at least once.
+
+    >>> SinkReport(histories=12, exactly_once=True).histories
+    12
     """
 
     histories: int

@@ -30,7 +30,12 @@ PATIENCE = 60.0  # seconds for what takes milliseconds on an idle machine
 
 
 class VerificationError(AssertionError):
-    """An operator gave something else under one condition than under another; the message says which and what."""
+    """An operator gave something else under one condition than under another; the message says which and what.
+
+    >>> raise VerificationError("with 8 threads: 2 rows, with 1 thread: 3 rows")
+    Traceback (most recent call last):
+    rayelastic.testing.verify.VerificationError: with 8 threads: 2 rows, with 1 thread: 3 rows
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,9 @@ class Report:
     Args:
         conditions: in words.
         output: what the operator gave, under all of them.
+
+    >>> Report(conditions=("1 thread", "2 threads"), output=((1,),)).output
+    ((1,),)
     """
 
     conditions: tuple[str, ...]

@@ -47,7 +47,7 @@ def a_function_as_sink(t: Any, folder: Path) -> None:
 
 @guess("mistake", says=("key_by", "field"))
 def key_by_a_function(t: Any, folder: Path) -> None:
-    clicks(t).key_by(lambda c: c.user)
+    clicks(t).key_by(lambda c: c.user.lower())
 
 
 @guess("mistake", says=("no subscripts", "select"))

@@ -1,4 +1,4 @@
-"""mypy and pyright over programs as users write them: they find the marked errors, and no others.
+"""mypy and pyright over programs as users write them: they find the marked errors, and no others; in examples none.
 
 A line that a checker has to reject ends with `# mypy: CODE; pyright: RULE, RULE`; types are pinned by `assert_type`.
 """
@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SNIPPETS = Path(__file__).with_name("snippets")
 FILES = sorted(SNIPPETS.glob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 MARK = re.compile(r"# mypy: (?P<mypy>[a-z, -]+); pyright: (?P<pyright>[A-Za-z, ]+)$")
 FOLLOWING = "reportUnknown"  # rules that pyright also names where another error made a type unknown
 
@@ -62,7 +63,7 @@ def test_there_are_sixty_snippets() -> None:
 def test_mypy_finds_the_marked_errors_and_no_others(tmp_path: Path) -> None:
     done = run(
         sys.executable, "-m", "mypy", f"--cache-dir={tmp_path}", "--no-error-summary", "--hide-error-context",
-        "--no-warn-unreachable", *map(str, FILES),
+        "--no-warn-unreachable", *map(str, [*FILES, *EXAMPLES]),
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     found: defaultdict[str, set[str]] = defaultdict(set)

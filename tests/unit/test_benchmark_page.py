@@ -1,4 +1,4 @@
-"""The page of results: every claim of the papers has a row, and what wasn't run is said."""
+"""The pages of results: every claim of the papers has a row, and what wasn't run is said."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def peer(system: str, seconds: float, absent: str = "") -> dict[str, Any]:
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(page, "RESULTS", tmp_path)
-    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(page, "PAGES", tmp_path / "pages")
     (tmp_path / "figures").mkdir()
     return tmp_path
 
@@ -55,6 +55,11 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
+
+
+def shown(results: Path) -> str:
+    """All pages, and the table of the engine."""
+    return "\n".join(path.read_text() for path in sorted((results / "pages").iterdir()))
 
 
 def test_it_shows_what_there_is(results: Path) -> None:
@@ -71,7 +76,7 @@ def test_it_shows_what_there_is(results: Path) -> None:
     elastic = {"machine": machine, "options": {"seed": 7, "steady": 20, "turns": 7, "most": 40}, "graphs": graphs}
     (results / "elastic-7.json").write_text(json.dumps(elastic))
     assert page.main() == 0
-    text = (results / "page.md").read_text()
+    text = shown(results)
     assert "| C000-3 | up to 22x / at 16 KiB | 30x | reproduced, measured |  |" in text
     assert "| R14 | up to 22x / at 16 KiB | 96 % | differs, measured | because |" in text
     assert "| cpython | 0.5 | 4.00x |" in text
@@ -80,14 +85,14 @@ def test_it_shows_what_there_is(results: Path) -> None:
     assert "- ray failed: E" in text
     made = "2025-01-02 03:04, abc1234, a CPU, 2 cores"
     assert f"| 7 | 2 | 50% | 0.950 | 0.900 | 15.0 s | 50% in 20 periods | 7 to 40 | {made} |" in text
-    assert "| a hop | 2 | 2 | ns | 1 | SPSC |" in text
+    assert "a hop,2,2,ns,1,SPSC" in text
     assert "2025-01-02 03:04, commit abc1234" in text
     assert "CPU a CPU, commit abc1234. `./dev bench micro --quick`: coarse." in text
 
 
 def test_no_claim_is_left_out(results: Path) -> None:
     page.main()
-    text = (results / "page.md").read_text()
+    text = shown(results)
     for paper, count in page.COUNTS.items():
         for number in range(1, count + 1):
             assert f"| {paper}-{number} | | " in text

@@ -62,6 +62,23 @@ class Out:
     Attributes:
         ended: Whether the input has ended, and only timers are left.
         ticks: The time, in the unit of the event time, or in microseconds since 1970; for built-in operators.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> class Silence:  # a row for each sensor that is silent for a minute
+    ...     def on_tuple(self, t, state, out):
+    ...         if t.reading == 0:
+    ...             return out.forget()  # switched off: drop state and timers
+    ...         if "timer" in state:
+    ...             out.cancel(state["timer"])
+    ...         state["timer"] = out.time + 60
+    ...         out.timer(state["timer"])  # out.after(60) is the same; out.wake(ticks) takes the unit of the field
+    ...     def on_time(self, time, state, out):
+    ...         out.give((out.key[0], time))
+    >>> silent = lambda s: s.event_time("at").key_by("sensor").process(Silence, schema={"sensor": str, "at": int})
+    >>> rows = [("a", 0, 7), ("a", 30, 7), ("b", 40, 7), ("b", 50, 0), ("a", 200, 7)]
+    >>> testing.collect(silent, rows, {"sensor": str, "at": int, "reading": int})
+    [('a', 90), ('a', 260)]
     """
 
     __slots__ = ("_after", "_function", "_kept", "_times", "ended", "given", "ticks")
@@ -83,7 +100,7 @@ class Out:
         return self._times.value(self.ticks) if NEVER < self.ticks < FOR_EVER else None
 
     def give(self, item: Any) -> None:
-        """Emit a tuple of the new schema, or a plain value for records of one field."""
+        """Emit `item`: a tuple of the new schema, or a plain value for records of one field."""
         self.given.append(item)
 
     def timer(self, at: Any) -> None:
@@ -101,7 +118,7 @@ class Out:
         self.wake(self.ticks + self._times.span(seconds))
 
     def cancel(self, at: Any) -> None:
-        """Cancel a timer; without one for that time, nothing happens."""
+        """Cancel the timer of time `at`; without one, nothing happens."""
         self._function.cancel(self._times.ticks(at), self._kept)
 
     def forget(self) -> None:

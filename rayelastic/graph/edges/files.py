@@ -145,7 +145,7 @@ def csv(
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
     time_ordered: bool = False,
 ) -> CsvFiles[Any]:
-    """Read or write CSV.
+    r"""Read or write CSV.
 
     An unquoted empty field is None, or an empty text if `str` is declared without None. Inference never changes a
     value: digits with leading zeros are text, a whole number that neither 64 bits nor a float hold is rejected. Without
@@ -173,6 +173,17 @@ def csv(
     Raises:
         SourceError: At the declaration: no such file, not readable as CSV, or not of the encoding.
         SchemaError: The schema or columns= name a column that the file lacks, or an invalid name.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rayelastic as rel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "trades.csv").write_text("symbol,price\nA,1.5\n")
+    ...     topology = rel.Topology("trades")
+    ...     trades = topology.source(rel.csv(f"{folder}/trades.csv"))
+    ...     _ = trades.sink(rel.list(), name="out"), trades.sink(rel.csv(f"{folder}/copy.csv"), name="copy")
+    ...     [tuple(t) for t in rel.run(topology)["out"]], Path(folder, "copy.csv").read_text()
+    ([('A', 1.5)], '"symbol","price"\n"A",1.5\n')
     """
     names = None if header is True else () if header is False else tuple(header)
     form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls), escape, names)
@@ -277,6 +288,16 @@ def parquet(
         SourceError: At the declaration: no such file, or not readable as Parquet.
         SchemaError: The schema or columns= name a column that a file lacks, files have different columns and none were
             declared, or records can't hold a column.
+
+    >>> import tempfile
+    >>> import rayelastic as rel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written, read = rel.Topology("written"), rel.Topology("read")
+    ...     _ = written.source(rel.sequence(2)).sink(rel.parquet(f"{folder}/n.parquet"), name="out")
+    ...     _ = rel.run(written)
+    ...     _ = read.source(rel.parquet(f"{folder}/n.parquet")).sink(rel.list(), name="out")
+    ...     [tuple(t) for t in rel.run(read)["out"]]
+    [(0,), (1,)]
     """
     return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns, time_ordered)
 
@@ -309,5 +330,13 @@ def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) 
 
     Raises:
         SchemaError: The schema doesn't match the table, or records can't hold a column.
+
+    >>> import pyarrow as pa
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("table")
+    >>> topology.source(rel.arrow(pa.table({"n": [1, 2]}))).sink(rel.arrow(), name="out")
+    <sink out>
+    >>> rel.run(topology)["out"].to_pydict()
+    {'n': [1, 2]}
     """
     return ArrowSink() if table is None else arrow_source(table, schema, columns)

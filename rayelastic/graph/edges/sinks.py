@@ -263,7 +263,15 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
 
 
 def list() -> ListSink:  # noqa: A001  (the public name is rel.list)
-    """Collect the tuples into a list, which is the job's result under the sink's name."""
+    """Collect the tuples into a list, which is the job's result under the sink's name.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("numbers")
+    >>> topology.source(rel.sequence(2)).sink(rel.list(), name="out")
+    <sink out>
+    >>> rel.run(topology)["out"]
+    [Sequence(value=0), Sequence(value=1)]
+    """
     return ListSink()
 
 

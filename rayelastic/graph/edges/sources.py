@@ -79,7 +79,7 @@ class Text:
 
 
 def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = False) -> Text:
-    """Read the lines of text files: tuples of one field, `line: str`, without the line end.
+    r"""Read the lines of text files: tuples of one field, `line: str`, without the line end.
 
     Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
     compressed with gzip, bzip2, xz, zstd or lz4 are recognised by their first bytes and decompressed. A byte order mark
@@ -96,6 +96,16 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
 
     Raises:
         SourceError: At the declaration: no such file, or an unknown encoding.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rayelastic as rel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "log.txt").write_text("started\nstopped\n")
+    ...     topology = rel.Topology("log")
+    ...     _ = topology.source(rel.text(f"{folder}/*.txt")).sink(rel.list(), name="out")
+    ...     [t.line for t in rel.run(topology)["out"]]
+    ['started', 'stopped']
     """
     return Text(paths, Schema.of({"line": str}, name="Line"), encoding, time_ordered)
 
@@ -288,6 +298,15 @@ def callable(function: Callable[[], Iterator[Any]], schema: object) -> CallableS
         function: A function without arguments that returns an iterator of tuples, such as a generator function. It is
             called in the process that runs the source.
         schema: The schema of the tuples.
+
+    >>> import rayelastic as rel
+    >>> def squares():
+    ...     yield from ((n, n * n) for n in range(3))
+    >>> topology = rel.Topology("squares")
+    >>> topology.source(rel.callable(squares, {"n": int, "square": int})).sink(rel.list(), name="out")
+    <sink out>
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [(0, 0), (1, 1), (2, 4)]
     """
     return CallableSource(function, Schema.of(schema))
 

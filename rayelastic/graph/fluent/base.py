@@ -99,6 +99,18 @@ class StreamBase(ABC, Generic[StreamT]):
 
         Raises:
             GraphError: It has no such port.
+
+        >>> import rayelastic as rel
+        >>> def digits(t):
+        ...     return int(t.text) if t.text.isdigit() else rel.to("words", t.text)
+        >>> topology = rel.Topology("digits")
+        >>> texts = topology.source(rel.rows([("7",), ("seven",)], schema={"text": str}), name="texts")
+        >>> numbers = texts.map(digits, schema={"n": int}, sides={"words": {"text": str}})
+        >>> numbers.sink(rel.list(), name="out"), numbers.side("words").sink(rel.list(), name="rest")
+        (<sink out>, <sink rest>)
+        >>> result = rel.run(topology)
+        >>> [tuple(t) for t in result["out"]], [tuple(t) for t in result["rest"]]
+        ([(7,)], [('seven',)])
         """
         spec = self.topology.operators.get(operator_of(self.inputs[0]))
         further = spec.outputs[1:] if spec is not None else ()

@@ -61,6 +61,13 @@ class Declarations:
         Raises:
             GraphError: No source, a stream without a sink, or a cycle.
             NotShippableError: A function can't be pickled; the message names the operator and the offending object.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("numbers")
+        >>> numbers = topology.source(rel.sequence(3), name="numbers")
+        >>> topology.validate()
+        Traceback (most recent call last):
+        rayelastic.errors.GraphError: operator 'numbers' (...): nothing takes its output: a stream without a sink...
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
             raise GraphError(f"topology '{self.name}' has no source", hint="Start with topology.source(rel.text(...))")

@@ -215,5 +215,11 @@ class FunctionMethods(StreamBase[StreamT]):
             GraphError: The name is taken or invalid. Lateness is negative or finer than the field. An unknown unit.
                 idle_after isn't above 0, or is missing with by_clock.
             SchemaError: An unknown field, or one that holds no times, or nulls.
+
+        >>> import rayelastic as rel
+        >>> from rayelastic import testing
+        >>> minutes = lambda s: s.event_time("at", lateness=10).window(seconds=60).aggregate(n=rel.count())
+        >>> testing.collect(minutes, [(0,), (61,), (59,)], {"at": int})
+        [(0, 60, 2), (60, 120, 1)]
         """
         return self._declare(*event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock, ahead))

@@ -1,15 +1,11 @@
-"""Streams: what users call methods on to declare operators. They only write into their topology.
-
-Operators have names, which key metrics, state and plans. `key_by` and `union` have none, because they only declare how
-the next operator reads.
-"""
+"""Streams: their methods declare operators, and write only into their topology. `key_by` and `union` declare none."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from types import GenericAlias
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, cast
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.edges.ends import sink_operator
@@ -57,13 +53,25 @@ class Stream(
         inputs: Names of the streams that it unites: 'operator', or 'operator/port' (see ports.stream_name).
         schema: The schema of its tuples.
         keys: Names of the key fields; none unless it comes from key_by.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("words")
+    >>> lines = topology.source(rel.rows([("to be",), ("or not",)], schema={"line": str}))
+    >>> words = lines.flat_map(lambda t: t.line.split(), schema={"word": str})
+    >>> words.filter(lambda t: len(t.word) > 2).print()
+    <sink print>
+    >>> words.sink(rel.list(), name="out")
+    <sink out>
+    >>> len(rel.run(topology)["out"])
+    Record(word='not')
+    4
     """
 
     __slots__ = ()
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # Stream[T], KeyedStream[T, K]: see stream.pyi
 
-    def key_by(self, *fields: str) -> KeyedStream:
-        """Set the fields that key the next operator's state.
+    def key_by(self, *fields: str | Callable[[Any], Any]) -> KeyedStream:
+        """Set the fields that key the next operator's state: names, or ``lambda t: t.user``, which checkers know.
 
         Raises:
             GraphError: No field, or an unknown one.
@@ -71,7 +79,7 @@ class Stream(
         up = self._upstream.keyed(fields)
         return KeyedStream(self.topology, up.inputs, up.schema, up.keys)
 
-    def group_by(self, *fields: str) -> KeyedStream:
+    def group_by(self, *fields: str | Callable[[Any], Any]) -> KeyedStream:
         """Set the fields that key the next operator's state: ``key_by`` by the name that tables have for it."""
         return self.key_by(*fields)
 
@@ -88,19 +96,15 @@ class Stream(
         Raises:
             GraphError: An invalid number.
 
-        >>> import rayelastic as rel
-        >>> topology = rel.Topology("first")
-        >>> topology.source(rel.sequence(1000), name="numbers").take(2).sink(rel.list(), name="out")
-        <sink out>
-        >>> [t.value for t in rel.run(topology)["out"]]
-        [0, 1]
+        >>> from rayelastic import testing
+        >>> testing.collect(lambda s: s.take(2), [(5,), (7,), (9,)], {"n": int})
+        [(5,), (7,)]
         """
         with NewOperator(name, self.topology.operators):
             check_count(count)
         if self.keys:
             return self._declare(first_of_each(self._upstream, name, count))
-        stream: Stream = Stream(self.topology, self.inputs, self.schema).apply(First(count), name=name)
-        return stream
+        return cast(Stream, Stream(self.topology, self.inputs, self.schema).apply(First(count), name=name))
 
     limit = head = take
 
@@ -114,10 +118,14 @@ class Stream(
         return self.sink(printing(), name=name)
 
     def union(self, *others: Stream) -> Stream:
-        """Unite streams of one schema. Each keeps its own order; there is no order between them.
+        """Unite the stream with `others` of its schema. Each keeps its own order; there is none between them.
 
         Raises:
             GraphError: Another schema or topology, not a stream, or the same one twice.
+
+        >>> from rayelastic import testing
+        >>> testing.collect(lambda s: s.union(s.filter(lambda t: t.n > 1)), [(1,)], {"n": int})
+        [(1,)]
         """
         inputs = self.inputs
         with declaring(self._upstream.called, caller_location()):
@@ -150,14 +158,13 @@ class Stream(
     def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **others: Stream) -> Any:
         """Send the tuples to an operator of a class that is decorated with @rel.operator.
 
-        Args:
-            operator: An instance of the class; it is copied.
-            name: The operator's name; its class's by default.
-            on_error: As for `map`, when `invoke` raises for a tuple.
-            others: input port = stream, for all but the first port, which receives this stream.
+        Arguments and errors as of ``Topology.apply``. This stream is the first input port, `others` are the rest.
 
         Returns:
             As Topology.apply, which also lists the errors.
+
+        >>> numbers.apply(Pairs())  # doctest: +SKIP
+        <Stream of Pairs: Record(sum: int64)>
         """
         with NewOperator(name, self.topology.operators):
             first = next(iter(definition_of(operator).inputs))
@@ -233,29 +240,16 @@ class Stream(
             GraphError: None or several of count, seconds, days and assign; too small; no event time; an unknown zone.
 
         >>> import rayelastic as rel
-        >>> topology = rel.Topology("moving")
-        >>> numbers = topology.source(rel.sequence(6), name="numbers")
-        >>> moving = numbers.window(count=3, slide=1).aggregate(name="moving", mean=rel.mean("value"))
-        >>> moving.sink(rel.list(), name="out")
-        <sink out>
-        >>> [t.mean for t in rel.run(topology)["out"]]
-        [1.0, 2.0, 3.0, 4.0]
+        >>> from rayelastic import testing
+        >>> moving = lambda s: s.window(count=3, slide=1).aggregate(mean=rel.mean("n"))
+        >>> testing.collect(moving, [(0,), (1,), (2,), (3,)], {"n": int})
+        [(1.0,), (2.0,)]
         """
         if length is not None:
             with declaring(self._upstream.called, caller_location()):
                 seconds = length_of(length, seconds)
-        framed = window(
-            self._upstream,
-            count,
-            Aligned(seconds=seconds, days=days, align_to=align_to, zone=zone),
-            slide,
-            rest,
-            within,
-            assign,
-            lateness,
-            clock,
-            ttl,
-        )
+        aligned = Aligned(seconds=seconds, days=days, align_to=align_to, zone=zone)
+        framed = window(self._upstream, count, aligned, slide, rest, within, assign, lateness, clock, ttl)
         return WindowedStream(self, framed, self._declare_timely)
 
     def session(
@@ -272,6 +266,12 @@ class Stream(
 
         Raises:
             GraphError: No gap, or no event time.
+
+        >>> import rayelastic as rel
+        >>> from rayelastic import testing
+        >>> visits = lambda s: s.event_time("at").session(gap=60).aggregate(clicks=rel.count())
+        >>> testing.collect(visits, [(0,), (20,), (500,)], {"at": int})
+        [(0, 80, 2), (500, 560, 1)]
         """
         return WindowedStream(self, session(self._upstream, gap, lateness, clock), self._declare_timely)
 
@@ -318,6 +318,14 @@ class KeyedStream(KeyedMethods[Stream], JoinMethods[Stream], Stream):
 
     Attributes:
         keys: Names of the key fields.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> orders = [("a", 1), ("b", 2), ("a", 3)]
+    >>> testing.collect(lambda s: s.key_by("user").aggregate(n=rel.count()), orders, {"user": str, "price": int})
+    [('a', 2), ('b', 1)]
+    >>> testing.collect(lambda s: s.group_by("user").take(1), orders, {"user": str, "price": int})
+    [('a', 1), ('b', 2)]
     """
 
     __slots__ = ("keys",)

@@ -14,7 +14,19 @@ StreamT = TypeVar("StreamT")
 
 
 class Streams(Generic[StreamT]):
-    """The streams of an operator with several outputs, by port: `streams.late`, `streams["late"]`, or by number."""
+    """The streams of an operator with several outputs, by port: `streams.late`, `streams["late"]`, or by number.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("parity")
+    >>> numbers = topology.source(rel.rows([(1,), (2,)], schema={"n": int}), name="numbers")
+    >>> parts = numbers.split(name="parts", even=lambda t: t.n % 2 == 0)
+    >>> parts
+    <streams of parts: even, rest>
+    >>> parts.even.sink(rel.list(), name="even"), parts["rest"].sink(rel.list(), name="odd")
+    (<sink even>, <sink odd>)
+    >>> [tuple(t) for t in rel.run(topology)["odd"]]
+    [(1,)]
+    """
 
     __slots__ = ("_name", "_streams")
 

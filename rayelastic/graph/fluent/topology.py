@@ -110,6 +110,17 @@ class Topology(Declarations):
             GraphError: Ports, streams or keys don't fit.
             SchemaError: A stream lacks a field that the operator requires.
             LaneError: The execution mode is unsupported.
+
+        >>> import rayelastic as rel
+        >>> @rel.operator(inputs={"n": rel.exactly(2)}, outputs={"out": {"sum": int}})
+        ... class Pairs:
+        ...     def invoke(self, pair):
+        ...         yield (pair[0].value + pair[1].value,)
+        >>> topology = rel.Topology("pairs")
+        >>> topology.apply(Pairs(), n=topology.source(rel.sequence(4), name="numbers")).sink(rel.list(), name="out")
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [(1,), (5,)]
         """
         return apply(self, name, operator, streams, on_error)
 

@@ -29,7 +29,19 @@ __all__ = ["WindowedStream"]
 
 
 class WindowedStream(Generic[StreamT]):
-    """Tuples in windows, before they are aggregated; see ``Stream.window`` and ``Stream.session``."""
+    """Tuples in windows, before they are aggregated; see ``Stream.window`` and ``Stream.session``.
+
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("minutes")
+    >>> clicks = topology.source(rel.rows([(0,), (20,), (70,)], schema={"at": int}), name="clicks").event_time("at")
+    >>> minutes = clicks.window(seconds=60)
+    >>> minutes.topology.name
+    'minutes'
+    >>> minutes.aggregate(clicks=rel.count()).sink(rel.list(), name="out")
+    <sink out>
+    >>> [tuple(t) for t in rel.run(topology)["out"]]
+    [(0, 60, 2), (60, 120, 1)]
+    """
 
     __slots__ = ("_declare", "stream", "window")
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # WindowedStream[T, K]: see stream.pyi

@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.errors import GraphError, SchemaError
-from rayelastic.graph.records.forms import decimal_form
-from rayelastic.graph.records.schema import DataType, Field, Schema, laid_out
+from rayelastic.errors import GraphError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane
 
@@ -40,7 +38,6 @@ __all__ = [
 ]
 
 MOST_RANKS = 1000  # values that top_k keeps for a key; each is a field of the output
-LARGEST_PRECISION = 38  # digits of a decimal
 LEAST_ERROR = 0.00001  # of a quantile: a sketch then has 115,000 buckets for a factor of ten
 
 
@@ -149,7 +146,13 @@ def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledA
 
 
 def count(field: str | None = None) -> AggregateSpec:
-    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count all tuples."""
+    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count all tuples.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(n=rel.count()), [(1,), (2,)], {"x": int})
+    [(2,)]
+    """
     return AggregateSpec(AggregateFunction.COUNT, field)
 
 
@@ -157,22 +160,45 @@ def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum
     """Sum a field: int64 of integers and bools, float64 of floats, durations of durations.
 
     Sums of decimals have 38 digits and the same scale. Overflow fails the job.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(total=rel.sum("x")), [(1,), (2,)], {"x": int})
+    [(3,)]
     """
     return AggregateSpec(AggregateFunction.SUM, field)
 
 
 def min(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.min)
-    """Find the least value of a field, of the field's type."""
+    """Find the least value of a field, of the field's type.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(least=rel.min("x")), [(2,), (1,)], {"x": int})
+    [(1,)]
+    """
     return AggregateSpec(AggregateFunction.MIN, field)
 
 
 def max(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.max)
-    """Find the greatest value of a field, of the field's type."""
+    """Find the greatest value of a field, of the field's type.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(most=rel.max("x")), [(2,), (1,)], {"x": int})
+    [(2,)]
+    """
     return AggregateSpec(AggregateFunction.MAX, field)
 
 
 def mean(field: str) -> AggregateSpec:
-    """Compute the arithmetic mean of a numeric field, or of one of decimals: float64. ``avg`` is another name of it."""
+    """Compute the arithmetic mean of a numeric field, or of one of decimals: float64. ``avg`` is another name of it.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(mean=rel.mean("x")), [(1,), (2,)], {"x": int})
+    [(1.5,)]
+    """
     return AggregateSpec(AggregateFunction.MEAN, field)
 
 
@@ -180,7 +206,13 @@ avg = mean
 
 
 def first(field: str, *, nulls: bool = False) -> AggregateSpec:
-    """Keep the first value of the key, of the field's type. Order and nulls as for ``last``."""
+    """Keep the first value of the key, of the field's type. Order and nulls as for ``last``.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(x=rel.first("x")), [(2,), (1,)], {"x": int})
+    [(2,)]
+    """
     return AggregateSpec(AggregateFunction.FIRST, field, first=float(nulls))
 
 
@@ -227,6 +259,11 @@ def stddev(field: str, ddof: int = 1) -> AggregateSpec:
 
     Raises:
         GraphError: ddof is less than 0.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(spread=rel.stddev("x")), [(1,), (3,)], {"x": int})
+    [(1.4142135623730951,)]
     """
     if not _is_within(ddof, 0, math.inf, int):
         raise GraphError(f"stddev with ddof={shown(ddof)}", hint="Give 1 for a sample or 0 for a population")
@@ -234,7 +271,13 @@ def stddev(field: str, ddof: int = 1) -> AggregateSpec:
 
 
 def distinct(field: str) -> AggregateSpec:
-    """Count the different values of a field, exactly: int64. The state holds every value once."""
+    """Count the different values of a field, exactly: int64. The state holds every value once.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(n=rel.distinct("x")), [(1,), (1,), (2,)], {"x": int})
+    [(2,)]
+    """
     return AggregateSpec(AggregateFunction.DISTINCT, field)
 
 
@@ -277,6 +320,11 @@ def quantile(field: str, probability: float, error: float = 0.01) -> AggregateSp
         GraphError: probability or error is out of range.
 
     Source: Masson, Rim, Lee, "DDSketch", VLDB 2019.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> testing.collect(lambda s: s.aggregate(p50=rel.quantile("x", 0.5)), [(100,), (100,), (900,)], {"x": int})
+    [(100.4...,)]
     """
     if not _is_within(probability, 0, 1) or not _is_within(error, LEAST_ERROR, 0.5):
         raise GraphError(
@@ -319,81 +367,3 @@ def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, Aggreg
                 raise GraphError(f"there are two aggregates '{name}'", hint="Give one of them another name")
             specs[name] = aggregate
     return specs
-
-
-def aggregated_schema(
-    name: str, source: Schema, keys: tuple[str, ...], aggregates: Mapping[str, AggregateSpec]
-) -> Schema:
-    """Return the schema that an aggregate emits: the key fields, then the aggregates in declared order.
-
-    Raises:
-        GraphError: No aggregate, or one with the name of a key.
-        SchemaError: An unknown field, or a sum or mean of a field that isn't numeric.
-    """
-    if not aggregates:
-        raise GraphError("nothing to aggregate", hint="Name at least one aggregate, such as count=rel.count()")
-    columns = [(k, source.field(k).format, source.field(k).nullable) for k in keys]
-    for output, spec in aggregates.items():
-        if output in keys:
-            raise GraphError(f"the aggregate '{output}' has the name of a key field", hint="Give it another name")
-        columns.append((output, *_result(spec, source)))
-    return laid_out(name, columns)
-
-
-def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
-    """Return the Arrow format and the nullability of an aggregate's result."""
-    if spec.field is None:
-        if spec.function is not AggregateFunction.COUNT:
-            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""))
-        return DataType.INT64.default_format, False
-    field: Field = source.field(spec.field)
-    if spec.function is AggregateFunction.DISTINCT and not field.type.is_key:
-        raise SchemaError(
-            f"{spec} needs values that are keys, but field '{field.name}' of {source.name} is {field.type.value}",
-            hint="Map what tells them apart to a field of its own",
-        )
-    if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
-        return DataType.INT64.default_format, False
-    if spec.function is AggregateFunction.SUM:
-        return _sum_format(spec, field, source), field.nullable
-    if spec.function is AggregateFunction.LARGEST:
-        _check_number(spec, field, source, field.type.is_ordered and field.type.size <= 8)
-        return field.format, True
-    if spec.function in _OF_NUMBERS:
-        averaged = spec.function is AggregateFunction.MEAN and field.type is DataType.DECIMAL
-        _check_number(spec, field, source, field.type.is_numeric or field.type is DataType.BOOL or averaged)
-        nullable = field.nullable or spec.function is AggregateFunction.STDDEV
-        if spec.function is AggregateFunction.WEIGHTED_MEAN:
-            weight = source.field(spec.weight or "")
-            _check_number(spec, weight, source, weight.type.is_numeric or weight.type is DataType.BOOL)
-            nullable = nullable or weight.nullable
-        return DataType.FLOAT64.default_format, nullable
-    if spec.function in (AggregateFunction.MIN, AggregateFunction.MAX):
-        _check_number(spec, field, source, field.type.is_ordered or field.type.is_text)
-    return field.format, field.nullable
-
-
-_OF_NUMBERS = (
-    AggregateFunction.MEAN,
-    AggregateFunction.WEIGHTED_MEAN,
-    AggregateFunction.STDDEV,
-    AggregateFunction.QUANTILE,
-)
-
-
-def _sum_format(spec: AggregateSpec, field: Field, source: Schema) -> str:
-    summable = field.type.is_numeric or field.type in (DataType.BOOL, DataType.DURATION, DataType.DECIMAL)
-    _check_number(spec, field, source, summable)
-    if field.type is DataType.DURATION:
-        return field.format
-    if field.type is DataType.DECIMAL:
-        return decimal_form(LARGEST_PRECISION, int(field.format.rpartition(",")[2]))
-    return (DataType.FLOAT64 if field.type.is_float else DataType.INT64).default_format
-
-
-def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool) -> None:
-    if not fits:
-        raise SchemaError(
-            f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
-            hint="Map the field to int or float first, or use rel.count(), first or last",
-        )

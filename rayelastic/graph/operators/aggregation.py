@@ -9,25 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import GraphError, SchemaError
 from rayelastic.graph.operators.aggregates import (
     AggregateFunction,
     AggregateSpec,
     Aggregation,
     Emit,
     TopK,
-    aggregated_schema,
     check_updates,
     expanded,
 )
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import decimal_form
+from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.order import runs_anywhere
 from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["aggregate", "aggregate_in_two_steps", "can_have_two_steps", "has_two_steps_by_itself"]
+__all__ = ["aggregate", "aggregate_in_two_steps", "aggregated_schema", "can_have_two_steps", "has_two_steps_by_itself"]
+
+LARGEST_PRECISION = 38  # digits of a decimal
 
 _SECOND = {  # the function that merges a function's partial results
     AggregateFunction.COUNT: AggregateFunction.SUM,
@@ -154,3 +157,81 @@ def _is_behind_python(spec: OperatorSpec, operators: Mapping[str, OperatorSpec])
     while len(above) == 1 and runs_anywhere(above[0]):
         above = [operators[name] for name in above[0].upstream]
     return python and len(above) == 1 and above[0].kind is OperatorKind.SOURCE
+
+
+def aggregated_schema(
+    name: str, source: Schema, keys: tuple[str, ...], aggregates: Mapping[str, AggregateSpec]
+) -> Schema:
+    """Return the schema that an aggregate emits: the key fields, then the aggregates in declared order.
+
+    Raises:
+        GraphError: No aggregate, or one with the name of a key.
+        SchemaError: An unknown field, or a sum or mean of a field that isn't numeric.
+    """
+    if not aggregates:
+        raise GraphError("nothing to aggregate", hint="Name at least one aggregate, such as count=rel.count()")
+    columns = [(k, source.field(k).format, source.field(k).nullable) for k in keys]
+    for output, spec in aggregates.items():
+        if output in keys:
+            raise GraphError(f"the aggregate '{output}' has the name of a key field", hint="Give it another name")
+        columns.append((output, *_result(spec, source)))
+    return laid_out(name, columns)
+
+
+def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
+    """Return the Arrow format and the nullability of an aggregate's result."""
+    if spec.field is None:
+        if spec.function is not AggregateFunction.COUNT:
+            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""))
+        return DataType.INT64.default_format, False
+    field: Field = source.field(spec.field)
+    if spec.function is AggregateFunction.DISTINCT and not field.type.is_key:
+        raise SchemaError(
+            f"{spec} needs values that are keys, but field '{field.name}' of {source.name} is {field.type.value}",
+            hint="Map what tells them apart to a field of its own",
+        )
+    if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
+        return DataType.INT64.default_format, False
+    if spec.function is AggregateFunction.SUM:
+        return _sum_format(spec, field, source), field.nullable
+    if spec.function is AggregateFunction.LARGEST:
+        _check_number(spec, field, source, field.type.is_ordered and field.type.size <= 8)
+        return field.format, True
+    if spec.function in _OF_NUMBERS:
+        averaged = spec.function is AggregateFunction.MEAN and field.type is DataType.DECIMAL
+        _check_number(spec, field, source, field.type.is_numeric or field.type is DataType.BOOL or averaged)
+        nullable = field.nullable or spec.function is AggregateFunction.STDDEV
+        if spec.function is AggregateFunction.WEIGHTED_MEAN:
+            weight = source.field(spec.weight or "")
+            _check_number(spec, weight, source, weight.type.is_numeric or weight.type is DataType.BOOL)
+            nullable = nullable or weight.nullable
+        return DataType.FLOAT64.default_format, nullable
+    if spec.function in (AggregateFunction.MIN, AggregateFunction.MAX):
+        _check_number(spec, field, source, field.type.is_ordered or field.type.is_text)
+    return field.format, field.nullable
+
+
+_OF_NUMBERS = (
+    AggregateFunction.MEAN,
+    AggregateFunction.WEIGHTED_MEAN,
+    AggregateFunction.STDDEV,
+    AggregateFunction.QUANTILE,
+)
+
+
+def _sum_format(spec: AggregateSpec, field: Field, source: Schema) -> str:
+    summable = field.type.is_numeric or field.type in (DataType.BOOL, DataType.DURATION, DataType.DECIMAL)
+    _check_number(spec, field, source, summable)
+    if field.type is DataType.DURATION:
+        return field.format
+    if field.type is DataType.DECIMAL:
+        return decimal_form(LARGEST_PRECISION, int(field.format.rpartition(",")[2]))
+    return (DataType.FLOAT64 if field.type.is_float else DataType.INT64).default_format
+
+
+def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool) -> None:
+    if not fits:
+        raise SchemaError(
+            f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
+            hint="Map the field to int or float first, or use rel.count(), first or last",
+        )

@@ -79,6 +79,14 @@ class Schema:
     Trade(symbol: string, price: float64, volume: int64 | None)
     >>> schema.record_size, schema.field("volume").offset, schema.tuple_type is Trade
     (40, 24, True)
+    >>> schema.names, schema.find("size"), schema.has_text, schema.holds_objects
+    (('symbol', 'price', 'volume'), None, True, False)
+    >>> schema.same_fields(schema.renamed("Quote")), schema.takes_names, schema.within_process() == schema
+    (True, True, True)
+    >>> schema.suggestion("prise")
+    "Did you mean 'price'? Its fields are symbol, price, volume"
+    >>> schema.to_arrow().names, schema.to_numpy().itemsize, schema.known
+    (['symbol', 'price', 'volume'], 40, (None, None, None))
     """
 
     name: str

@@ -86,6 +86,9 @@ def at_least(count: int, schema: object = None) -> Wanted:
     Args:
         count: 1 or more.
         schema: Fields that the tuples must have, see Schema.of; None: any.
+
+    >>> at_least(2, {"n": int}).demand.count
+    2
     """
     return _wanted(count, DemandKind.AT_LEAST, schema)
 

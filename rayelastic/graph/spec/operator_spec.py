@@ -36,7 +36,11 @@ __all__ = [
 
 
 class Lane(Enum):
-    """The execution mode of an operator."""
+    """The execution mode of an operator.
+
+    >>> Lane("compiled").needs_python, Lane.PYTHON.needs_python
+    (False, True)
+    """
 
     BUILT_IN = "built-in"  # C++ over records, never needs the GIL
     COMPILED = "compiled"  # a Python function compiled to machine code, never needs the GIL

@@ -5,9 +5,11 @@ Knows nothing of streams as users hold them, of threads, PEs or native code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dis
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, get_args
+from operator import attrgetter
+from typing import Any, Protocol, get_args
 
 from rayelastic.errors import GraphError
 from rayelastic.graph.records.forms import plain_form
@@ -70,6 +72,49 @@ class FunctionCompiler(Protocol):
         ...
 
 
+_READING = (
+    "RESUME",
+    "CACHE",
+    "NOP",
+    "LOAD_FAST",
+    "STORE_FAST",
+    "LOAD_ATTR",
+    "BUILD_TUPLE",
+    "RETURN_VALUE",
+)  # byte code
+
+
+class _AnyTuple:
+    """Stands for every tuple, so that a function reports the fields that it reads."""
+
+    def __getattr__(self, name: str) -> _Field:
+        return _Field(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+
+
+def _read(fn: Callable[[Any], Any]) -> tuple[str, ...]:
+    """Return the names of the fields that a function returns as they are: one, or a tuple of several.
+
+    Raises:
+        GraphError: It does more than to read fields.
+    """
+    code = getattr(fn, "__code__", None)
+    reads = code is not None and all(one.opname.startswith(_READING) for one in dis.get_instructions(code))
+    if reads or isinstance(fn, attrgetter):
+        read = fn(_AnyTuple())
+        fields = read if isinstance(read, tuple) else (read,)
+        if fields and all(isinstance(one, _Field) for one in fields):
+            return tuple(one.name for one in fields)
+    raise GraphError(
+        "key_by takes fields, and the function computes",
+        hint="Write .map(fn) before, with the key as a field, and .key_by('field')",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Upstream:
     """One or several united streams, as the next operator sees them.
@@ -98,21 +143,17 @@ class Upstream:
         """Their event time; None: they have none, or several."""
         return event_time_of(self.operators, self.inputs)
 
-    def keyed(self, fields: tuple[str, ...]) -> Upstream:
-        """Return the same streams with keys.
+    def keyed(self, given: tuple[object, ...]) -> Upstream:
+        """Return the same streams with keys: names of fields, or functions that return fields of their tuple.
 
         Raises:
             GraphError: No field, or an unknown one.
         """
         with declaring(self.called, caller_location()):
-            if not fields:
+            if not given:
                 raise GraphError("key_by needs a field", hint=self.schema.suggestion(""))
+            fields: tuple[Any, ...] = tuple(name for one in given for name in (_read(one) if callable(one) else (one,)))
             for name in fields:
-                if callable(name):
-                    raise GraphError(
-                        "key_by takes the names of fields, not a function",
-                        hint="Write .map(fn) before, with the key as a field, and .key_by('field')",
-                    )
                 if name not in self.schema.names:
                     raise GraphError(
                         f"key_by({shown(name)}): {self.schema.name} has no such field",

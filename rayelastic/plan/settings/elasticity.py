@@ -50,8 +50,8 @@ class Elasticity:
             `max_processes` allows; with regions='paper' 16.
         remember: Start from the best configuration of an earlier run of the same operators on this machine, and save
             what this run finds. The files are in $XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic.
-        journal: A file that records each decision as a line of JSON, with the measurements. {pe} is the name of the PE,
-            or 'regions' for decisions on replicas. None: the last ones stay in memory.
+        journal: A file that records each decision and its measurements, as a line of JSON. In the path, {pe} stands
+            for the PE, or for 'regions' of decisions on replicas. None: the last ones stay in memory.
 
     Raises:
         ConfigError: a value is out of range.

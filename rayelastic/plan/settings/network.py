@@ -53,5 +53,9 @@ class Network:
 
     @property
     def link_certificates(self) -> TLS | None:
-        """Certificates that both ends of a link show; None: the job's secret alone authenticates a connection."""
+        """Certificates that both ends of a link show; None: the job's secret alone authenticates a connection.
+
+        >>> print(Network(secure=True).link_certificates)
+        None
+        """
         return self.tls if self.tls is not None and self.tls.links else None

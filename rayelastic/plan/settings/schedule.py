@@ -30,6 +30,8 @@ class Schedule:
     >>> day = Schedule({"20:00": 1, "08:00": (4, 16)})
     >>> [day.at(datetime.fromisoformat(f"2026-11-24T{clock}+00:00")) for clock in ("07:59", "08:00", "20:01")]
     [(1, 1), (4, 16), (1, 1)]
+    >>> day.span
+    (1, 16)
     >>> Schedule({"8 am": 4})
     Traceback (most recent call last):
     rayelastic.errors.ConfigError: Schedule(...): '8 am' is no time of day. Give hours and minutes, such as '08:00'

@@ -23,10 +23,10 @@ class TLS:
             TLS). None: clients need none.
         host: The address at which the ports listen, one that the certificate names. An address that isn't loopback
             needs `ca`, as the port of Prometheus asks for no token.
-        links: Both ends of what crosses hosts show a certificate of `ca`, and prove that they know the job's secret:
-            links, state that moves, rows from Spark and Ray Datasets. Needs `rel.Network(secure=True)`. The files are
-            at the same paths on every node and for the driver. Each connection reads them anew. A certificate with
-            `extendedKeyUsage` has both `serverAuth` and `clientAuth`.
+        links: Both ends of a connection between hosts show a certificate of `ca`, and prove that they know the job's
+            secret. It applies to links, state that moves, rows from Spark and Ray Datasets. Needs
+            `rel.Network(secure=True)`. The files are at the same paths on every node and for the driver. Each
+            connection reads them anew. A certificate with `extendedKeyUsage` has both `serverAuth` and `clientAuth`.
 
     Raises:
         ConfigError: a file isn't named, others could read the metrics, or links without an authority.

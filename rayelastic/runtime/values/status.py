@@ -235,6 +235,10 @@ class JobStatus:
         paused: whether its elasticity is paused: nothing is adapted until it is resumed.
         outage: the server or store that it waits for while it recovers; None: it waits for none.
         savepoint: Where it was saved when it was stopped, without secrets. Empty: it wasn't stopped with a savepoint.
+
+    >>> status = JobStatus("prices", State.RUNNING)
+    >>> status.state.is_final, status.failure, status.checkpoints.restarts
+    (False, None, 0)
     """
 
     name: str

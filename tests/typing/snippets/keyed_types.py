@@ -41,6 +41,13 @@ def key_by_keeps_the_type() -> None:
     assert_type(clicks.filter(lambda t: t.ms > 1), rel.Stream[Click])
 
 
+def key_by_a_function_knows_the_key() -> None:
+    stream = topology.source(rel.rows([Order("ada", 1.5)]), name="others")
+    assert_type(stream.key_by(lambda t: t.user), rel.KeyedStream[Order, str])
+    assert_type(stream.group_by(lambda t: (t.user, t.price)), rel.KeyedStream[Order, tuple[str, float]])
+    stream.key_by(lambda t: t.usr)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+
+
 def state_is_mutable() -> None:
     def numbered(t: Click, s: Seen) -> int:
         s.n += t.ms

@@ -122,7 +122,9 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     # keys
     "unknown key": (lambda t, s: s.key_by("symbl"), GraphError, "trades", "Did you mean 'symbol'?"),
     "key no str": (lambda t, s: s.key_by(0), GraphError, "trades", "Its fields are symbol, price, volume"),
-    "key a function": (lambda t, s: s.key_by(lambda t: t.symbol), GraphError, "trades", "names of fields, not a function"),
+    "key computed": (lambda t, s: s.key_by(lambda t: t.symbol.lower()), GraphError, "trades", "takes fields, and the function computes"),
+    "key chosen": (lambda t, s: s.key_by(lambda t: t.symbol if t.price is None else t.volume), GraphError, "trades", "the function computes"),
+    "key of a function": (lambda t, s: s.key_by(lambda t: t.symbl), GraphError, "trades", "Did you mean 'symbol'?"),
     "no key": (lambda t, s: s.key_by(), GraphError, "trades", "key_by needs a field"),
     "key twice": (lambda t, s: s.key_by("symbol", "symbol"), GraphError, "trades", "names a field twice"),
     # aggregates

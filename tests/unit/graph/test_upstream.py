@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
 import pytest
 
 from rayelastic.errors import GraphError
@@ -55,3 +59,27 @@ def test_of_two_operators_none_is_added_where_the_second_fails() -> None:
 
 def yields(t: object) -> object:
     yield t
+
+
+@pytest.mark.parametrize("fn", [lambda t: t.k, lambda t: (t.k, t.n), attrgetter("k"), attrgetter("k", "n")])
+def test_a_function_that_reads_fields_is_a_key(fn: Callable[[Any], Any]) -> None:
+    assert upstream("a").keyed((fn,)).keys in (("k",), ("k", "n"))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda t: t.k or t.n,
+        lambda t: t.n if t.k is None else t.k,
+        lambda t: t.k is None,
+        lambda t: min(t, key=id),
+        lambda t: t,
+        lambda t: (t.k, 1),
+        lambda t: (),
+        lambda t: t.k.name,
+        str,
+    ],
+)
+def test_a_function_that_does_more_than_to_read_fields_is_no_key(fn: Callable[[Any], Any]) -> None:
+    with pytest.raises(GraphError, match="takes fields, and the function computes"):
+        upstream("a").keyed((fn,))

@@ -10,7 +10,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.graph.fluent.stream import KeyedStream
-from rayelastic.graph.words import MODULE, RESULT, STREAM, TOPOLOGY, page
+from rayelastic.graph.words import MODULE, RESULT, STREAM, TOPOLOGY, pages
 from rayelastic.job.result import JobResult
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -78,8 +78,9 @@ def test_a_stream_has_no_items() -> None:
             reach()
 
 
-def test_the_page_of_the_guide_is_the_tables() -> None:
-    assert (DOCS / "reference" / "words.md").read_text() == page()
+def test_the_pages_of_the_guide_are_the_tables() -> None:
+    for file, text in pages().items():
+        assert (DOCS / "reference" / file).read_text() == text
 
 
 @pytest.mark.parametrize(
