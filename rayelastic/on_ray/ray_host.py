@@ -16,8 +16,8 @@ from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import ANYWHERE, Spares
-from rayelastic.on_ray.store.node_use import NodeUse, left_to
 from rayelastic.on_ray.store.cpu_requests import CpuRequest
+from rayelastic.on_ray.store.node_use import NodeUse, left_to
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
 

@@ -1,1 +1,1 @@
-"""What is kept in Ray's own store, the GCS: jobs, journals, requests for CPUs. Must not know what a coordinator makes of them."""
+"""Entries in Ray's own store, the GCS: jobs, journals, CPU requests. It knows nothing of what a coordinator does with them."""
