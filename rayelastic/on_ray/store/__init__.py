@@ -1,1 +1,1 @@
-"""Entries in Ray's own store, the GCS: jobs, journals, CPU requests. It knows nothing of what a coordinator does with them."""
+"""Entries in Ray's own store, the GCS: jobs, journals, requests for CPUs. It must not know a coordinator."""
