@@ -16,8 +16,8 @@ from rayelastic.on_ray.lease import LEASE
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import ANYWHERE, Spares
+from rayelastic.on_ray.store.cpu_requests import CpuRequest
 from rayelastic.on_ray.store.node_use import NodeUse, left_to
-from rayelastic.on_ray.store.wishes import CpuWish
 from rayelastic.plan.node_placement import Node
 from rayelastic.runtime.remote import Call, Remote
 
@@ -167,7 +167,7 @@ class RayHost:
     def close(self) -> None:
         """End the spare processes, and release the requested resources."""
         self._spares.close()
-        with contextlib.suppress(Exception):  # Ray's own: a wish whose job is closed counts no more in any case
+        with contextlib.suppress(Exception):  # Ray's own: the request of a closed job doesn't count in any case
             self.request(0)
         with contextlib.suppress(Exception):  # as little does what it used
             NodeUse(self._settings.job_id).tell({})
@@ -235,7 +235,7 @@ class RayHost:
     def request(self, cpus: int) -> None:
         """Ask Ray's autoscaler, where there is one, for so many CPUs more, beside what other jobs ask for."""
         if self._settings.job_id:
-            CpuWish(self._settings.job_id).tell(cpus)
+            CpuRequest(self._settings.job_id).set(cpus)
 
     def _strategy(self, node: str, *, spare: bool) -> Any:
         import ray

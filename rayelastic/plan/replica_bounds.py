@@ -16,12 +16,12 @@ __all__ = ["bounds_of_regions", "check_elastic", "with_least"]
 def bounds_of_regions(
     plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, ReplicaBounds]
 ) -> dict[str, ReplicaBounds]:
-    """Return {region: wish} in a plan.
+    """Return {region: bounds} in a plan.
 
     Args:
         plan: of the job.
         operators: of the topology, by name.
-        replicas: {operator: wish}; one operator of a region stands for all of it.
+        replicas: {operator: bounds}; one operator of a region stands for all of it.
 
     Raises:
         ConfigError: an operator that can't have replicas, or two that say different things of one region.
@@ -56,7 +56,7 @@ def with_least(
     Args:
         plan: with one replica of each region.
         operators: of the topology, by name.
-        replicas: {operator: wish}; of a schedule the fewest of the whole day.
+        replicas: {operator: bounds}; of a schedule the fewest of the whole day.
         most_processes: that the job may have; None: any number.
 
     Raises:

@@ -90,9 +90,9 @@ class Scheduler::State {
       for (const auto& [id, model] : desired.models) {
         if (graph_->ports()[id].empty()) possible.models.erase(id);
         for (const auto& port : graph_->ports()[id]) {
-          const ThreadingModel wish = possible.models[id] = graph_->possible_model(id, model);
-          if (wish == ThreadingModel::Dedicated) threads_->start_dedicated(*port);
-          port->wish(wish);
+          const ThreadingModel model_of_port = possible.models[id] = graph_->possible_model(id, model);
+          if (model_of_port == ThreadingModel::Dedicated) threads_->start_dedicated(*port);
+          port->switch_to(model_of_port);
         }
       }
       threads_->set_count(desired.thread_count);
@@ -286,7 +286,7 @@ class Scheduler::State {
 
   [[nodiscard]] bool holds(const Desired& desired) const {
     return threads_->has(desired.thread_count) &&
-           std::ranges::all_of(desired.models, [this](const auto& wish) { return model_of(wish.first) == wish.second; });
+           std::ranges::all_of(desired.models, [this](const auto& entry) { return model_of(entry.first) == entry.second; });
   }
 
   [[nodiscard]] bool is_over() const {

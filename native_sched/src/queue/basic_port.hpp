@@ -20,13 +20,13 @@
 //     threads are ordered by the locks that handed the upstream operator over. Only ports with several edges (union) take producer_.
 //   Consumer side, and so the operator: whoever holds consumer_. While the model in force is Manual the *producer side* holds it, all
 //     the time, so a manual call takes no lock and no worker can get in.
-//   model_ is written by the producer side alone. Others post a wish, and the producer that comes next carries it out:
+//   model_ is written by the producer side alone. Others store the desired model, and the next producer switches to it:
 //     to Manual: take consumer_, drain to empty, keep consumer_. From Manual: unlock consumer_. Nothing is lost or reordered,
 //     because the producer side can't push meanwhile, being itself the one that switches (M15).
 //   Way: what the operator upstream keeps in its own cache line, so that a run down a manual pipeline need not look at ports: the
 //     operator behind the port, or null: ask the port. Only the producer side opens it, while the model in force is Manual, and
-//     looks at the wish afterwards; the producer side shuts it before it leaves Manual; whoever wishes for another model shuts it
-//     after the wish. All of that is seq_cst, so that either the one sees the wish or the other comes last.
+//     reads the desired model afterwards; the producer side shuts it before it leaves Manual; a thread that stores another desired
+//     model shuts it afterwards. All of that is seq_cst, so that either the one reads the new model or the other comes last.
 //   Responsibility: PortQueue::announce() true obliges the caller to list() the port. From then on exactly one of these has it: the
 //     free list, the worker that popped it, the token's parked list, the dedicated thread's mailbox, a kRelist note in consumer_, the port
 //     ahead (behind_ there: it is full), or the gate (parked there, or stalled: its stage is full). A visit that stalls leaves it with the gate; who fires lists the port. A
@@ -115,12 +115,12 @@ class BasicPort {
   [[nodiscard]] bool accept(Mark mark);
   // The operator behind the port if the producer may run it right away, without any lock; null otherwise.
   [[nodiscard]] Target* manual_target() noexcept {
-    return wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
+    return desired_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
                    model_.load(std::memory_order_relaxed) == ThreadingModel::Manual
                ? direct_
                : nullptr;
   }
-  // The same once it has followed the wish, so that who has just lost its queue is no call in a call either; leaves it in the way for the
+  // The same after a switch to the desired model, so that a port that has just lost its queue adds no nested call. Leaves it in the way for the
   // next time. Null also: stop.
   [[nodiscard]] Target* open_way();
 
@@ -134,12 +134,12 @@ class BasicPort {
   // A producer would have to wait. Never for a port with a gate: there a producer may wait for more than room; nor for one whose operator
   // it can run in part.
   [[nodiscard]] bool is_full() const noexcept { return gate_ == nullptr && !partial_ && free_slots() < quantum(); }
-  void wish(ThreadingModel model) noexcept {
-    wish_.store(model, std::memory_order_seq_cst);
+  void switch_to(ThreadingModel model) noexcept {
+    desired_.store(model, std::memory_order_seq_cst);
     if (model != ThreadingModel::Manual) shut_way();
   }
   [[nodiscard]] ThreadingModel model() const noexcept;
-  [[nodiscard]] bool is_switching() const noexcept { return model() != wish_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_switching() const noexcept { return model() != desired_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t queued() const noexcept { return queue_.size(); }
   // Nothing waits, nor is what came last still being dealt with. Exact while the producers are held.
   [[nodiscard]] bool is_drained() const noexcept { return queue_.is_drained() && (spill_ == nullptr || !gate_->is_burdened()); }
@@ -170,7 +170,7 @@ class BasicPort {
   enum class Taken { Yes, No, Stopped };
   [[nodiscard]] Taken take_partial(const Run& run);
   [[nodiscard]] bool make_room(std::size_t records);
-  [[nodiscard]] bool follow_wish();
+  [[nodiscard]] bool follow_desired();
   [[nodiscard]] bool lose_queues();
   [[nodiscard]] typename World::Port* next_to_lose() noexcept;
   [[nodiscard]] bool lose_queue();
@@ -204,7 +204,7 @@ class BasicPort {
   bool shared_ = false;       // the producer side needs its lock
   bool has_edge_ = false;
   bool partial_ = false;  // its operator takes runs beside whoever runs it
-  Atom<ThreadingModel> wish_;
+  Atom<ThreadingModel> desired_;
   Atom<ThreadingModel> model_;
   std::unique_ptr<DeepCopy> deep_copy_;  // producer side; null unless asked for
   Gate* gate_ = nullptr;                 // null: the consumer lock is all it takes to run the operator
@@ -233,7 +233,7 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
     : target_(target),
       engine_(engine),
       input_(input),
-      wish_(model),
+      desired_(model),
       model_(model),
       deep_copy_(engine.options.deep_copy && target.schema(input)->has_text() ? std::make_unique<DeepCopy>(target.schema(input)) : nullptr),
       stride_(target.schema(input)->record_size()),
@@ -248,17 +248,17 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
 
 template <template <class> class Atom, class World>
 ThreadingModel BasicPort<Atom, World>::model() const noexcept {
-  return (gate_ == nullptr ? target_.is_final() : gate_->is_closed(input_)) ? wish_.load(std::memory_order_relaxed)
+  return (gate_ == nullptr ? target_.is_final() : gate_->is_closed(input_)) ? desired_.load(std::memory_order_relaxed)
                                                                             : model_.load(std::memory_order_relaxed);
 }
 
 template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::open_way() -> Target* {
-  if (direct_ != nullptr && !follow_wish()) return nullptr;
+  if (direct_ != nullptr && !follow_desired()) return nullptr;
   Target* const target = manual_target();
   if (target == nullptr || way_ == nullptr) return target;
   way_->store(target, std::memory_order_seq_cst);
-  if (wish_.load(std::memory_order_seq_cst) != ThreadingModel::Manual) shut_way();
+  if (desired_.load(std::memory_order_seq_cst) != ThreadingModel::Manual) shut_way();
   return target;
 }
 

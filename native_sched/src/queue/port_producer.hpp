@@ -1,4 +1,4 @@
-// The producer side of BasicPort: a run or a mark is taken by the operator itself, pushed into the queue, or spilled; a wish for another
+// The producer side of BasicPort: a run or a mark is taken by the operator itself, pushed into the queue, or spilled; a switch to another
 // threading model is carried out; and where there is no room, what stands in the way is run (help). The invariants: basic_port.hpp,
 // which includes this file.
 #pragma once
@@ -30,7 +30,7 @@ bool BasicPort<Atom, World>::accept(Mark mark) {
 
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::accept_owned(Mark mark) {
-  if (!follow_wish()) return false;
+  if (!follow_desired()) return false;
   if (model_.load(std::memory_order_relaxed) != ThreadingModel::Manual) return enqueue(mark);
   if (gate_ == nullptr) return target_.accept(mark);
   enter_gate();
@@ -41,7 +41,7 @@ bool BasicPort<Atom, World>::accept_owned(Mark mark) {
 
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::accept_owned(const Run& run, bool writable) {
-  if (!follow_wish()) return false;
+  if (!follow_desired()) return false;
   if (model_.load(std::memory_order_relaxed) == ThreadingModel::Manual) return process(run, writable);
   if (deep_copy_ == nullptr) return enqueue(run);
   const ChunkRef texts = deep_copy_->copy(run);
@@ -76,18 +76,18 @@ void BasicPort<Atom, World>::enter_gate() {
 
 // Producer side. Carries out what apply() asked for; see the invariants.
 template <template <class> class Atom, class World>
-bool BasicPort<Atom, World>::follow_wish() {
-  const ThreadingModel wish = wish_.load(std::memory_order_relaxed);
+bool BasicPort<Atom, World>::follow_desired() {
+  const ThreadingModel desired = desired_.load(std::memory_order_relaxed);
   const ThreadingModel model = model_.load(std::memory_order_relaxed);
-  if (wish == model) return true;
-  if (wish == ThreadingModel::Manual) return lose_queues();
+  if (desired == model) return true;
+  if (desired == ThreadingModel::Manual) return lose_queues();
   if (model == ThreadingModel::Manual) {
     shut_way();
     queue_.set_limit(meter_.begin_with_one(queue_.capacity()));
   }
-  model_.store(wish, std::memory_order_relaxed);
+  model_.store(desired, std::memory_order_relaxed);
   if (model == ThreadingModel::Manual) release_consumer();
-  engine_.switched(model, wish);
+  engine_.switched(model, desired);
   engine_.listener.changed();
   return true;
 }
@@ -117,7 +117,7 @@ template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::next_to_lose() noexcept -> typename World::Port* {
   auto* const next = gate_ == nullptr ? target_.next_port(false) : nullptr;
   const bool loses = next != nullptr && !next->shared_ && next->gate_ == nullptr &&
-                     next->wish_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
+                     next->desired_.load(std::memory_order_relaxed) == ThreadingModel::Manual &&
                      next->model_.load(std::memory_order_relaxed) != ThreadingModel::Manual;
   return loses ? next : nullptr;
 }
@@ -175,7 +175,7 @@ bool BasicPort<Atom, World>::enqueue(Mark mark) {
 // Feedback. Under producer_. Goes to the free list, never to the thread itself: it might follow the loop round to ports that it holds.
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::spill(Run run) {
-  if (!follow_wish()) return false;
+  if (!follow_desired()) return false;
   const bool spilled = !spill_->empty();
   if (!spilled) {
     const std::size_t taken = queue_.push(run);
@@ -192,7 +192,7 @@ bool BasicPort<Atom, World>::spill(Run run) {
 
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::spill(Mark mark) {
-  if (!follow_wish()) return false;
+  if (!follow_desired()) return false;
   const bool spilled = !spill_->empty();
   if (spilled || !queue_.push(mark)) spill_->append(mark);
   if (!spilled && !spill_->empty()) gate_->burden();

@@ -82,7 +82,7 @@ TEST(a_union_and_a_fan_out_change_under_load) {
   expect_rows(state_of<Sink>(rig.specs[second]), made);
 }
 
-// It looked for what stands in its way behind two queues that were wished for and not there yet, the first of which was empty, while it
+// It looked for what stands in its way behind two queues that were desired but not in force, the first of which was empty, while it
 // was blocked by the one behind both: round and round, until a worker came by.
 TEST(a_source_that_helps_alone_goes_on_while_queues_change) {
   Rig rig({.queue_records = 64, .stuck_after = std::chrono::hours(1)});

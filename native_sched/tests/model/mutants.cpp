@@ -100,7 +100,7 @@ std::vector<Mutant> mutants_by_hand() {
       {"records are published before their chunk", {"PortQueue"}, [&site = site_of("PortQueue::put_note", Store)] { site.put_off = true; }},
       faulty("who enters an operator passes no fence", {"Hold"}, Fault::EntersWithoutFence),
       faulty("who holds an operator passes no fence", {"Hold"}, Fault::HoldsWithoutFence),
-      {"the way is open only after the look at the wish",
+      {"the way is open only after the desired model is read",
        {"Port"},
        [&site = site_of("BasicPort::open_way", Store)] { site.put_off = true; }},
       weakened("written_ published relaxed", {"PortQueue"}, "PortQueue::push", Store, 0, std::memory_order_relaxed),

@@ -1,1 +1,1 @@
-"""What is kept in Ray's own store, the GCS: jobs, journals, wishes. Must not know what a coordinator makes of them."""
+"""Entries in Ray's own store, the GCS: jobs, journals, requests for CPUs. It must not know a coordinator."""

@@ -69,7 +69,7 @@ class RateAdaptation:
         self._plan: ExecPlan | None = None  # in force, or asked for
         self._rejected = Rejections(self._t.reject_periods)
         self._reversals = Reversals(self._t.shrink_periods)
-        self._wished: dict[str, float] = {}  # {region: most tuples/s} since less suffices
+        self._calm_need: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._sharings: dict[str, int] = {}  # {region: times that its partitions moved, and it was worth it}
         self._paid_at = 0.0  # tuples/s that were carried when something was learned
@@ -169,9 +169,9 @@ class RateAdaptation:
                 return self._part(seen, sizing, parting, grows=True)
             return self._change(seen, sizing, wanted, relieve, grows=True)
         if not self._shrink:
-            self._wished = {}
-        self._wished = {name: max(rate, self._wished.get(name, 0.0)) for name, rate in sizing.need.items()}
-        calm = replace(sizing, need=self._wished)  # down to the most that was needed meanwhile, no further
+            self._calm_need = {}
+        self._calm_need = {name: max(rate, self._calm_need.get(name, 0.0)) for name, rate in sizing.need.items()}
+        calm = replace(sizing, need=self._calm_need)  # down to the most that was needed meanwhile, no further
         less = {} if self._grow or sizing.held_back else calm.smaller()
         joining = joined(calm) if not (self._grow or less) else None
         self._shrink = self._shrink + 1 if less or joining else 0

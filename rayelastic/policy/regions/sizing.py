@@ -93,8 +93,8 @@ class Sizing:
             if model is not None:
                 most[planned.region.name] = _most(model, planned, rejected, thresholds, can, guessed=known.guesses)
         cpus = sum(node.cpus for node in nodes) * thresholds.busy if nodes else float("inf")
-        wished = affordable(plan, models, offered, most)
-        need = demands(plan, models, wished)
+        rates = affordable(plan, models, offered, most)
+        need = demands(plan, models, rates)
         busy = sum(need[name] * model.cpu(shape_of(plan.region(name))) for name, model in models.items())
         share = min(1.0, cpus / busy) if busy > 0 else 1.0
         return cls(
@@ -102,7 +102,7 @@ class Sizing:
             models,
             sum(offered.values()),
             known.carried,
-            sum(wished.values()) * share,
+            sum(rates.values()) * share,
             {name: rate * share for name, rate in need.items()},
             max(0.0, busy - cpus),
             replica_cpus,

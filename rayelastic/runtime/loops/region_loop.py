@@ -174,17 +174,17 @@ class RegionLoop(PeriodicLoop):
         return plan
 
     def _ask_for(self, decision: AdaptationDecision, nodes: tuple[Node, ...]) -> None:
-        """Request the number of CPUs that the decision needs, once per change of that number."""
+        """Ask the autoscaler for the CPUs that the job lacks, once per request."""
         lacking = math.ceil(decision.request.cpus) if decision.request is not None else 0
-        wish = lacking, sum(node.cpus for node in nodes) if lacking else 0.0
-        if wish == self._requested:
+        request = lacking, sum(node.cpus for node in nodes) if lacking else 0.0
+        if request == self._requested:
             return
         try:
             self._request(lacking)
         except Exception:  # an error of Ray, whose store may be restarting: the next pass tries again
             _log.warning("%d CPUs more can't be asked for", lacking, exc_info=True)
         else:
-            self._requested = wish
+            self._requested = request
 
 
 def _made(samples: Mapping[str, PESample]) -> int:

@@ -226,7 +226,7 @@ def test_a_load_that_comes_and_goes_ends_with_what_its_peaks_need(half: float, m
 
 def test_a_job_shrinks_to_the_most_that_was_needed_lately() -> None:
     """Not to what is needed at the moment when it has waited for long enough."""
-    job = ClusterJob.chain("wishes", 1e-7, [20 * MICRO])
+    job = ClusterJob.chain("requests", 1e-7, [20 * MICRO])
     plant = ClusterPlant(job, [SimulatedNode(f"n{i}", 4) for i in range(3)], ClusterConstants())
 
     def load(time: float) -> float:

@@ -70,13 +70,13 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
 
 std::string SafePoints::take_in_parts(OperatorId id, std::chrono::nanoseconds patience, const Engine& engine) {
   OperatorContext& context = *contexts_[id];
-  struct Wish {
-    explicit Wish(OperatorContext& of) : context(of) { context.settles(true); }
-    Wish(const Wish&) = delete;
-    Wish& operator=(const Wish&) = delete;
-    ~Wish() { context.settles(false); }
+  struct SettleRequest {
+    explicit SettleRequest(OperatorContext& of) : context(of) { context.settles(true); }
+    SettleRequest(const SettleRequest&) = delete;
+    SettleRequest& operator=(const SettleRequest&) = delete;
+    ~SettleRequest() { context.settles(false); }
     OperatorContext& context;
-  } const wish(context);
+  } const request(context);
   if (wait_until(Clock::now() + patience, engine, [&context] { return context.try_settle(); })) return {};
   return "operator '" + context.spec().name + "' doesn't get in time what its producer makes for it";
 }

@@ -116,8 +116,8 @@ void Graph::connect(const Edge& edge) {
   port.add_edge();
 }
 
-ThreadingModel Graph::possible_model(OperatorId id, ThreadingModel wish) const {
-  return wish == ThreadingModel::Manual && wiring_.needs_queue(id) ? ThreadingModel::Dynamic : wish;
+ThreadingModel Graph::possible_model(OperatorId id, ThreadingModel desired) const {
+  return desired == ThreadingModel::Manual && wiring_.needs_queue(id) ? ThreadingModel::Dynamic : desired;
 }
 
 ThreadingModel Graph::model_of(OperatorId id) const {

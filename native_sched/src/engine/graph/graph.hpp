@@ -34,8 +34,8 @@ class Graph {
   [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return wiring_.order(); }
   // Before the start.
   void begin_after(const Beginning& beginning);
-  // What an operator that is asked to have `wish` gets.
-  [[nodiscard]] ThreadingModel possible_model(OperatorId id, ThreadingModel wish) const;
+  // The model that an operator can have where `desired` is asked for.
+  [[nodiscard]] ThreadingModel possible_model(OperatorId id, ThreadingModel desired) const;
   // As long as one of its ports hasn't switched, the operator hasn't.
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const;
 

@@ -60,7 +60,8 @@ class Switch final : public Scenario {
   void finish() override {
     first_.check(kCast.records);
     if (kCast.chain) last_.check(kCast.records);
-    require(way_.load(std::memory_order_seq_cst) == nullptr || port().model() == kManual, "a way is open although the wish is another");
+    require(way_.load(std::memory_order_seq_cst) == nullptr || port().model() == kManual,
+            "a way is open although another model is desired");
     require(kCast.applies || kCast.any_model || engine_.changes == kCast.switches * (kCast.stretch ? 2 : 1), "a switch isn't carried out");
   }
 
@@ -104,15 +105,15 @@ class Switch final : public Scenario {
 
   void switch_model() {
     if (kCast.chain && kCast.any_model && Execution::the().choose(2) == 1) {
-      engine_.ports[1]->wish(Execution::the().choose(2) == 1 ? kManual : kDynamic);
+      engine_.ports[1]->switch_to(Execution::the().choose(2) == 1 ? kManual : kDynamic);
       return;
     }
     const ThreadingModel now = switched_++ % 2 == 0 ? kCast.at_first : other();
-    const ThreadingModel wish = kCast.any_model  ? static_cast<ThreadingModel>(Execution::the().choose(kCast.dedicated ? 3 : 2))
-                                : now == other() ? kCast.at_first
-                                                 : other();
-    port().wish(wish);
-    if (kCast.stretch) engine_.ports[1]->wish(wish);
+    const ThreadingModel desired = kCast.any_model  ? static_cast<ThreadingModel>(Execution::the().choose(kCast.dedicated ? 3 : 2))
+                                   : now == other() ? kCast.at_first
+                                                    : other();
+    port().switch_to(desired);
+    if (kCast.stretch) engine_.ports[1]->switch_to(desired);
   }
   static constexpr ThreadingModel other() {
     if (kCast.dedicated) return kCast.at_first == kDedicated ? kDynamic : kDedicated;

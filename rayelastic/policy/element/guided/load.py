@@ -138,7 +138,7 @@ def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
     if used < ignored:
         return 0
     if observation.host_cpu >= thresholds.full_host and observation.own_cpu > 0:
-        # who competes gets less than it wants: as much less as this process, whose wish is known
+        # competitors get less than their demand, in the proportion of this process, whose demand is known
         waiting = observation.waiting_cpu
         threads = min(observation.thread_count, observation.cpu_count)
         wanted = threads if waiting is None else min(observation.own_cpu + waiting, observation.cpu_count)

@@ -1,4 +1,4 @@
-"""What jobs lack comes to Ray's autoscaler as one wish: the sum, until each has enough or ends."""
+"""What jobs lack comes to Ray's autoscaler as one request: the sum, until each has enough or ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def asked() -> int:
 def test_jobs_do_not_overwrite_what_others_ask_for(ray_cluster: str) -> None:
     there = math.ceil(cpu_count())
     hosts, stores = [], []
-    for job in ("wish1", "wish2"):
+    for job in ("first", "second"):
         stores.append(GcsStore(job))
         stores[-1].keep_job(b"a job")
         hosts.append(RayHost(PlacementSettings(0.25, job_id=job)))
