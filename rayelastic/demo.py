@@ -7,7 +7,6 @@ Knows the applications by name alone.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -124,10 +123,13 @@ def line_of(seen: View, before: JobMetrics | None) -> str:
 
 
 def command() -> str:
-    """Return `rayelastic` as this process was started, so that what is printed works as it stands."""
+    """Return how the user's shell finds `rayelastic`: by name, or by path if the environment isn't activated.
+
+    PATH doesn't decide: a task runner may put the environment there for its commands alone.
+    """
     beside = Path(sys.executable).parent / "rayelastic"
-    found = shutil.which("rayelastic")
-    if (found is not None and Path(found).samefile(beside)) or not beside.exists():
+    activated = sys.prefix == sys.base_prefix or os.environ.get("VIRTUAL_ENV") == sys.prefix
+    if activated or not beside.exists():
         return "rayelastic"
     near = os.path.relpath(beside)
     return str(beside) if near.startswith("..") else near
