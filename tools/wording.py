@@ -161,6 +161,20 @@ def kind_of(path: str) -> str:
     return "code" if path.startswith(("rayelastic/", "topologies/", "examples/")) and path.endswith(".py") else ""
 
 
+FRAGMENT = re.compile(r"\+[\w-]+\.(added|changed|deprecated|removed|fixed|security)\.md")
+
+
+def of_fragment(path: Path) -> Iterator[Finding]:
+    """What is wrong with a fragment of the changelog: its name, or more than one line of 160 characters."""
+    if not FRAGMENT.fullmatch(path.name):
+        yield Finding(str(path), 1, "fragment", "call it +NAME.KIND.md, with a KIND of CONTRIBUTING.md")
+    text = path.read_text()
+    if not text.strip() or text.strip() != text.removesuffix("\n") or "\n" in text.strip() or len(text) > 161:
+        yield Finding(str(path), 1, "fragment", "write one line of at most 160 characters")
+    spoken = re.sub(r"`[^`]+`", "code", text)
+    yield from (Finding(str(path), 1, "word", word.group()) for word in NOT_WORDS.finditer(spoken))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="print each finding")
@@ -168,7 +182,7 @@ def main() -> int:
     options = parser.parse_args()
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
     counts: Counter[str] = Counter()
-    errors: list[Finding] = []
+    errors = [one for path in sorted(Path("changes").glob("*.md")) for one in of_fragment(path)]
     for path in options.files or listed:
         if not kind_of(path) or not Path(path).is_file():
             continue

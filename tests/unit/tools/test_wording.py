@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tools.wording import Finding, findings, sentences
+from tools.wording import Finding, findings, of_fragment, sentences
 
 LONG = "One " + "and one " * 13 + "end."
 
@@ -48,3 +50,18 @@ def test_a_claim_needs_a_test_that_is_there() -> None:
 
 def test_rows_of_tables_are_read_by_cell() -> None:
     assert kinds(f"| a | b |\n|---|---|\n| {'word ' * 20}| {'word ' * 20}|\n") == []
+
+
+def test_a_fragment_is_one_line_with_a_kind(tmp_path: Path) -> None:
+    right = tmp_path / "+keys.added.md"
+    right.write_text("`key_by` takes functions.\n")
+    assert list(of_fragment(right)) == []
+    for name, text in {
+        "keys.new.md": "A.\n",
+        "+a.fixed.md": "A.\nB.\n",
+        "+b.fixed.md": "",
+        "+c.fixed.md": "x" * 161,
+    }.items():
+        wrong = tmp_path / name
+        wrong.write_text(text)
+        assert [one.kind for one in of_fragment(wrong)] == ["fragment"], name
