@@ -31,20 +31,21 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.values.specs import PESpec
 
-CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
-HOST_TIMEOUT = 10.0  # seconds for a process that is there to say what it hosts, or to make what it shall
+CONTROL_THREADS = 16  # concurrent control calls of an actor; a watching call holds one
+HOST_TIMEOUT = 10.0  # seconds for an existing process to report its element, or to make one
 CLOSE_TIMEOUT = 3.0  # seconds for a processing element to close its port and links before its process is ended
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """How the actors of processing elements are placed.
+    """The placement of the actors of processing elements.
 
     Args:
         num_cpus: CPUs that Ray counts for each.
-        spread: put them on different nodes if there are several; otherwise they stay together as long as they fit.
-        pe_class: the import path of what each hosts.
-        job_id: they outlive their maker, who can be replaced, and are found by it; empty: they end with their maker.
+        spread: Put them on different nodes if there are several; otherwise they stay together as long as they fit.
+        pe_class: The import path of the class in each.
+        job_id: They outlive their maker, who can be replaced, and are found by this id; empty: they end with their
+            maker.
     """
 
     num_cpus: float
@@ -73,8 +74,9 @@ class RayHandle:
     def within(self, timeout: float) -> ElementApi:
         """Return the processing element, whose methods wait for its answer; the death of its process ends the wait.
 
-        They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
-        not; UnavailableError if Ray hasn't found a place for it yet), and what the method raised.
+        They raise the method's exception, PELostError if its process is gone, or TimeoutError if there is no answer in
+        time. In the last case the call may have run or not; it is an UnavailableError if Ray hasn't placed the actor
+        yet.
         """
 
         def send(call: Call) -> Any:
@@ -92,11 +94,11 @@ class RayHandle:
         return cast("ElementApi", Remote(send))
 
     def is_alive(self) -> bool:
-        """Tells whether Ray has its process for dead; of one whose library holds the GIL, Ray knows that it isn't."""
+        """Return whether Ray considers its process alive, also while a library holds its GIL."""
         return not adapter.actor_is_dead(self.actor)
 
     def kill(self, *, at_once: bool = False) -> None:
-        """End the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""
+        """End the actor: it closes its element if it still answers, then its process ends. Safe to repeat."""
         import ray
 
         if not at_once:
@@ -119,57 +121,57 @@ class RayHost:
 
     @property
     def can_lose(self) -> bool:
-        """Each has a process of its own; a coordinator that can't be replaced takes them along."""
+        """Whether each has its own process; a coordinator that can't be replaced ends with them."""
         return bool(self._settings.job_id)
 
     def start_pe(self, spec: PESpec) -> RayHandle:
-        """Has a spare host it, or asks Ray for an actor and returns at once; calls to that wait until it runs."""
+        """Host it in a spare, or start an actor and return at once; calls to that wait until it runs."""
         import ray
 
         while (spare := self._spares.take(spec.node)) is not None:
             try:
                 answer(spare.host.remote(spec), f"the spare for {spec.pe}", "host", HOST_TIMEOUT)
-            except PELostError:  # it died behind its last answer: the next one will do
+            except PELostError:  # it died after its last answer: use the next one
                 continue
-            except TimeoutError:  # it got stuck, or no CPU; nobody else may come to think that it hosts this
+            except TimeoutError:  # it is stuck, or got no CPU; it must not be found as the host of this element
                 ray.kill(spare, no_restart=True)
             else:
                 return RayHandle(spec.pe, spare)
         return RayHandle(spec.pe, self._actor(spec))
 
     def start_early(self, count: int) -> list[ActorHandle[PEActor]]:
-        """Start the processes of a job's first elements beside that of its coordinator, which adopts them.
+        """Start the processes of a job's first elements together with that of its coordinator, which adopts them.
 
         They end by themselves if it doesn't.
         """
         return [self._actor(None, early=True) for _ in range(count)]
 
     def adopt(self, early: Sequence[ActorHandle[PEActor]]) -> None:
-        """Take over what was started early: the next elements live there, wherever that is."""
+        """Take over processes that were started early: the next elements use them, on any node."""
         for actor in early:
             self._spares.adopt(actor, ANYWHERE)
 
     def recycle(self, handle: PEHandle) -> None:
-        """End a processing element; if it ends by itself, and soon, its process is a spare from then on."""
+        """End a processing element; if it ends soon by itself, its process becomes a spare."""
         assert isinstance(handle, RayHandle)
         try:
             answer(handle.actor.clear.remote(), f"processing element {handle.pe!r}", "clear", CLOSE_TIMEOUT)
-        except Exception:  # it is gone, or stuck, or something of it stays behind
+        except Exception:  # it is gone, or stuck, or leaves something behind
             handle.kill(at_once=True)
         else:
             self._spares.adopt(handle.actor)
 
     def make_ready(self, count: int, node: str = "") -> None:
-        """Keep so many processes ready for elements to come, on a node or on any."""
+        """Keep so many spare processes for later elements, on a node or on any."""
         here = self.nodes()
         self._spares.keep(count, here[0].name if not node and len(here) == 1 else node)
 
     def close(self) -> None:
         """End the spare processes, and release the requested resources."""
         self._spares.close()
-        with contextlib.suppress(Exception):  # Ray's own: a wish whose job is closed counts no more in any case
+        with contextlib.suppress(Exception):  # an error of Ray; a request whose job is closed is ignored anyway
             self.request(0)
-        with contextlib.suppress(Exception):  # as little does what it used
+        with contextlib.suppress(Exception):  # so is its reported CPU use
             NodeUse(self._settings.job_id).tell({})
 
     def _actor(self, spec: PESpec | None, node: str = "", *, early: bool = False) -> ActorHandle[PEActor]:
@@ -206,9 +208,9 @@ class RayHost:
                     actor = ray.get_actor(name, namespace=NAMESPACE)
                     asked.append((actor, actor.about.remote()))
         newest: dict[str, tuple[int, RayHandle]] = {}
-        for actor, told in asked:
+        for actor, answered in asked:
             with contextlib.suppress(PELostError, TimeoutError):
-                pe, epoch, _ = answer(told, "an element", "about", HOST_TIMEOUT)
+                pe, epoch, _ = answer(answered, "an element", "about", HOST_TIMEOUT)
                 if not pe:
                     self._spares.adopt(actor)
                 elif pe not in newest or epoch > newest[pe][0]:
@@ -216,24 +218,26 @@ class RayHost:
         return [handle for _, handle in newest.values()]
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return the machines of the cluster that may be used, with the CPUs that other jobs leave of them."""
+        """Return the machines of the cluster that may be used, with the CPUs that other jobs leave."""
         import ray
 
         alive = (node for node in ray.nodes() if node["Alive"])
         cpus = [(node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0)) for node in alive]
         others: dict[str, list[float]] = {}
-        with contextlib.suppress(Exception):  # Ray's own, whose store may be starting again: there is a next period
+        with contextlib.suppress(
+            Exception
+        ):  # an error of Ray, whose store may be restarting: the next period tries again
             others = NodeUse(self._settings.job_id).others()
         usable = ((name, left_to(count, others.get(name, []))) for name, count in cpus if name not in self._avoided)
         return tuple(Node(name, count) for name, count in usable if count)
 
     def avoid(self, nodes: frozenset[str]) -> None:
-        """Has nothing start on some machines from now on; ends the processes that are kept ready there."""
+        """Exclude some machines from new starts; end the spare processes there."""
         self._avoided = nodes
         self._spares.leave(nodes)
 
     def request(self, cpus: int) -> None:
-        """Ask Ray's autoscaler, where there is one, for so many CPUs more, beside what other jobs ask for."""
+        """Request so many additional CPUs from Ray's autoscaler, if there is one, beside the requests of other jobs."""
         if self._settings.job_id:
             CpuWish(self._settings.job_id).tell(cpus)
 
@@ -241,7 +245,7 @@ class RayHost:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        alive = {one["NodeManagerHostname"]: one["NodeID"] for one in ray.nodes() if one["Alive"]}
+        alive = {record["NodeManagerHostname"]: record["NodeID"] for record in ray.nodes() if record["Alive"]}
         if node in alive:
             return NodeAffinitySchedulingStrategy(alive[node], soft=True)
         if self._avoided and (free := [other.name for other in self.nodes() if other.name in alive]):

@@ -1,1 +1,1 @@
-"""What is kept in Ray's own store, the GCS: jobs, journals, wishes. Must not know what a coordinator makes of them."""
+"""Data in Ray's own store, the GCS: jobs, journals, CPU requests. Must not know how a coordinator uses them."""

@@ -1,6 +1,6 @@
-"""What jobs want of Ray's autoscaler: it knows one wish for a whole cluster, so it is asked for what all of them lack.
+"""Requests of jobs to Ray's autoscaler, which knows one request for a whole cluster: the sum of what all jobs lack.
 
-Each job's wish is a key in Ray's own store until the job has enough or ends; one whose job is gone counts no more.
+Each job's request is a key in Ray's own store until the job has enough or ends; that of a closed job is ignored.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from rayelastic.on_ray.store.gcs_store import JOB
 
 __all__ = ["CpuWish"]
 
-PREFIX = "wish:"  # of the key of a job's wish
+PREFIX = "wish:"  # of the key of a job's request
 
 
 class CpuWish:
-    """The wish of one job.
+    """The request of one job.
 
     Args:
-        job_id: of the job.
+        job_id: The job's id.
     """
 
     def __init__(self, job_id: str) -> None:
         self._key = f"{PREFIX}{job_id}"
 
     def tell(self, cpus: int) -> None:
-        """Has Ray's autoscaler, where there is one, see to so many CPUs more than there are; 0: to none for this job.
+        """Request so many additional CPUs from Ray's autoscaler, if there is one; 0: none for this job.
 
         Args:
-            cpus: that the job lacks.
+            cpus: The CPUs that the job lacks.
         """
         from ray.autoscaler.sdk import request_resources
 
@@ -48,5 +48,7 @@ class CpuWish:
 def wishes() -> dict[str, int]:
     """Return what each job lacks: {job id: CPUs}."""
     asked = (key.removeprefix(PREFIX) for key in adapter.kv_keys(PREFIX, NAMESPACE))
-    told = {job: adapter.kv_get(f"{PREFIX}{job}", NAMESPACE) for job in asked if adapter.kv_keys(JOB + job, NAMESPACE)}
-    return {job: int(cpus) for job, cpus in told.items() if cpus is not None}
+    requests = {
+        job: adapter.kv_get(f"{PREFIX}{job}", NAMESPACE) for job in asked if adapter.kv_keys(JOB + job, NAMESPACE)
+    }
+    return {job: int(cpus) for job, cpus in requests.items() if cpus is not None}

@@ -65,15 +65,15 @@ class OperatorSample:
         waited_seconds: The part of that in which they slept: for an answer from outside, not for a CPU.
         blocked_seconds: Time that threads were blocked on output.
         errors: 1 if its function raised, which ends the job; else 0.
-        lane: how it runs; empty if unknown.
-        state_keys: keys that it keeps state of.
-        state_bytes: memory of that state, without what Python values hold.
-        latency: of a sink: marks that sources put into their streams ten times a second, by the time they were under
-            way: shorter than 2^i microseconds and not counted before; the last took longer. Empty for others.
-        channels: in use, of a stage that deals tuples out to several; 0 of others.
-        answered_by_python: tuples that its machine code refused, and that went on with what the Python function gives.
-        dropped: {reason: tuples that went nowhere}: the output port that nobody takes, as `late`; `failed`, `bad_row`.
-        lines_repaired: of a text source: lines with bytes that aren't UTF-8, which became U+FFFD.
+        lane: Its execution mode; empty if unknown.
+        state_keys: Keys that it keeps state of.
+        state_bytes: Memory of that state, without what Python values hold.
+        latency: Of a sink, the number of marks by latency. Sources emit a mark ten times a second; entry i counts those
+            below 2^i microseconds that no earlier entry counts, the last one all others. Empty for other operators.
+        channels: Channels in use, of a stage that distributes tuples; 0 for others.
+        answered_by_python: Tuples that its machine code rejected, and that the Python function processed.
+        dropped: {reason: dropped tuples}: an output port without consumer, such as `late`; `failed`, `bad_row`.
+        lines_repaired: Of a text source, lines with invalid UTF-8, whose bytes became U+FFFD.
         watermark: Progress of its event time, in seconds since 1970: tuples up to then have arrived. Of several
             processes the least. None: its stream has no event time, or no watermark yet.
     """
@@ -349,25 +349,25 @@ class JobMetrics:
             raise KeyError(name)
         return OperatorSample(
             name=name,
-            model=found[0].model,
-            tuples_in=sum(sample.tuples_in for sample in found),
-            tuples_out=sum(sample.tuples_out for sample in found),
-            queued=sum(sample.queued for sample in found),
-            queue_capacity=sum(sample.queue_capacity for sample in found),
-            cpu_seconds=sum(sample.cpu_seconds for sample in found),
-            inside_seconds=sum(sample.inside_seconds for sample in found),
-            waited_seconds=sum(sample.waited_seconds for sample in found),
-            blocked_seconds=sum(sample.blocked_seconds for sample in found),
-            errors=sum(sample.errors for sample in found),
-            lane=found[0].lane,
-            state_keys=sum(sample.state_keys for sample in found),
-            state_bytes=sum(sample.state_bytes for sample in found),
-            latency=tuple(map(sum, zip(*(sample.latency for sample in found), strict=True))),
-            channels=sum(sample.channels for sample in found),
-            answered_by_python=sum(sample.answered_by_python for sample in found),
-            dropped=_summed([sample.dropped for sample in found]),
-            lines_repaired=sum(sample.lines_repaired for sample in found),
-            watermark=min((sample.watermark for sample in found if sample.watermark is not None), default=None),
+            model=samples[0].model,
+            tuples_in=sum(sample.tuples_in for sample in samples),
+            tuples_out=sum(sample.tuples_out for sample in samples),
+            queued=sum(sample.queued for sample in samples),
+            queue_capacity=sum(sample.queue_capacity for sample in samples),
+            cpu_seconds=sum(sample.cpu_seconds for sample in samples),
+            inside_seconds=sum(sample.inside_seconds for sample in samples),
+            waited_seconds=sum(sample.waited_seconds for sample in samples),
+            blocked_seconds=sum(sample.blocked_seconds for sample in samples),
+            errors=sum(sample.errors for sample in samples),
+            lane=samples[0].lane,
+            state_keys=sum(sample.state_keys for sample in samples),
+            state_bytes=sum(sample.state_bytes for sample in samples),
+            latency=tuple(map(sum, zip(*(sample.latency for sample in samples), strict=True))),
+            channels=sum(sample.channels for sample in samples),
+            answered_by_python=sum(sample.answered_by_python for sample in samples),
+            dropped=_summed([sample.dropped for sample in samples]),
+            lines_repaired=sum(sample.lines_repaired for sample in samples),
+            watermark=min((sample.watermark for sample in samples if sample.watermark is not None), default=None),
         )
 
 
