@@ -1,8 +1,8 @@
 """Attempts to break in, from a log of failed logins (PLDI'17 Fig. 1; network monitoring of Joker 5.4, J34).
 
-Lines of syslog are parsed; those of sshd about a failed authentication become failures (PLDI'17 Fig. 1). The last failures
-of each remote host are a window. If they came in a short time (cut off), the topology emits an attempt to break in with
-its duration (diff), as in Joker's Fig. 20. Lines of other forms are counted separately.
+Lines of syslog are parsed; those of sshd about a failed authentication become failures (PLDI'17 Fig. 1). The last
+failures of each remote host are a window. If they came in a short time (cut off), the topology emits an attempt to
+break in with its duration (diff), as in Joker's Fig. 20. Lines of other forms are counted separately.
 
     rayelastic run rayelastic.topologies.login_failures --input /var/log/auth.log
 """

@@ -1,5 +1,5 @@
-// The producer side of BasicPort: a run or a mark is taken by the operator itself, pushed into the queue, or spilled; a wish for another
-// threading model is carried out; and where there is no room, what stands in the way is run (help). The invariants: basic_port.hpp,
+// The producer side of BasicPort. The operator processes a run or mark at once, or it is pushed into the queue, or spilled. A requested
+// threading model is applied. If the queue has no room, the producer runs what blocks it (help). The invariants are in basic_port.hpp,
 // which includes this file.
 #pragma once
 
