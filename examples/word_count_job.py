@@ -20,7 +20,7 @@ from rayelastic.topologies import word_count
 
 
 def main() -> int:
-    """Runs the job; gives the exit status."""
+    """Run the job; return the exit status."""
     output = os.environ.get("OUTPUT")
     topology = word_count.build(input=os.environ.get("INPUT"), output=output)
     job = rel.submit(topology, rel.JobConfig(pes=int(os.environ.get("PES", "1"))))

@@ -141,7 +141,7 @@ _MODULES = ("errors", "spark")
 __all__ = sorted([*_HOME_OF, *_MODULES])
 
 
-if not TYPE_CHECKING:  # else checkers would know every name
+if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
     def __getattr__(name: str) -> Any:
         if name in _HOME_OF:

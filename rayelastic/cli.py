@@ -62,8 +62,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, short_help = COMMANDS[cmd_name]
-        found = importlib.import_module(f"rayelastic.commands.{module}")
-        command: click.Command = getattr(found, PYTHON_NAMES.get(cmd_name, cmd_name))
+        imported = importlib.import_module(f"rayelastic.commands.{module}")
+        command: click.Command = getattr(imported, PYTHON_NAMES.get(cmd_name, cmd_name))
         command.name, command.short_help = cmd_name, short_help
         command.help = command.help or short_help
         return command
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_closed(stream: TextIO) -> bool:
-    """Whether the reader of a stream has gone. If so its rest is discarded, or Python would complain at the end."""
+    """Return whether the reader of a stream has gone; then discard the rest, or Python would complain at the end."""
     poll = select.poll()
     poll.register(stream, select.POLLOUT)
     if not any(event & select.POLLERR for _, event in poll.poll(0)):

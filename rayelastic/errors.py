@@ -177,16 +177,16 @@ class RayUnreachableError(SetupError):
 
 
 class SparkError(SetupError):
-    """Spark or RayDP could not be started, or refused a request."""
+    """Spark or RayDP could not be started, or rejected a request."""
 
 
 class LinkError(RayelasticError):
-    """A link between two processing elements was refused or broke.
+    """A link between two processing elements was rejected or broke.
 
     Args:
-        problem: what is wrong.
-        hint: what to do about it.
-        link: name of the link, 'from->to'.
+        problem: What is wrong.
+        hint: What to do about it.
+        link: Name of the link, 'from->to'.
     """
 
     def __init__(self, problem: str, *, hint: str = "", link: str | None = None) -> None:

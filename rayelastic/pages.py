@@ -26,7 +26,7 @@ class ClusterJobs:
     """The jobs of a Ray cluster.
 
     Args:
-        address: of the cluster; None: the one that is found.
+        address: The cluster's address; None: the one that is found.
     """
 
     def __init__(self, address: str | None) -> None:
@@ -37,12 +37,12 @@ class ClusterJobs:
         return list_jobs(address=self._address)
 
     def dashboard(self) -> Dashboard | None:
-        """Ray's; None: it doesn't run."""
-        found = dashboard()
-        return None if found is None else Dashboard(*found)
+        """Return Ray's dashboard; None: it doesn't run."""
+        address = dashboard()
+        return None if address is None else Dashboard(*address)
 
     def opened(self, name: str) -> Job:
-        """One of them; JobNotFoundError if there is none."""
+        """Return one of them; raise JobNotFoundError if it doesn't exist."""
         return jobs.attach(name, address=self._address)
 
 
@@ -50,15 +50,15 @@ def cluster_page(name: str | None, address: str | None, port: int, host: str = H
     """Serve the web UI of a cluster's jobs.
 
     Args:
-        name: the job that is opened first; None: any.
-        address: of the cluster; None: the one that is found.
-        port: to listen at; 0: a free one.
-        host: the address to listen at.
+        name: The job to open first; None: any.
+        address: The cluster's address; None: the one that is found.
+        port: The port to listen on; 0: a free one.
+        host: The address to listen on.
 
     Raises:
-        RayUnreachableError: there is no Ray.
-        JobNotFoundError: no such job.
-        ConfigError: the port can't be opened.
+        RayUnreachableError: There is no Ray.
+        JobNotFoundError: An unknown job.
+        ConfigError: The port can't be opened.
     """
     known = ClusterJobs(address)
     known.listed()  # whether there is a cluster at all
@@ -79,8 +79,8 @@ def journal_page(paths: Sequence[Path], port: int, host: str = HOST) -> Page:
     Raises:
         ConfigError: a file is no journal, or the port can't be opened.
     """
-    found = story(paths)
-    return Page(histories={found.plan.topology: found}, port=port, host=host)
+    journal_story = story(paths)
+    return Page(histories={journal_story.plan.topology: journal_story}, port=port, host=host)
 
 
 @contextmanager
@@ -88,8 +88,8 @@ def page_of(job: Job, port: int | None) -> Iterator[None]:
     """Serve the web UI of a job that this process runs, after its end until Ctrl-C.
 
     Args:
-        job: which.
-        port: to listen at; None: no page.
+        job: The job.
+        port: The port to listen on; None: no web UI.
     """
     if port is None:
         yield

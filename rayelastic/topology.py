@@ -1,4 +1,4 @@
-"""`rel.Topology`: the graph's topology, with the compiler for Python functions and the planner behind it."""
+"""`rel.Topology`: the graph's topology, with a compiler for Python functions and the planner."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Topology(GraphTopology):
         super().__init__(name, compiler=Compiler())
 
     def plan(self, config: JobConfig | None = None) -> ExecPlan:
-        """Regions, and which operators go into which processing element; starts nothing.
+        """Plan the regions, and which operators go into which processing element; starts nothing.
 
         Args:
-            config: `JobConfig()` if not given.
+            config: `JobConfig()` by default.
 
         Raises:
             GraphError: the topology can't run as a whole.

@@ -1,7 +1,7 @@
 """The tests nearest to what changed: `python -m tools.changed [BASE] [PYTEST ARGUMENTS]`.
 
-Changed is what differs from where this branch left BASE, committed or not; BASE is `main` by default, and on `main`
-itself the last commit.
+A file is changed if it differs from the point where this branch left BASE, committed or not. BASE is `main` by default,
+and on `main` itself the last commit.
 """
 
 from __future__ import annotations

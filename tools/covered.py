@@ -1,9 +1,9 @@
 """How much of each layer the tests run, and which tests run which lines: `python -m tools.covered`, as ./dev coverage.
 
-Runs the tests of one process, but those marked alone or untraced, under coverage.py, which notes for each line the
-tests that ran it. What it finds stays in build/coverage: `./dev mutate` goes by it. Of what Numba compiles the tests
-are noted that had it compiled, the first of a process. Not seen: what runs in a thread that C++ started or in another
-process. Lines of a file that has changed since are not trusted.
+It runs the tests of one process, except those marked alone or untraced, under coverage.py, which records for each line
+the tests that ran it. `./dev mutate` uses the results in build/coverage. For code that Numba compiles, it records the
+tests that had it compiled, the first of a process. Code in threads that C++ started or in other processes isn't
+covered. Lines of a file that has changed since aren't trusted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The development environment: `.venv` from requirements.lock, and the package built and installed editable into it.
 
-Three steps, each skipped while a stamp says that its inputs are what it was last done with. Only the standard
-library is used, since it runs before anything is installed.
+It has three steps; a step is skipped while its stamp matches its inputs. It uses only the standard library, because it
+runs before anything is installed.
 """
 
 from __future__ import annotations

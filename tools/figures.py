@@ -1,7 +1,7 @@
 """The figures of docs/concepts, written to docs/pictures: `python -m tools.figures`.
 
-Graphs come from the planner, everything else from a few boxes and arrows. Each figure has a background of its own and
-follows the reader's light or dark mode, so that it is readable wherever it is shown.
+Graphs come from the planner, everything else from a few boxes and arrows. Each figure has its own background and
+follows the reader's light or dark mode, so that it is readable everywhere.
 """
 
 from __future__ import annotations

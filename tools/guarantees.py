@@ -1,6 +1,6 @@
 """The table of docs/guarantees.md, made from the tests that show it: `python -m tools.guarantees` writes it.
 
-A test says what it shows by `@pytest.mark.guarantee(source=..., sink=..., lost=..., rows=...)`, once or several times.
+A test declares what it shows by `@pytest.mark.guarantee(source=..., sink=..., lost=..., rows=...)`, one or more times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BEGIN, END = "<!-- made by tools.guarantees -->\n", "<!-- end -->"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Guarantee:
-    """What one test shows.
+    """A guarantee that one test shows.
 
     Args:
         source: where the rows come from.

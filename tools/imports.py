@@ -1,6 +1,6 @@
-"""Who imports whom in a folder of Python packages, read from the source: nothing is imported to find out.
+"""The imports between modules in a folder of Python packages, read from the source without importing anything.
 
-An import counts wherever it stands, at the top, inside a function or for the type checker alone, and says which.
+Every import counts, with its kind: at the top, inside a function, or for the type checker alone.
 """
 
 from __future__ import annotations

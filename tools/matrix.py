@@ -1,7 +1,7 @@
 """Runs the tests that a dependency can break with other releases of it: `./dev matrix`; prints a table.
 
-A cell is a folder of releases that lie in front of those of `.venv` on Python's path, for the tests and for the
-processes that they start. So a cell costs what it has differently, and all else is as locked. Nightly.
+A cell is a folder of releases that precede those of `.venv` on Python's path, for the tests and their processes. So a
+cell contains only its own releases, and all others are as locked. Nightly.
 """
 
 from __future__ import annotations

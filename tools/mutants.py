@@ -1,6 +1,6 @@
 """Small faults that a test should notice: operators swapped, boundaries moved, conditions negated, statements dropped.
 
-A change replaces one node of a syntax tree. Texts of errors, annotations, decorators and asserts are left as they are.
+A change replaces one node of a syntax tree. Texts of errors, annotations, decorators and asserts are never changed.
 """
 
 from __future__ import annotations

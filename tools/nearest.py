@@ -1,6 +1,6 @@
-"""Which test files are nearest to a source file: by what they import, through how many modules, and by name.
+"""Finds the test files nearest to a source file: by imports, the number of modules between, and names.
 
-Read from the source alone. `./dev test --changed` and `./dev mutate` go by this map.
+It reads the source alone. `./dev test --changed` and `./dev mutate` use this map.
 """
 
 from __future__ import annotations

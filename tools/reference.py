@@ -1,7 +1,7 @@
 """Tables of the guide's reference pages, made from the code: `python -m tools.reference` writes them anew.
 
-A page marks where one stands by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`, of a job and of
-the objects in it; `command NAME`, the help of a command; or `metrics`.
+A page marks the place of a table by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`,
+of a job and of the objects in it; `command NAME`, the help of a command; or `metrics`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes a release of what is committed: version, changelog, wheels, commit and tag: `./dev release 0.2.0`.
 
-Nothing leaves this machine: the tag is pushed, and the wheels are uploaded, by whoever may.
+Nothing leaves this machine: a maintainer pushes the tag and uploads the wheels.
 """
 
 from __future__ import annotations

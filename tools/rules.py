@@ -16,7 +16,7 @@ from pathlib import Path
 Finding = tuple[int, str]
 Rule = Callable[[Path, str], Iterator[Finding]]
 
-# What reads bytes from the data port, and so must never unpickle or evaluate (rule D5 of the data port).
+# Modules that read bytes from the data port, and so must never unpickle or evaluate (rule D5 of the data port).
 WIRE = re.compile(r"rayelastic/runtime/(port|ingest)/[a-z_]+\.py$")
 DESERIALISERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
 EVALUATORS = {"eval", "exec", "compile", "__import__"}

@@ -1,7 +1,7 @@
 """Numbers of the house, and a ratchet on them: `python -m tools.structure`.
 
-Each number may fall and never rise: its limit stands in pyproject.toml, `[tool.structure]`. One that fell is said, so
-that its limit follows. `--list` shows what each number counts.
+Each number may fall and never rise: its limit is in pyproject.toml, `[tool.structure]`. The tool reports a number that
+fell, so that its limit can be lowered. `--list` shows what each number counts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Builds wheels that run on any Linux with glibc 2.28 or newer, and an sdist: `./dev wheels`.
 
 The compiler is zig's clang from PyPI: it brings the headers and symbols of any glibc and architecture and links its C++
-library in, so the wheels need neither a container to be built nor a library that a machine may lack. There is one for
-each Python: the stable ABI lacks datetime's C interface and takes a call for each item of a list. auditwheel checks
-that what is linked is in that glibc, and names the wheel after it.
+library in, so the wheels need neither a container to be built nor a library that a machine may lack. Each
+Python has its own wheel, because the stable ABI lacks datetime's C interface and needs a call for each item of a list.
+auditwheel checks that the linked symbols are in that glibc, and names the wheel after it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A stream of changes as Wikipedia has one: the client that reads it, and a local server that makes one up.
+"""A stream of changes like that of Wikipedia: a client that reads it, and a local server with made-up changes.
 
-One JSON object a line over HTTP; lines of server-sent events (`data: {...}`) are read, too. Knows no topology.
+It is one JSON object per line over HTTP; the client also reads server-sent events (`data: {...}`). Knows no topology.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def made_up(count: int, seed: int = 0) -> Iterator[str]:
 
 
 def changes(url: str) -> Iterator[Change]:
-    """Yield the changes that a stream gives, until it ends.
+    """Yield the changes of a stream, until it ends.
 
     Args:
-        url: of the stream.
+        url: The stream's URL.
 
     Raises:
-        OSError: it can't be reached, or is silent for too long.
+        OSError: It can't be reached, or is silent for too long.
         ValueError: a line that is no JSON object with `timestamp` and `comment`.
     """
     request = urllib.request.Request(url, headers={"Accept": "application/json", "User-Agent": "rayelastic"})

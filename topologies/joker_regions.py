@@ -53,9 +53,9 @@ def multiplying(count: int) -> Callable[[Any, Any], Item]:
 
 
 def selective(share: float, number: int) -> Callable[[Any], Iterator[Item]]:
-    """Yield the function that gives so many tuples for one: below 1 it keeps some, spread evenly by their numbers.
+    """Return the function that emits so many tuples for one: below 1 it keeps some, spread evenly by their numbers.
 
-    The paper draws at random; this gives the same tuples in every run.
+    The paper draws at random; this emits the same tuples in every run.
 
     Args:
         share: tuples out by tuples in.

@@ -1,7 +1,7 @@
 """ElasticLoadBalance's performance tests: a source, 32 workers behind it, a counting sink (C001-1, C001-2).
 
-What a tuple costs is in the tuple. Simple: all alike. Bursty: cheap and dear ones take turns. Bursty cost: cheap, then
-dear, then cheap again. Bursty rate: pauses in which nothing comes.
+A field of each tuple sets its cost. Simple: all cost the same. Bursty: cheap and expensive ones alternate. Bursty cost:
+cheap, then expensive, then cheap again. Bursty rate: pauses without tuples.
 
     rayelastic run rayelastic.topologies.load_balance --load bursty_cost
 """
@@ -73,7 +73,7 @@ def build(
 
 
 def _dear(load: str, tuples: int, burst: int) -> Any:
-    """Return the function that says of a number whether its tuple is dear."""
+    """Return the function from a number to whether its tuple is expensive."""
     if load == "simple":
         return lambda number: number >= 0
     if load == "bursty":

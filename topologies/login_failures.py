@@ -1,8 +1,8 @@
 """Attempts to break in, from a log of failed logins (PLDI'17 Fig. 1; network monitoring of Joker 5.4, J34).
 
-Lines of syslog are parsed; those of sshd that tell of a failed authentication become failures (PLDI'17 Fig. 1). Of each
-remote host the last failures make a window; if they came in a short time (cut off), an attempt to break in comes out,
-with how long it took (diff), as in Joker's Fig. 20. Lines of other forms are counted apart.
+Lines of syslog are parsed; those of sshd about a failed authentication become failures (PLDI'17 Fig. 1). The last
+failures of each remote host are a window. If they came in a short time (cut off), the topology emits an attempt to
+break in with its duration (diff), as in Joker's Fig. 20. Lines of other forms are counted separately.
 
     rayelastic run rayelastic.topologies.login_failures --input /var/log/auth.log
 """
@@ -37,7 +37,7 @@ class LogLine(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failed authentication; what the line doesn't tell is empty."""
+    """A failed authentication; fields that the line lacks are empty."""
 
     time: int
     uid: str
@@ -70,7 +70,7 @@ def is_log_line(t: Line) -> bool:
 
 
 def parser(year: int) -> Callable[[Any], LogLine]:
-    """Return the function that takes a line of syslog apart; syslog doesn't tell the year."""
+    """Return the function that parses a line of syslog, which lacks the year."""
     start = dt.date(1970, 1, 1)
     days = {name: (dt.date(year, number, 1) - start).days - 1 for name, number in MONTHS.items()}
 

@@ -47,7 +47,7 @@ def words(t: Change) -> Iterator[Word]:
 
 @rel.operator(outputs=Histogram)
 class Publish:
-    """Sends the counts of each window, and tells that it did.
+    """Sends the counts of each window, and emits a histogram for each.
 
     Args:
         port: of the WebSocket.

@@ -1,6 +1,6 @@
-"""Word count (Joker section 5, feature J34): text in, how often each word occurs out.
+"""Word count (Joker section 5, feature J34): counts how often each word of a text occurs.
 
-A word is what `str.split()` gives: a run of characters without white space, case and punctuation kept.
+A word is an item of `str.split()`: characters without white space, with case and punctuation.
 
     rayelastic run topologies/word_count.py --input 'books/*.txt'
     rayelastic submit topologies/word_count.py --spark

@@ -1,4 +1,4 @@
-"""Counts the tuples of each key, and gives the count when none has come for 60 s of event time.
+"""Counts the tuples of each key, and emits the count when none has come for 60 s of event time.
 
 After CountWithTimeoutFunction of Apache Flink's guide, and its example event_time_timer.py.
 `python examples/ported/count_with_timeout.py`

@@ -55,7 +55,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def beside_service(work: Callable[[int], Any]) -> Any:
-    """What something gives that knows the port of the service, and runs on a thread beside it."""
+    """Run a function of the service's port in a thread beside the service, and return its result."""
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as service:
         return await asyncio.to_thread(work, service.sockets[0].getsockname()[1])
 

@@ -40,7 +40,7 @@ def empty() -> Book:
 
 
 def update(t: Message, book: Book) -> list[tuple[str, float, float, float, float, float]]:
-    """Changes a book, and tells the best offers."""
+    """Change a book, and return the best offers."""
     for side, at, offered in t.changes:
         price, size = float(at), float(offered)
         if size:

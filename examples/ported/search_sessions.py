@@ -45,7 +45,7 @@ class Clicks:
         state.searches += other.searches
 
     def result(self, state: Any) -> Rate:
-        """What is given of a session."""
+        """Return the rate of a session."""
         return Rate(state.searches, state.clicks, state.clicks / state.searches if state.searches else 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What commands print with --json: statuses, counters, plans and findings as JSON values, named as their fields."""
+"""Converts the output of commands with --json: statuses, counters, plans and findings as JSON values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["as_json", "plain"]
 
 
 def plain(value: Any) -> Any:
-    """A value as dicts, lists, strings and numbers; plans as their `to_dict`, what JSON has no number for as None.
+    """Return a value as dicts, lists, strings and numbers; plans by their `to_dict`, numbers that JSON lacks as None.
 
     >>> from rayelastic.runtime.values.status import PEStatus, State
     >>> plain(PEStatus("pe0", State.RUNNING))["state"]
@@ -33,9 +33,9 @@ def plain(value: Any) -> Any:
         shown = [field.name for field in fields(value) if field.repr and field.name[0] != "_"]
         return {name: plain(getattr(value, name)) for name in shown}
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset | OperatorTable):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

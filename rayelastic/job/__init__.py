@@ -1,6 +1,6 @@
-"""Running a topology: `run` in this process, `submit` on Ray, `attach` to what already runs there; and what these give.
+"""Runs a topology: `run` in this process, `submit` on Ray, `attach` to a running job; and their results.
 
-A `Job` looks the same whichever way it was started: it talks to a coordinator through one small interface.
+A `Job` is the same, however it was started: it calls a coordinator through one small interface.
 """
 
 from rayelastic.job.control import Control, LocalControl

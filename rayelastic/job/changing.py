@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Changing"]
 
-RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to move
+RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to migrate
 
 
 class Changing:
@@ -27,10 +27,10 @@ class Changing:
     _final: JobStatus | None
 
     def _running(self, error: type[RayelasticError], timeout: float) -> CoordinatorApi:
-        """Return the coordinator, as `Control.within` does, unless the job has ended: it may be gone then.
+        """Return the coordinator, as `Control.within` does, unless the job has ended, because it may be gone then.
 
         Raises:
-            RayelasticError: of the class given, if the job has ended.
+            RayelasticError: The job has ended; of the passed class.
         """
         if self._final is not None:
             raise error(f"job {self.name!r} is {self._final.state.value}: nothing of it can be read, saved or changed")
@@ -39,8 +39,8 @@ class Changing:
     def rescale(self, region: str, replicas: int) -> ExecPlan:
         """Set the number of replicas of a region while the job runs; needs JobConfig(regions='manual').
 
-        Its keys are spread anew. Keys that move wait until their state has arrived; all others continue. Nothing is
-        lost, doubled or reordered per key.
+        Its keys are partitioned anew. Migrating keys wait until their state has arrived; all others continue. No tuple
+        is lost, doubled or reordered per key.
 
         Args:
             region: its name in the plan, such as 'r1'.
@@ -72,8 +72,8 @@ class Changing:
             The new plan.
 
         Raises:
-            ConfigError: the job can't have this plan.
-            ChangeError: it failed and was undone, and the job continues as before; or the job has ended.
+            ConfigError: The job doesn't support this plan.
+            ChangeError: It failed and was undone, and the job continues as before; or the job has ended.
 
         >>> plan = job.plan()  # doctest: +SKIP
         >>> job.change(plan.with_split("r1", "rate", plan.fresh_pes(1)))  # doctest: +SKIP
@@ -81,13 +81,13 @@ class Changing:
         return self._running(ChangeError, RESCALE_TIMEOUT).change(plan)
 
     def leave(self, node: str) -> ExecPlan:
-        """Move the job off a node of the cluster for good, as before the machine is switched off.
+        """Move the job off a node of the cluster for good, for example before the machine is switched off.
 
         The job takes a checkpoint and restores it without the node: a pause of seconds for the whole job. Nothing of
         the job starts on the node again.
 
         Args:
-            node: its name, as `job.status.pes` and `job.plan().nodes` have it.
+            node: Its name, from `job.status.pes` or `job.plan().nodes`.
 
         Returns:
             The plan in force then.
@@ -101,7 +101,7 @@ class Changing:
         return self._running(ChangeError, RESCALE_TIMEOUT).leave(node)
 
     def renew_secret(self) -> None:
-        """Replace the secret of the job, as when the current one may have become known.
+        """Replace the secret of the job, for example if the current one may have become known.
 
         The job takes a checkpoint and restores it by the same plan with new processing elements: a pause of seconds,
         which the log reports. After it, the old secret opens no connection and decrypts no link. Spark and Ray tasks
@@ -109,7 +109,7 @@ class Changing:
         from the job's first secret.
 
         Raises:
-            ChangeError: the job takes no checkpoints, or it failed, and the job continues as before; or it has ended.
+            ChangeError: The job takes no checkpoints; it failed, and the job continues as before; or it has ended.
 
         >>> job.renew_secret()  # doctest: +SKIP
         """

@@ -1,4 +1,4 @@
-"""A coordinator as a job talks to it, in this process or in an actor."""
+"""The interface of a job to its coordinator, in this process or in an actor."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTROL_TIMEOUT", "Control", "LocalControl", "saved"]
 
-CONTROL_TIMEOUT = 30.0  # seconds for a control call of which nothing else is said
-NEXT_COORDINATOR = 3  # calls that wait so long each until the next one answers, which has kept a snapshot or removed it
+CONTROL_TIMEOUT = 30.0  # seconds for any other control call
+NEXT_COORDINATOR = 3  # calls that wait so long each for the next coordinator, which ends or removes the snapshot
 
 
 class Control(Protocol):
     """A coordinator, in this process or in an actor."""
 
     def within(self, timeout: float) -> CoordinatorApi:
-        """Return the coordinator itself, as far as the caller can tell.
+        """Return the coordinator, or a proxy of it.
 
         Args:
-            timeout: seconds that each call of a method waits for its answer, which TimeoutError ends.
+            timeout: Seconds that each call of a method waits for its answer, before it raises TimeoutError.
         """
         ...
 
@@ -57,23 +57,23 @@ class LocalControl:
 
 
 def saved(control: Control, job: str, snapshot: Snapshot, save: Callable[[], object]) -> None:
-    """Has a job be saved; if its coordinator dies meanwhile, finds out whether it was.
+    """Save a job; if its coordinator dies meanwhile, find out whether it was saved.
 
     Args:
-        control: of the job.
-        job: its name.
-        snapshot: where to.
-        save: asks the coordinator for it.
+        control: The job's control.
+        job: Its name.
+        snapshot: The destination.
+        save: Calls the coordinator.
 
     Raises:
-        StateError: it can't be saved, or the coordinator died before the snapshot was complete.
+        StateError: It can't be saved, or the coordinator died before the snapshot was complete.
     """
     try:
         save()
     except (PELostError, UnavailableError) as error:
         answers = _answers(control)
         where, there = shown_location(str(snapshot.location)), None
-        with suppress(StateError):  # this process may not see the place
+        with suppress(StateError):  # the location may be invisible to this process
             there = SnapshotFolder(snapshot).is_there()
         if answers and there:
             return
@@ -86,13 +86,13 @@ def saved(control: Control, job: str, snapshot: Snapshot, save: Callable[[], obj
 
 
 def _answers(control: Control) -> bool:
-    """Wait for the next coordinator; whether it answers."""
+    """Wait for the next coordinator; return whether it answers."""
     for _ in range(NEXT_COORDINATOR):
         try:
             control.within(CONTROL_TIMEOUT).status()
         except PELostError:
             return False
-        except TimeoutError:  # Ray still starts it
+        except TimeoutError:  # Ray is still starting it
             continue
         return True
     return False

@@ -1,7 +1,7 @@
-"""Sources that live outside the processing elements: pushed from here, a thread for each, until the job is over.
+"""Sources outside the processing elements, which this process pushes, in a thread for each, until the job is over.
 
-When the job goes back to a checkpoint its source is elsewhere and wants again what the checkpoint hasn't: so it is
-pushed again, and what the checkpoint has is dropped there.
+When the job restores a checkpoint, its source has another address and needs again what the checkpoint lacks. So it is
+pushed again, and the source drops what the checkpoint has.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Feeds"]
 
-LOOK = 0.1  # seconds between two questions of one who waits for the job to run again
+LOOK = 0.1  # seconds between two checks whether the job runs again
 CLOSE_PATIENCE = 30.0  # seconds for a source to end
-WATCH = 1.0  # seconds between two looks whether what was pushed is wanted again
-COORDINATOR_PATIENCE = 60.0  # seconds for a coordinator that was lost to be replaced
+WATCH = 1.0  # seconds between two checks whether pushed rows are needed again
+COORDINATOR_PATIENCE = 60.0  # seconds for a lost coordinator to be replaced
 
 T = TypeVar("T")
 
 
 class Feeds:
-    """What this process pushes into one job.
+    """The sources that this process pushes into one job.
 
     Args:
-        control: the job's coordinator.
+        control: The job's coordinator.
     """
 
     def __init__(self, control: Control) -> None:
@@ -53,12 +53,12 @@ class Feeds:
         thread.start()
 
     def cancel(self) -> None:
-        """Has all sources stop; returns at once."""
+        """Stop all sources; return at once."""
         for feed, _ in self._feeds:
             feed.cancel()
 
     def close(self) -> None:
-        """Has all sources stop, and waits until they have: what the job took is committed then."""
+        """Stop all sources, and wait until they have, so that accepted rows are committed."""
         self.cancel()
         for _, thread in self._feeds:
             if thread is not threading.current_thread():
@@ -66,7 +66,7 @@ class Feeds:
 
 
 class _JobFeed:
-    """One source that is pushed: a Feed."""
+    """One pushed source: a Feed."""
 
     def __init__(self, control: Control, operator: str, source: ExternalSource) -> None:
         self._control = control
@@ -90,26 +90,26 @@ class _JobFeed:
                     self._ask(lambda coordinator, rows=rows: coordinator.finish_source(self._operator, rows))  # type: ignore[misc]
                 if not self._is_wanted_again():
                     return
-            except Exception as error:  # whatever the source raises is the job's failure
+            except Exception as error:  # any error of the source fails the job
                 if self._cancelled.is_set() or not self._tells(address, str(error)):
                     return
 
     def cancel(self) -> None:
-        """Has the source stop."""
+        """Stop the source."""
         self._cancelled.set()
         self._source.cancel()
 
-    # --- what the source asks ---------------------------------------------------------------------------------------
+    # --- calls of the source ----------------------------------------------------------------------------------------
 
     def address(self) -> IngestAddress:
-        """Where to push to; see Feed.address."""
-        while (found := self._ask(lambda coordinator: coordinator.ingest_address(self._operator))) is None:
+        """Return the address to push to; see Feed.address."""
+        while (address := self._ask(lambda coordinator: coordinator.ingest_address(self._operator))) is None:
             if self._cancelled.wait(LOOK):
                 raise SourceError("its push was cancelled", operator=self._operator)
-        return found
+        return address
 
     def goes_back(self, address: IngestAddress, reason: str) -> bool:
-        """Tells whether a push is to be repeated; see Feed.goes_back."""
+        """Return whether a push is to be repeated; see Feed.goes_back."""
         return not self._cancelled.is_set() and self._ask(
             lambda coordinator: coordinator.fail_source(self._operator, reason, address)
         )
@@ -122,10 +122,10 @@ class _JobFeed:
             if secured is not Secured.NOT_YET:
                 return secured is Secured.HELD
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _tells(self, address: IngestAddress | None, reason: str) -> bool:
-        """Tells the coordinator of a failure; whether the source is to be pushed again."""
+        """Report a failure to the coordinator; return whether the source is to be pushed again."""
         try:
             if address is not None:
                 return self.goes_back(address, reason)
@@ -135,18 +135,18 @@ class _JobFeed:
         return False
 
     def _is_wanted_again(self) -> bool:
-        """Wait until the job is over, or wants rows again: it goes on from a checkpoint that hasn't all of them."""
+        """Wait until the job is over, or needs rows again, because it restores a checkpoint without all of them."""
         while not self._cancelled.is_set():
             if self._ask(lambda coordinator: coordinator.wait(WATCH)).state.is_final:
                 return False
-            with suppress(PELostError, TimeoutError, SourceError):  # it goes back, or is about to end
+            with suppress(PELostError, TimeoutError, SourceError):  # it recovers, or is about to end
                 found = self._control.within(CONTROL_TIMEOUT).ingest_address(self._operator)
                 if found is not None and not found.complete:
                     return True
         return False
 
     def _ask(self, question: Callable[[CoordinatorApi], T]) -> T:
-        """Ask the coordinator; one that is being replaced, again: each question may be asked twice."""
+        """Call the coordinator; retry if it is being replaced, so that a call may arrive twice."""
         until = time.monotonic() + COORDINATOR_PATIENCE
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A job as the user holds it. It talks to a coordinator, and knows nothing else of processing elements."""
+"""A job as the user holds it. It calls a coordinator, and knows nothing else of processing elements."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class Job(Observing):
         return self.wait()
 
     def begin_stop(self, snapshot: Snapshot | str | Path) -> Snapshot:
-        """Stop the job as `stop` does, and leave what its sinks have to whoever waits for the job.
+        """Stop the job as `stop` does, without its results, which `wait` returns.
 
         Returns:
             The snapshot, which is complete.
@@ -198,9 +198,9 @@ class Job(Observing):
         return where
 
     def feed(self, operator: str, source: ExternalSource) -> None:
-        """Has a source that lives outside push its rows from this process, as `rel.submit` does for those it declares.
+        """Push the rows of a source outside the job from this process, as `rel.submit` does for those that it declares.
 
-        After the driver of a job on Ray was lost, another one goes on with its source: `rel.attach(name).feed(...)`.
+        After the driver of a job on Ray was lost, another one continues with its source: `rel.attach(name).feed(...)`.
 
         Args:
             operator: the name of the source in the topology.
@@ -212,10 +212,10 @@ class Job(Observing):
         self._feeds.begin(operator, source)
 
     def drain_on_stop(self) -> None:
-        """Has SIGTERM end the job in order, as `cancel(drain=True)` does; `ray job stop` and Kubernetes send it.
+        """Make SIGTERM end the job in order, as `cancel(drain=True)` does; `ray job stop` and Kubernetes send it.
 
-        `wait` raises JobCancelledError then. `ray job stop` gives a process 3 seconds before it kills it; set
-        RAY_JOB_STOP_WAIT_TIME_S on the cluster where draining takes longer.
+        `wait` then raises JobCancelledError. `ray job stop` allows a process 3 seconds before it kills it; set
+        RAY_JOB_STOP_WAIT_TIME_S on the cluster if draining takes longer.
 
         Raises:
             ValueError: not called from the main thread.
@@ -231,18 +231,18 @@ class Job(Observing):
         signal.signal(signal.SIGTERM, stop)
 
     def wait(self, timeout: float | None = None) -> JobResult:
-        """Wait for the end of the job and gives what its sinks left.
+        """Wait for the end of the job and return the results of its sinks.
 
         Args:
-            timeout: seconds; `None` waits for ever.
+            timeout: Seconds; `None` waits for ever.
 
         Raises:
-            JobFailedError: the job failed; the error names the operator and holds the traceback of the user's code.
-            JobCancelledError: the job was cancelled.
-            TimeoutError: the job still runs.
+            JobFailedError: The job failed; the error names the operator and holds the traceback of the user's code.
+            JobCancelledError: The job was cancelled.
+            TimeoutError: The job still runs.
         """
         status = self._wait_until_final(timeout)
-        with self._taking:  # others may wait in other threads, and whoever is first closes the job
+        with self._taking:  # others may wait in other threads, and the first one closes the job
             if status.state is not State.FINISHED:
                 self.close()
                 raise_failure(status)
@@ -254,7 +254,7 @@ class Job(Observing):
             return self._result
 
     def close(self) -> None:
-        """End the job if it still runs and frees what it holds; safe to repeat."""
+        """End the job if it still runs and free what it holds; safe to repeat."""
         self._feeds.close()
         self._closed = True
         for served in (self._page, self._metrics_port):
@@ -290,12 +290,12 @@ class Job(Observing):
                 elif deadline is not None and time.monotonic() >= deadline:
                     raise TimeoutError(f"job {self.name!r} still runs after {timeout} s")
             except PELostError:
-                if self._final is None:  # else another thread has waited, and closed the job
+                if self._final is None:  # otherwise another thread has waited, and closed the job
                     raise
         return self._final
 
     def _keep(self, status: JobStatus) -> None:
-        """Keeps what the coordinator of a job that has ended knows."""
+        """Keep what the coordinator of an ended job knows."""
         with self._taking:
             if self._final is None:
                 warn_late(self.name, self.metrics())

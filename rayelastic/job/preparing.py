@@ -36,20 +36,20 @@ def prepare(
     restore: Snapshot | Checkpoint | str | Path | None = None,
     regions: Regions = Regions.FIXED,
 ) -> JobSpec:
-    """Validate and plans a topology without starting anything.
+    """Validate and plan a topology without starting anything.
 
     Args:
-        topology: what to run.
-        config: `JobConfig()` if not given.
-        name: the name of the job; the topology's if not given.
-        restore: the snapshot to go on from, or where checkpoints are, of which the newest whole one counts. "latest":
-            that of the job's own checkpoints; without any that was ever complete, the start.
-        regions: what becomes of them if the configuration doesn't say.
+        topology: The topology to run.
+        config: `JobConfig()` by default.
+        name: The name of the job; the topology's by default.
+        restore: The snapshot to restore, or the location of checkpoints, of which the newest undamaged one is restored.
+            "latest": that of the job's own checkpoints; if none was ever complete, the start.
+        regions: How regions are replicated if the configuration doesn't set it.
 
     Raises:
-        DeclarationError: the topology, a source, a sink or the configuration is wrong.
-        StateError: the snapshot is damaged, or the topology can't go on from it; checkpoints are asked for, and an
-            operator begins with what can't be pickled, or no other job could restore them.
+        DeclarationError: The topology, a source, a sink or the configuration is wrong.
+        StateError: The snapshot is damaged, or the topology can't restore it. Or checkpoints are requested, and an
+            operator's initial state can't be pickled, or no other job could restore them.
     """
     _check_given(topology, config)
     config = (config or JobConfig()).or_regions(regions)
@@ -62,8 +62,8 @@ def prepare(
         check_first_values(topology.operators.values())
         check_keepable(config.checkpoint, topology.operators.values())
     saved, epoch = None, 0
-    if (found := _found(restore, config, name or topology.name)) is not None:
-        saved, manifest = found
+    if (restored := _found(restore, config, name or topology.name)) is not None:
+        saved, manifest = restored
         epoch = manifest.epoch
         check_restorable(saved, manifest, topology.operators)
     return JobSpec(
@@ -88,14 +88,14 @@ def _check_given(topology: object, config: object) -> None:
 def _found(
     restore: Snapshot | Checkpoint | str | Path | None, config: JobConfig, job: str
 ) -> tuple[Snapshot, Manifest] | None:
-    """What a job goes on from; None: it begins at its start."""
+    """Return the snapshot that a job restores; None: it begins at its start."""
     if restore is None:
         return None
     return latest(config.checkpoint, job) if restore == LATEST else newest(checked(restore), job)
 
 
 def _for_pe(operator: OperatorSpec) -> OperatorSpec:
-    """Return the operator without what only the driver can hold."""
+    """Return the operator without the driver's own objects."""
     if isinstance(operator.body, ExternalSource | DriverSink):
         return replace(operator, body=operator.body.for_pe())
     return operator

@@ -1,4 +1,4 @@
-"""What the sinks of a finished job left, as the user holds it."""
+"""The results of a finished job's sinks, as the user holds them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["JobResult", "raise_failure", "sink_value"]
 
 
 class JobResult(Mapping[str, Any]):
-    """What the sinks of a finished job left, by operator name.
+    """The results of a finished job's sinks, by operator name.
 
     Args:
         values: for each sink: a list, a table, a DataFrame, a path or a number of rows, as the sink says.
@@ -46,7 +46,7 @@ class JobResult(Mapping[str, Any]):
 
     @property
     def late(self) -> dict[str, int]:
-        """Tuples dropped because they came too late and nothing takes `.late()`, by operator.
+        """Late tuples that were dropped because `.late()` has no consumer, by operator.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("late")
@@ -65,7 +65,7 @@ class JobResult(Mapping[str, Any]):
             raise KeyError(f"no sink is called {sink!r}. {meant}The sinks are {', '.join(map(repr, self._values))}")
         return self._values[sink]
 
-    if not TYPE_CHECKING:  # else every name would be there
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
         def __getattr__(self, word: str) -> NoReturn:
             values = self.__dict__.get("_values", {})
@@ -90,11 +90,11 @@ class JobResult(Mapping[str, Any]):
 
 
 def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
-    """Make what a user gets of what a sink left.
+    """Make a user's result from that of a sink.
 
     Args:
-        left: what came from its processing element.
-        sink: its declaration, where it is known.
+        left: The result of its processing element.
+        sink: Its declaration, if it is known.
     """
     if sink is not None and isinstance(sink.body, DriverSink):
         return sink.body.finish(left.rows, left.value)

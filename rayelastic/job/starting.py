@@ -1,4 +1,4 @@
-"""Running a topology: `run` in this process, `submit` on Ray, `attach` to what already runs there."""
+"""Runs a topology: `run` in this process, `submit` on Ray, `attach` to a running job."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def run(
             the location of `JobConfig(checkpoint=)`. If no checkpoint was ever complete there, the job starts afresh.
 
     Returns:
-        What the sinks left, by their names.
+        The results of the sinks, by their names.
 
     Raises:
-        DeclarationError: the topology is wrong; nothing was started. With "latest", all checkpoints are damaged.
-        JobFailedError: an operator raised; the error names it, its tuple and the traceback.
+        DeclarationError: The topology is wrong; nothing was started. With "latest", all checkpoints are damaged.
+        JobFailedError: An operator raised; the error names it, its tuple and the traceback.
 
     Example:
         >>> import rayelastic as rel
@@ -113,17 +113,17 @@ def submit(
     address: str | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
-    """Start a topology on Ray and returns at once.
+    """Start a topology on Ray and return at once.
 
-    One actor hosts each processing element; a detached coordinator actor watches them. Where a load is too much for one
-    there come to be more, on any node, and fewer again (`regions` and `elasticity` of `JobConfig`).
+    One actor hosts each processing element; a detached coordinator actor watches them. When one process can't keep up,
+    more are started, on any node, and ended again when the load drops (`regions` and `elasticity` of `JobConfig`).
 
     Args:
-        topology: what to run.
-        config: as for `run`.
-        name: the name of the job, unique on the cluster; the topology's if not given.
-        address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found or started.
-        restore: as for `run`, where every node can read it.
+        topology: The topology to run.
+        config: As for `run`.
+        name: The name of the job, unique on the cluster; the topology's by default.
+        address: The Ray cluster; an initialised Ray is used as it is, otherwise one is found or started.
+        restore: As for `run`, at a location that every node can read.
 
     Raises:
         DeclarationError: the topology is wrong, or an operator begins with what can't be pickled and `checkpoint=` is

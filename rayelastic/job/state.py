@@ -1,4 +1,4 @@
-"""The keyed state of an operator of a running job, as whoever has the job looks at it."""
+"""The keyed state of an operator of a running job, as the job's holder reads it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 __all__ = ["OperatorState"]
 
-MOST = 1000  # keys, where nothing is said
+MOST = 1000  # keys, by default
 
 Read = Callable[[tuple[Any, ...] | None, int], tuple["Shape", Sequence[bytes]]]
 
 
 class OperatorState:
-    """What an operator of a running job keeps by key. Each key is read at a safe point between two of its tuples.
+    """The keyed state of an operator of a running job. Each key is read at a safe point between two of its tuples.
 
-    Different keys may be read at different moments; for one moment of all take a snapshot. While a checkpoint is taken
-    or replicas change, a question waits.
+    Different keys may be read at different moments; for one moment of all, take a snapshot. A call waits while a
+    checkpoint is taken or replicas change.
 
     Args:
-        operator: its name.
-        read: asks the job for the state of a key, or of so many keys.
+        operator: Its name.
+        read: Reads the state of a key, or of so many keys, from the job.
     """
 
     def __init__(self, operator: str, read: Read) -> None:
@@ -39,41 +39,42 @@ class OperatorState:
         self._asked = read
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """What a key has, as it was at one moment; `default` if nothing.
+        """Return the state of a key at one moment; `default` if it has none.
 
         Args:
-            key: its value, or a tuple of the values of its fields; () without keys.
-            default: what is returned for a key that isn't there.
+            key: Its value, or a tuple of the values of its fields; () without keys.
+            default: The result for a key without state.
 
         Returns:
-            A record, or what aggregates would give now, as a tuple with names; the user's own value in other lanes.
+            A record, or the current results of aggregates, as a tuple with names; the user's own value in Python
+            operators.
 
         Raises:
-            StateError: there can't be such a key, the operator keeps nothing by key that could be looked at, or the job
-                isn't running, or ends meanwhile; names the operator and the hint.
+            StateError: An invalid key, an operator without keyed state to read, or a job that isn't running, or ends
+                meanwhile. The message names the operator and a hint.
         """
         values = key if isinstance(key, tuple) else (key,)
         shape, chunks = self._read(values, 1)
         return next((value for _, value in pairs_of(chunks, shape)), default)
 
     def key_of(self, texts: Sequence[str]) -> tuple[Any, ...]:
-        """Return the key whose fields are written so, as on a command line; 'null' is None where a field may be that.
+        """Return the key whose fields are written so, as on a command line; 'null' is None in a nullable field.
 
-        A text may stand in double quotes, as in JSON: '"null"' is the text.
+        A text may be in double quotes, as in JSON: '"null"' is the text.
 
         Raises:
-            StateError: as `get`.
+            StateError: As for `get`.
         """
         shape, _ = self._read(None, 1)
         return parsed_key(texts, shape)
 
     def items(self, limit: int = MOST) -> Iterator[tuple[Any, Any]]:
-        """Some keys with what they have, `limit` at most, in no order; see `get`."""
+        """Yield some keys with their state, `limit` at most, in no order; see `get`."""
         shape, chunks = self._read(None, limit)
         return islice(pairs_of(chunks, shape), limit)
 
     def keys(self, limit: int = MOST) -> Iterator[Any]:
-        """Some keys, `limit` at most, in no order."""
+        """Yield some keys, `limit` at most, in no order."""
         return (key for key, _ in self.items(limit))
 
     def table(self, limit: int = MOST) -> pa.Table:

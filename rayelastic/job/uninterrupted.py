@@ -1,4 +1,4 @@
-"""Work that Ctrl-C must not cut in two: it is done in a thread of its own, where no interrupt arrives."""
+"""Work that Ctrl-C must not interrupt: it runs in a thread of its own, where no interrupt arrives."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 __all__ = ["uninterrupted"]
 
-PATIENCE = 5.0  # seconds for which an interrupt waits until the work is done
+PATIENCE = 5.0  # seconds for which an interrupt waits for the work
 
 
 def uninterrupted(work: Callable[[], None], name: str) -> None:
-    """Does `work` in a thread and waits for it, so that an interrupt comes before it, behind it, or too late for it.
+    """Run `work` in a thread and wait for it, so that an interrupt arrives before it, after it, or too late for it.
 
     Args:
-        work: what to do; it sees the caller's context variables.
-        name: the thread's.
+        work: A function that sees the caller's context variables.
+        name: The thread's name.
 
     Raises:
-        KeyboardInterrupt: as it came, once the work is done; after 5 s all the same, if the work hangs.
-        BaseException: what the work raised.
+        KeyboardInterrupt: The interrupt, once the work is done; after 5 s in any case, if the work hangs.
+        BaseException: The exception of the work.
     """
     raised: list[BaseException] = []
 

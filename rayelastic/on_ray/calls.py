@@ -1,4 +1,4 @@
-"""Waits for the answer of an actor call, and says in our own errors why none came."""
+"""Waits for the answer of an actor call, and converts Ray's errors into our own."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> An
     """Wait for the answer of a call.
 
     Args:
-        reference: what the call gave.
-        who: the callee, for messages.
-        what: the method, for messages.
-        timeout: seconds.
+        reference: The result of the call.
+        who: The callee, for messages.
+        what: The method, for messages.
+        timeout: Seconds.
 
     Raises:
-        PELostError: the callee's process is gone, for good.
-        UnavailableError: the callee can't be reached at the moment: it may have run or not.
-        TimeoutError: no answer in time: the same.
-        Exception: what the method raised, as it was raised.
+        PELostError: The callee's process is gone, for good.
+        UnavailableError: The callee can't be reached at the moment: the call may have run or not.
+        TimeoutError: No answer in time: the call may have run or not.
+        Exception: The method's own exception.
     """
     import ray
     from ray import exceptions
@@ -47,7 +47,7 @@ def answer(reference: ObjectRef[Any], who: str, what: str, timeout: float) -> An
 
 
 def _reason(error: Exception) -> str:
-    """Return the sentence of Ray's long text that says why."""
+    """Return the sentence of Ray's long text with the reason."""
     text = " ".join(str(error).split())
     for pattern in (r"(The actor died because of an error raised in its creation task.*)",
                     r"Worker exit detail: (.*?)(?: (?:Some common causes|There are some potential root causes).*)?$",

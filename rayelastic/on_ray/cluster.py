@@ -1,4 +1,4 @@
-"""What the cluster that this process is connected to has, asked by those who must not import Ray."""
+"""Facts about the cluster of this process, for modules that must not import Ray."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from pathlib import Path
 
 from rayelastic.on_ray.private import adapter
 
-ACTOR_END_TIMEOUT = 10.0  # seconds for an actor that was told to end
+ACTOR_END_TIMEOUT = 10.0  # seconds for a stopped actor to end
 
 
 def node_count() -> int:
-    """How many nodes are alive; 1 without Ray."""
+    """Return the number of living nodes; 1 without Ray."""
     import ray
 
     return sum(1 for node in ray.nodes() if node["Alive"]) if ray.is_initialized() else 1
 
 
 def cpu_count() -> float:
-    """CPUs that all nodes together offer."""
+    """Return the CPUs of all nodes together."""
     import ray
 
     return float(ray.cluster_resources().get("CPU", 0))
 
 
 def free_cpus() -> str:
-    """How many CPUs of the cluster Ray counts as free, in words."""
+    """Describe how many CPUs of the cluster Ray counts as free."""
     import ray
 
     return f"{ray.available_resources().get('CPU', 0.0):g} of its {cpu_count():g} CPUs are free"
@@ -44,19 +44,19 @@ def has_java() -> bool:
 
 
 def logs_folder() -> Path:
-    """Where Ray keeps the logs of its session on this node."""
+    """Return the folder of Ray's logs of its session on this node."""
     return Path(adapter.logs_path())
 
 
 def dashboard() -> tuple[str, dict[str, str]] | None:
-    """Return the address of Ray's dashboard, and the headers that it wants; None: it doesn't run."""
+    """Return the address of Ray's dashboard, and the headers that it requires; None: it doesn't run."""
     if not (address := adapter.dashboard_address()):
         return None
     return address if "://" in address else f"http://{address}", adapter.token_headers()
 
 
 def wait_until_ended(actor: str) -> None:
-    """Wait until a named actor that was told to end has ended, and its name is free; it is killed if it doesn't."""
+    """Wait until a stopped named actor has ended, and its name is free; kill it if it doesn't."""
     import ray
 
     with contextlib.suppress(ValueError, ray.exceptions.RayError):  # it has ended

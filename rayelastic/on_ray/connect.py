@@ -1,6 +1,6 @@
-"""Connects this process to Ray: to the cluster that the user names, or to one of its own.
+"""Connects this process to Ray: to the user's cluster, or to one of its own.
 
-Java is looked for first: a raylet offers Java workers, which RayDP needs, only if `java` was on PATH when it started.
+Java is searched first: a raylet offers Java workers, which RayDP needs, only if `java` was on PATH when it started.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_connected() -> bool:
 
 
 def warn_of_open_cluster() -> str:
-    """Warn where a cluster of several nodes lets in whoever reaches it; return what was said, if anything was."""
+    """Warn if a cluster of several nodes accepts every client that reaches it; return the warning, if any."""
     import ray
 
     nodes = sum(bool(node["Alive"]) for node in ray.nodes())
@@ -69,7 +69,7 @@ def warn_of_open_cluster() -> str:
 
 
 def range_of(package: str) -> str:
-    """Return the releases of a package that this one asks for, such as '>=2.58,<2.61'; empty if it asks for none."""
+    """Return the supported releases of a package, such as '>=2.58,<2.61'; empty if all are."""
     with contextlib.suppress(PackageNotFoundError):
         for requirement in requires("rayelastic") or ():
             head = requirement.partition(";")[0].strip()
@@ -91,7 +91,7 @@ def is_within(installed: str, wanted: str) -> bool:
 
 @functools.cache
 def warn_of_release(package: str) -> str:
-    """Warns, once, of a release that the tests haven't run with; returns what was said, if anything was."""
+    """Warn, once, of a release that the tests haven't run with; return the warning, if any."""
     installed, wanted = version(package), range_of(package)
     if is_within(installed, wanted):
         return ""
@@ -103,20 +103,20 @@ def warn_of_release(package: str) -> str:
 def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     import ray
 
-    with contextlib.suppress(JavaNotFoundError):  # only Spark needs it, and asks for it itself
+    with contextlib.suppress(JavaNotFoundError):  # only Spark needs it, and searches it itself
         ensure_java()
     address = address or os.environ.get("RAY_ADDRESS") or (None if start else "auto")
     if address and ":" in address and "://" not in address:
         _check_reachable(address)
-    # RAY_AUTH_MODE is left alone: Ray reads it when it is imported, and switches token authentication on for new local
+    # RAY_AUTH_MODE isn't set: Ray reads it when it is imported, and switches token authentication on for new local
     # clusters, and for others if there is a token, by itself.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray's next default is; silences its notice
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray's next default; silences its notice
     adapter.filter_worker_lines(lines_shown)
     dashboard = False if address in (None, "local") else None
     try:
         try:
             ray.init(address=address, num_cpus=num_cpus, logging_level="error", include_dashboard=dashboard)
-        except ValueError:  # how Ray says that it found a running cluster, whose CPUs can't be set
+        except ValueError:  # Ray found a running cluster, whose CPUs can't be set
             ray.init(address=address, logging_level="error")
     except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
         raise RayUnreachableError(

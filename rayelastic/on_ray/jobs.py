@@ -1,4 +1,4 @@
-"""The jobs of a Ray cluster: each has a detached coordinator actor, found by the job's name from any driver."""
+"""The jobs of a Ray cluster: each has a detached coordinator actor, which any driver finds by the job's name."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobStatus
 
 PREFIX = "job:"  # of the name of a coordinator's actor
-QUESTIONS = (  # that may be asked twice
+QUESTIONS = (  # calls that are safe to repeat
     *("status", "plan", "metrics", "adaptations", "wait", "results", "read_state"),
     *("ingest_address", "secure_source", "fail_source", "finish_source"),
 )
-RETRY = 0.2  # seconds until a question is asked again of a coordinator that is being replaced
-STATUS_TIMEOUT = 10.0  # seconds for a coordinator to say how its job is
-SOME_MEMORY = 1 << 20  # bytes; Ray puts an actor that needs nothing anywhere, whatever node it was asked for
+RETRY = 0.2  # seconds until a call to a coordinator that is being replaced is repeated
+STATUS_TIMEOUT = 10.0  # seconds for a coordinator to return its job's status
+SOME_MEMORY = 1 << 20  # bytes; without any requirement, Ray ignores the requested node of an actor
 CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its processing elements
 
 
@@ -57,10 +57,10 @@ class RayControl:
         self._actor = actor
 
     def within(self, timeout: float) -> CoordinatorApi:
-        """Return the coordinator, whose methods wait for its answer; questions wait until a dead one is replaced.
+        """Return the coordinator, whose methods wait for its answer; repeatable calls wait for a dead one's successor.
 
-        They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
-        not), and what the method raised.
+        They raise the method's exception, PELostError if its process is gone, or TimeoutError if there is no answer in
+        time. In the last case the call may have run or not.
         """
         return cast("CoordinatorApi", Remote(functools.partial(self._ask, timeout)))
 
@@ -98,14 +98,14 @@ def start_coordinator(
     The name of a job that has ended is free again.
 
     Args:
-        spec: the job.
-        address: the Ray cluster, as for `ensure_ray`.
-        pe_class: the import path of what the actors of its processing elements host.
-        coordinator_class: the import path of what the coordinator's actor hosts.
+        spec: The job.
+        address: The Ray cluster, as for `ensure_ray`.
+        pe_class: The import path of the class in the actors of its processing elements.
+        coordinator_class: The import path of the class in the coordinator's actor.
 
     Raises:
-        RayUnreachableError: there is no Ray.
-        JobExistsError: a job of this name runs.
+        RayUnreachableError: There is no Ray.
+        JobExistsError: A job of this name runs.
     """
     pickled = shipped(spec)
     ensure_ray(address)
@@ -128,13 +128,13 @@ def start_coordinator(
                 lifetime="detached",
                 num_cpus=0,
                 memory=SOME_MEMORY,
-                max_restarts=-1 if spec.job_id else 0,  # the next one goes on from the journal
+                max_restarts=-1 if spec.job_id else 0,  # the next one continues from the journal
                 max_concurrency=2 * CONTROL_THREADS,
                 scheduling_strategy=_near_driver(),
             )
             .remote(coordinator_class, pickled, settings, early)
         )
-    except ValueError as error:  # somebody else took the name meanwhile
+    except ValueError as error:  # another driver took the name meanwhile
         for actor in early:
             ray.kill(actor, no_restart=True)
         if spec.job_id:
@@ -144,7 +144,7 @@ def start_coordinator(
 
 
 def _near_driver() -> NodeAffinitySchedulingStrategy:
-    """On the node of this driver, so that no cut cable parts the two; anywhere else if that node is gone."""
+    """Place it on the node of this driver, so that no network failure separates them, if it exists."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -152,10 +152,10 @@ def _near_driver() -> NodeAffinitySchedulingStrategy:
 
 
 def shipped(spec: JobSpec) -> bytes:
-    """The job as bytes, with what Ray's own pickling would only name: modules that are registered to go by value.
+    """Return the job as bytes, including modules that are registered to be pickled by value, which Ray would only name.
 
     Raises:
-        NotShippableError: something in it can't be sent to another process; names the operator.
+        NotShippableError: Something in it can't be sent to another process; the message names the operator.
     """
     import cloudpickle
 
@@ -191,11 +191,11 @@ def list_jobs(*, address: str | None = None) -> list[JobStatus]:
         RayUnreachableError: there is no Ray.
     """
     ensure_ray(address, start=False)
-    found = []
+    statuses = []
     for name in _names():
         with contextlib.suppress(JobNotFoundError, PELostError, TimeoutError):  # gone meanwhile
-            found.append(find_coordinator(name).within(STATUS_TIMEOUT).status())
-    return found
+            statuses.append(find_coordinator(name).within(STATUS_TIMEOUT).status())
+    return statuses
 
 
 def _names() -> list[str]:
@@ -212,7 +212,7 @@ def _free_name(name: str) -> None:
         return
     with contextlib.suppress(JobNotFoundError, PELostError):
         control = find_coordinator(name)
-        with contextlib.suppress(NotShippableError, StateError):  # it never was more than a coordinator
+        with contextlib.suppress(NotShippableError, StateError):  # it has nothing but a coordinator
             if not control.within(STATUS_TIMEOUT).status().state.is_final:
                 raise _exists(name)
         control.close()

@@ -1,6 +1,6 @@
-"""Ends a processing element whose coordinator has gone for good: each call renews its lease, and nobody calls any more.
+"""Ends a processing element whose coordinator has gone for good: each call renews its lease.
 
-Its actor is detached, so that it runs on while a dead coordinator is replaced; without a lease it would for ever.
+Its actor is detached, so that it runs on while a dead coordinator is replaced; without a lease it would run for ever.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-GRACE = 5.0  # seconds for calls that came while this process stood still, or a library held the GIL
-LEASE = 60.0  # seconds; a coordinator calls every two, and another one is there a few seconds after it dies
+GRACE = 5.0  # seconds for calls that arrived while this process was paused, or a library held the GIL
+LEASE = 60.0  # seconds; a coordinator calls every two, and is replaced a few seconds after it dies
 
 
 class Lease:
@@ -32,7 +32,7 @@ class Lease:
         threading.Thread(target=self._run, name="lease", daemon=True).start()
 
     def renew(self) -> None:
-        """Has it hold anew from now on."""
+        """Restart the time."""
         self._renewed.set()
 
     def _run(self) -> None:

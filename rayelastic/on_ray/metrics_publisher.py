@@ -1,7 +1,7 @@
-"""A job's metrics through `ray.util.metrics`: Prometheus finds them at the port of the coordinator's node.
+"""Publishes a job's metrics through `ray.util.metrics`: Prometheus finds them at the port of the coordinator's node.
 
-Other jobs hear as often what this one uses of each machine. Runs in a thread of the coordinator's process; ends with
-the job. Ray puts `ray_` in front of each name.
+It also publishes the CPU use of the job on each machine for other jobs. Runs in a thread of the coordinator's process;
+ends with the job. Ray puts `ray_` in front of each name.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.coordinator import Coordinator
     from rayelastic.runtime.values.status import JobMetrics, PESample
 
-PERIOD = 2.0  # seconds; Ray itself hands metrics on every few seconds
-USE_PERIODS = 5  # of the mean that other jobs hear of
+PERIOD = 2.0  # seconds; Ray itself forwards metrics every few seconds
+USE_PERIODS = 5  # periods in the mean that other jobs read
 
 log = logging.getLogger(__name__)
 
 
 class MetricsPublisher:
-    """Publishes the metrics of a coordinator's job, once a period, until the job is final.
+    """Publishes the metrics of a coordinator's job, once per period, until the job is final.
 
     Args:
-        coordinator: who knows them.
-        job_id: of the job.
+        coordinator: The coordinator.
+        job_id: The job's id.
     """
 
     def __init__(self, coordinator: Coordinator, job_id: str) -> None:
@@ -58,7 +58,9 @@ class MetricsPublisher:
             else:
                 nodes = {one.pe: one.node for one in status.pes if not one.state.is_final}
                 used = self._used.add(metrics.pes, nodes)
-            with contextlib.suppress(Exception):  # Ray's own, whose store may be starting again: the next period tells
+            with contextlib.suppress(
+                Exception
+            ):  # an error of Ray, whose store may be restarting: the next period tries again
                 self._use.tell({} if over else used)
 
     def _publish(self, metrics: JobMetrics) -> None:
@@ -81,16 +83,16 @@ class MetricsPublisher:
 
             metric = METRICS[name]
             made = metrics.Counter if metric.kind is Kind.COUNTER else metrics.Gauge
-            plain = name.removesuffix("_total")  # which Ray, too, puts behind a counter's name
+            plain = name.removesuffix("_total")  # which Ray, too, appends to a counter's name
             self._carriers[name] = made(plain, description=metric.text, tag_keys=metric.labels)
         return self._carriers[name]
 
 
 class UsedCpus:
-    """CPUs that the elements of a job keep busy on each machine, mean of some periods.
+    """The CPUs that the elements of a job use on each machine, as the mean of some periods.
 
     Args:
-        clock: seconds.
+        clock: Returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,11 +102,11 @@ class UsedCpus:
         self._periods: deque[dict[str, float]] = deque(maxlen=USE_PERIODS)
 
     def add(self, samples: Iterable[PESample], nodes: Mapping[str, str]) -> dict[str, float]:
-        """Take what elements counted.
+        """Add the elements' counters.
 
         Args:
-            samples: of all elements.
-            nodes: {element: machine}, of those that run.
+            samples: The samples of all elements.
+            nodes: {element: machine}, of running ones.
 
         Returns:
             {machine: CPUs}.
@@ -114,9 +116,9 @@ class UsedCpus:
         before, self._counted = self._counted, {sample.pe: sample.cpu_seconds for sample in samples}
         used: dict[str, float] = {}
         for pe, counted in self._counted.items():
-            if pe in nodes and pe in before:  # one that has been started anew counts from 0
+            if pe in nodes and pe in before:  # a restarted one counts from 0
                 cpus = max(0.0, counted - before[pe]) / seconds
                 used[nodes[pe]] = used.get(nodes[pe], 0.0) + cpus
         self._periods.append(used)
-        there = {node for period in self._periods for node in period}
-        return {node: sum(one.get(node, 0.0) for one in self._periods) / len(self._periods) for node in there}
+        machines = {node for period in self._periods for node in period}
+        return {node: sum(one.get(node, 0.0) for one in self._periods) / len(self._periods) for node in machines}

@@ -1,7 +1,7 @@
-"""The actor shell of a processing element: a door to one plain object, and nothing else.
+"""The actor shell of a processing element: it only forwards calls to one plain object.
 
-The object is made from its class's import path in the actor's own process, so that tests put small classes behind the
-same door. Every method of it is reached through `call`; several run at once, on threads of the actor.
+The object is made from its class's import path in the actor's own process, so that tests can use small classes instead.
+Every method is called through `call`; several run at once, on threads of the actor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PE_CLASS = "rayelastic.runtime.element.processing_element:ProcessingElement"
 
 
 def load(path: str) -> Any:
-    """Gives the object at `module:name`.
+    """Return the object at `module:name`.
 
     >>> load("collections:Counter").__name__
     'Counter'
@@ -37,9 +37,9 @@ class PEActor:
     """The actor that hosts a processing element.
 
     Args:
-        path: the import path of its class.
-        spec: what it is made from; None: it waits for that, as a spare.
-        lease: seconds without a call after which its process ends; None: it ends with that of its maker.
+        path: The import path of its class.
+        spec: Its specification; None: it waits for one, as a spare.
+        lease: Seconds without a call after which its process ends; None: it ends with that of its maker.
 
     Its data port binds to the address that this node has in Ray (reliability rule D1).
     """
@@ -64,20 +64,20 @@ class PEActor:
         self._spec = spec
 
     def clear(self) -> None:
-        """End the processing element: the process waits for another one.
+        """End the processing element, so that the process can host another one.
 
         Raises:
-            RuntimeError: a function of it doesn't return; the process is no good any more.
+            RuntimeError: A function of it doesn't return, so the process can't be reused.
         """
         element, self._element, self._spec = self._element, None, None
         element.close()
         if element.left_behind:
             raise RuntimeError(f"{', '.join(element.left_behind)} still run here")
         del element
-        gc.collect()  # its parts know each other: its state, sockets and threads would stay for as long as Python likes
+        gc.collect()  # its parts form cycles: its state, sockets and threads would stay until Python's next collection
 
     def about(self) -> tuple[str, int, str]:
-        """Tells which element it hosts, since which epoch, and on which node; no name: none yet."""
+        """Return the id of its element, the element's epoch, and its node; an empty id: it has none yet."""
         if self._lease is not None:
             self._lease.renew()
         pe, epoch = (self._spec.pe, self._spec.epoch) if self._spec is not None else ("", 0)
@@ -88,12 +88,12 @@ class PEActor:
         if self._lease is not None:
             self._lease.renew()
         element = self._element
-        if element is None:  # whoever calls still means the one that was here
+        if element is None:  # the caller still means the previous one
             raise PELostError("the processing element is gone: its process waits for another one")
         try:
             return perform(element, call)
         finally:
-            if element is not self._element:  # it was cleared meanwhile, and couldn't go before
+            if element is not self._element:  # it was cleared meanwhile
                 del element
                 gc.collect()
 
@@ -106,7 +106,7 @@ class PEActor:
 
 
 def own_process(config: Any) -> None:
-    """Has a process of a job write its events, what operators print at a bounded rate, and where it crashed."""
+    """Make a process of a job write its events, what operators print at a bounded rate, and its crashes."""
     write_events(config.log_level, sys.stderr)
     if isinstance(sys.stdout, RateLimited):  # another element was here before
         return

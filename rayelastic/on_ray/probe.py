@@ -1,4 +1,4 @@
-"""Asks a Ray cluster what decides everything, in milliseconds: is it there, and does it take our token.
+"""Asks a Ray cluster two questions in milliseconds: whether it answers, and whether it accepts our token.
 
 `ray.init` with a wrong token tries for 20 seconds and then says "failed to connect" (measured with 2.60).
 """
@@ -19,14 +19,14 @@ TOKEN_ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class RayProbe:
-    """What a cluster said.
+    """A cluster's answer.
 
     Args:
         address: 'host:port' of its head; empty if there is none.
-        problem: why it can't be used, in words; empty if it can.
-        hint: what to do about it.
-        nodes: how many of its nodes are alive.
-        token: whether this process shows a token.
+        problem: Why it can't be used; empty if it can.
+        hint: What the user can do.
+        nodes: The number of its living nodes.
+        token: Whether this process uses a token.
     """
 
     address: str
@@ -37,7 +37,7 @@ class RayProbe:
 
 
 def find_cluster() -> str:
-    """The 'host:port' of the cluster that RAY_ADDRESS names or that runs on this machine; empty if there is none."""
+    """Return the 'host:port' of the cluster of RAY_ADDRESS or of this machine; empty if there is none."""
     return adapter.cluster_here()
 
 

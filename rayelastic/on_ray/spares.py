@@ -1,6 +1,6 @@
-"""Processes that wait for a processing element: starting one takes about a second, which a change shouldn't (J17).
+"""Spare processes for processing elements, because starting one takes about a second, which a change shouldn't (J17).
 
-Must not know what elements do. A spare has a lease as any other; it is renewed from here until it is taken.
+Must not know what elements do. A spare has a lease like any other actor, which is renewed here until it is used.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ if TYPE_CHECKING:
 
     from rayelastic.on_ray.pe_actor import PEActor
 
-LOOK_TIMEOUT = 0.5  # seconds for a spare to answer; one that doesn't is busy starting, and a new one is as good
-START_TIMEOUT = 10.0  # seconds for one to answer that was started for a node where it is wanted now: a new one is later
-RENEWALS = 4  # of a lease while it lasts
-ANYWHERE = "*"  # is what one was started for that is wanted now, on whatever node it is
+LOOK_TIMEOUT = 0.5  # seconds for a spare to answer; one that doesn't is still starting, as slow as a new one
+START_TIMEOUT = 10.0  # seconds for a spare to answer that was started for the requested node: a new one takes longer
+RENEWALS = 4  # in the time of a lease
+ANYWHERE = "*"  # the node of a spare that is needed now, on any node
 
 
 class Spares:
     """The spares of one job.
 
     Args:
-        make: starts one, on a node or (empty) on any, and returns at once.
+        make: Starts one, on a node or (empty) on any, and returns at once.
     """
 
     def __init__(self, make: Callable[[str], ActorHandle[PEActor]]) -> None:
         self._make = make
         self._lock = threading.Lock()
-        self._waiting: list[tuple[str, ActorHandle[PEActor]]] = []  # with the node of each, or that it was started for
+        self._waiting: list[tuple[str, ActorHandle[PEActor]]] = []  # with the node of each, or the requested one
         self._closed = threading.Event()
         self._renewing: threading.Thread | None = None
 
     def keep(self, count: int, node: str = "") -> None:
-        """Start as many as are missing, of those for a node if it is named."""
+        """Start the missing ones, for a node if it is named."""
         with self._lock:
             if self._closed.is_set():
                 return
             if node:
                 self._waiting = [(meant or self._host_of(spare), spare) for meant, spare in self._waiting]
-            there = sum(node in ("", meant) for meant, _ in self._waiting)
-            self._waiting += [(node, self._make(node)) for _ in range(count - there)]
+            existing = sum(node in ("", meant) for meant, _ in self._waiting)
+            self._waiting += [(node, self._make(node)) for _ in range(count - existing)]
             if self._renewing is None and self._waiting:
                 self._renewing = threading.Thread(target=self._renew, name="spares", daemon=True)
                 self._renewing.start()
 
     def adopt(self, spare: ActorHandle[PEActor], meant: str = "") -> None:
-        """Take one over that somebody else has started, for a node, or for ANYWHERE."""
+        """Take over one that another process has started, for a node, or for ANYWHERE."""
         with self._lock:
             self._waiting.append((meant, spare))
 
     def take(self, node: str) -> ActorHandle[PEActor] | None:
-        """Return one that is ready, on a node if it is named, or was started for it; None: there is none."""
+        """Return a ready one, on a node if it is named, or started for it; None: there is none."""
         with self._lock:
             for one in sorted(self._waiting, key=lambda one: one[0] != node):
                 meant, spare = one
@@ -71,7 +71,7 @@ class Spares:
                 except TimeoutError:
                     continue
                 else:
-                    if pe:  # it was taken by a coordinator before this one
+                    if pe:  # an earlier coordinator has used it
                         self._waiting.remove(one)
                         continue
                     if node in ("", host):
@@ -80,19 +80,19 @@ class Spares:
         return None
 
     def leave(self, nodes: frozenset[str]) -> None:
-        """End those on some nodes, and those that don't answer: they may be there."""
+        """End those on some nodes, and those that don't answer, because they may be there."""
         import ray
 
         with self._lock:
-            for one in list(self._waiting) if nodes else ():
+            for waiting_spare in list(self._waiting) if nodes else ():
                 with contextlib.suppress(PELostError, TimeoutError):
-                    if answer(one[1].about.remote(), "a spare", "about", LOOK_TIMEOUT)[2] not in nodes:
+                    if answer(waiting_spare[1].about.remote(), "a spare", "about", LOOK_TIMEOUT)[2] not in nodes:
                         continue
-                self._waiting.remove(one)
-                ray.kill(one[1], no_restart=True)
+                self._waiting.remove(waiting_spare)
+                ray.kill(waiting_spare[1], no_restart=True)
 
     def close(self) -> None:
-        """End those that nobody took."""
+        """End the unused ones."""
         import ray
 
         self._closed.set()
@@ -102,7 +102,7 @@ class Spares:
             self._waiting.clear()
 
     def _host_of(self, spare: ActorHandle[PEActor]) -> str:
-        """Return the node of one that answers."""
+        """Return the node of a spare that answers."""
         with contextlib.suppress(PELostError, TimeoutError):
             return str(answer(spare.about.remote(), "a spare", "about", LOOK_TIMEOUT)[2])
         return ""

@@ -1,4 +1,4 @@
-"""Which column of a DataFrame fills which field, checked when the source is declared."""
+"""Matches the columns of a DataFrame to fields, when the source is declared."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def match_columns(
     spark_schema: StructType, declared: object | None, renamed: Mapping[str, str]
 ) -> tuple[Schema, tuple[str, ...]]:
-    """Gives the schema of the tuples and the column of each field.
+    """Return the schema of the tuples and the column of each field.
 
     Args:
-        spark_schema: of the DataFrame.
-        declared: what the user said; `None`: every column of the DataFrame.
-        renamed: the column of a field, where their names differ.
+        spark_schema: The schema of the DataFrame.
+        declared: The user's schema; `None`: every column of the DataFrame.
+        renamed: The column of a field, if their names differ.
 
     Raises:
-        SchemaError: naming the column and both types.
+        SchemaError: The message names the column and both types.
     """
     import pyarrow as pa
 
@@ -79,7 +79,7 @@ def _missing(spark_schema: StructType, field_name: str, name: str) -> SchemaErro
 
 
 def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether every value of a Spark column can be held by the field as it is."""
+    """Return whether the field can hold every value of a Spark column unchanged."""
     import pyarrow as pa
 
     def widened(order: list[Any]) -> bool:
@@ -99,7 +99,7 @@ def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _fits_inside(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether arrays, structs and maps have the same parts; a null in one that takes none is found when it comes."""
+    """Return whether arrays, structs and maps have the same parts; forbidden nulls are detected when they arrive."""
     import pyarrow as pa
 
     if pa.types.is_list(given) and pa.types.is_list(wanted):

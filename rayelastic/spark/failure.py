@@ -1,4 +1,4 @@
-"""What Spark says when something fails, cut down to the line that tells why."""
+"""Extracts the useful line of an error of Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXCEPTION = re.compile(r"^(?:[\w$]+\.)*([A-Z][\w$]*(?:Error|Exception|Failure))
 def spark_reason(error: BaseException) -> str:
     r"""Return the reason within an error of Spark, py4j or RayDP: of hundreds of lines of Java stack, the useful one.
 
-    A Python exception in a task is told as Python does, by its last line; one in Java by its class and message.
+    A Python exception in a task is its last line, as in Python; one in Java by its class and message.
 
     >>> spark_reason(Exception(
     ...     "Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 "
@@ -31,7 +31,7 @@ def spark_reason(error: BaseException) -> str:
 
 
 def _last_line(traceback: str) -> str:
-    """Return the line of a Python traceback that names the exception, with what belongs to it."""
+    """Return the line of a Python traceback that names the exception, with the rest of its message."""
     lines = _JAVA_FRAME.split(traceback, maxsplit=1)[0].splitlines()
     start = next((i for i, line in enumerate(lines[1:], 1) if line and not line.startswith(" ")), len(lines) - 1)
     message = " ".join(line.strip() for line in lines[start:] if line.strip())

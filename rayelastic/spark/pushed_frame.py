@@ -1,4 +1,4 @@
-"""What batch and streaming DataFrames as sources have in common: Spark's workers push their rows as Arrow batches."""
+"""The common part of batch and streaming DataFrames as sources: Spark's workers push their rows as Arrow batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PUSHED = "partition int, rows long"  # what a pusher gives, a row for each partition
+PUSHED = "partition int, rows long"  # the result of a pusher, a row for each partition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,9 +33,9 @@ class PushedFrame(SourceOf[T]):
     """A DataFrame that feeds a source.
 
     Args:
-        frame: the DataFrame; it lives in its driver only.
-        schema: of the tuples.
-        columns: the DataFrame's column of each field, in the order of the fields.
+        frame: The DataFrame; it lives in its driver only.
+        schema: The schema of the tuples.
+        columns: The DataFrame's column of each field, in the order of the fields.
     """
 
     frame: DataFrame
@@ -49,7 +49,7 @@ class PushedFrame(SourceOf[T]):
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         return "Spark's tasks push Arrow batches into the data port"
 
     def check(self, operator: str) -> None:
@@ -61,21 +61,21 @@ class PushedFrame(SourceOf[T]):
 
     @property
     def streams(self) -> bool:
-        """Whether rows come for ever."""
+        """Whether it is unbounded."""
         return bool(self.frame.isStreaming)
 
     def for_pe(self) -> IngestSource:
-        """What goes to the processing element in its place: it takes what Spark's tasks push."""
+        """Return the description for the processing element, which receives the pushed rows."""
         return IngestSource(self.schema, self.reason, self.streams, self.is_time_ordered)
 
     @property
     def has_splits(self) -> bool:
-        """Whether each partition has a watermark of its own."""
+        """Whether each partition has its own watermark."""
         return self.for_pe().has_splits
 
     @property
     def is_time_ordered(self) -> bool:
-        """Whether each partition goes on in event time where the one before ends."""
+        """Whether the event times of a partition follow those of the one before."""
         return False
 
     def selected(self) -> DataFrame:
@@ -87,7 +87,7 @@ class PushedFrame(SourceOf[T]):
 
 
 def pusher(address: IngestAddress, schema: pa.Schema, epoch: Epoch | None = None) -> Callable[[Batches], Batches]:
-    """What runs in Spark's Python workers, once for each partition; of a micro-batch, if there is an epoch."""
+    """Return the function for Spark's Python workers, called once for each partition, or each one of a micro-batch."""
 
     def push(batches: Batches) -> Batches:
         import pyarrow as pa

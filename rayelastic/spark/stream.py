@@ -1,9 +1,9 @@
 """An unbounded DataFrame as a source: Spark's Structured Streaming pushes each micro-batch into the running job.
 
-Rows are numbered by (query, epoch, partition, row), the query's id and the epoch being kept by its checkpoint. A crash
-between push and commit makes Spark replay the epoch, under the same numbers: the job has counted it, and drops it. A
-micro-batch ends when a checkpoint of the job has all of its rows, so a slow job makes Spark wait (back-pressure), and
-what a lost processing element takes with it is pushed again.
+Rows are numbered by (query, epoch, partition, row); the query's checkpoint keeps its id and the epoch. After a crash
+between push and commit, Spark replays the epoch under the same numbers, and the job drops the repeated rows. A
+micro-batch ends when a checkpoint of the job has all of its rows. So a slow job makes Spark wait (back-pressure), and
+rows that a lost processing element had are pushed again.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class _Options(TypedDict, total=False):
     trigger: Mapping[str, Any] | None
 
 
-POLL = 1  # seconds between two looks whether the query was stopped from here; Spark takes whole ones
+POLL = 1  # whole seconds between two checks whether the query was stopped from here
 START_TIMEOUT = 60.0  # seconds between a query's first micro-batch and the return of its start
 
 
 @dataclass(slots=True)
 class _Running:
-    """The query of a running push; `begun` is set when it can be asked, `at_work` is held by a micro-batch."""
+    """The query of a running push; `begun` is set when it can be queried, `at_work` is held by a micro-batch."""
 
     query: StreamingQuery | None = None
     begun: threading.Event = field(default_factory=threading.Event)
     cancelled: threading.Event = field(default_factory=threading.Event)
     at_work: threading.Lock = field(default_factory=threading.Lock)
-    last: int = -1  # the micro-batch that was taken in last
+    last: int = -1  # the last micro-batch that was pushed
 
     def begin(self) -> None:
         """Forget the query of an earlier push."""
         self.query, self.last = None, -1
 
     def rests(self) -> bool:
-        """Return whether the query is between two micro-batches: Spark has committed the last one that was taken in."""
+        """Return whether the query is between two micro-batches: Spark has committed the last pushed one."""
         if not self.at_work.acquire(blocking=False):
             return False
         try:
@@ -70,8 +70,8 @@ class SparkStream(PushedFrame[T]):
     """A streaming DataFrame that feeds a source; made by `rel.spark.stream`.
 
     Args:
-        checkpoint: the folder where Spark keeps how far the query is.
-        trigger: when a micro-batch starts, as Spark's `trigger` takes it.
+        checkpoint: The folder where Spark stores the position of the query.
+        trigger: When a micro-batch starts, as for Spark's `trigger`.
     """
 
     checkpoint: str
@@ -123,18 +123,18 @@ class SparkStream(PushedFrame[T]):
         return {}
 
     def cancel(self) -> None:
-        """Stop the query of a running `push` behind the micro-batch that it is at; safe to repeat."""
+        """Stop the query of a running `push` after the current micro-batch; safe to repeat."""
         self._running.cancelled.set()
 
 
 def _await_stop(frame: DataFrame) -> None:
-    """Wait in the query's own thread of the JVM until it is stopped: Spark knows that interruption for no failure."""
+    """Wait in the query's own thread of the JVM until it is stopped, because Spark doesn't count that as a failure."""
     jvm: Any = frame.sparkSession._jvm
     jvm.java.lang.Thread.sleep(int(START_TIMEOUT * 1000))
 
 
 def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> None:
-    """Push a micro-batch until a checkpoint of the job has it, whatever is lost meanwhile."""
+    """Push a micro-batch until a checkpoint of the job has it, also across losses."""
     while True:
         address = feed.address()
         try:
@@ -174,19 +174,19 @@ def stream(
     """Feed a stream with the rows of a streaming DataFrame, each once, for as long as they come.
 
     The query starts and stops with the job. Its end (by `availableNow`) is the end of the source, its failure is the
-    job's failure. A job on Ray outlives the driver: a new one goes on from the checkpoint with
+    job's failure. A job on Ray outlives the driver; a new driver continues from the checkpoint with
     `rel.attach(name).feed(operator, rel.spark.stream(...))`.
 
     Args:
-        frame: a streaming DataFrame (`spark.readStream`), on a session of `rel.spark.session` or of your own.
-        schema: what the tuples look like, as for `rel.spark.source`.
-        checkpoint: a folder of the query's own, which a restart has to find again.
-        columns: the DataFrame's column of a field, where the names differ.
-        trigger: when a micro-batch starts: {"processingTime": "1 second"}, {"availableNow": True}; at once by default.
+        frame: A streaming DataFrame (`spark.readStream`), on a session of `rel.spark.session` or of your own.
+        schema: The schema of the tuples, as for `rel.spark.source`.
+        checkpoint: A folder for this query alone, which must exist after a restart.
+        columns: The DataFrame's column of a field, if the names differ.
+        trigger: When a micro-batch starts: {"processingTime": "1 second"}, {"availableNow": True}; at once by default.
 
     Raises:
-        SchemaError: a column is missing, has another type, or a type that a record can't hold.
-        SourceError: a batch DataFrame, or no checkpoint.
+        SchemaError: A column is missing, has another type, or a type that a record can't hold.
+        SourceError: A batch DataFrame, or no checkpoint.
 
     Example:
         >>> rows = spark.readStream.format("rate").option("rowsPerSecond", 1000).load()  # doctest: +SKIP

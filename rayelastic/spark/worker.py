@@ -1,9 +1,9 @@
-"""What makes the tasks of one of Spark's Python workers start quickly; runs inside these workers.
+"""Makes the tasks of Spark's Python workers start quickly; runs inside these workers.
 
-Before each task Spark has Python forget which modules there are (`importlib.invalidate_caches`) and behind each it
-collects garbage. Up to Python 3.11 the first reads the directories of Spark's jar and zip files again, entry by entry,
-and the second looks at all that was ever imported: 50 to 80 ms and 20 ms of a core, for a task of ten rows too.
-Must not know Spark, Ray or the native scheduler.
+Before each task, Spark makes Python forget its modules (`importlib.invalidate_caches`), and after it collects garbage.
+Up to Python 3.11 the first reads the directories of Spark's jar and zip files again, entry by entry, and the second
+visits every imported object. They take 50 to 80 ms and 20 ms of a core, also for a task of ten rows. Must not know
+Spark, Ray or the native scheduler.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from zipimport import zipimporter
 __all__ = ["start_tasks_quickly"]
 
 _read_again = zipimporter.invalidate_caches
-_read_at: dict[tuple[str, str], tuple[int, int]] = {}  # of each archive and folder in it, time of change and size
+_read_at: dict[tuple[str, str], tuple[int, int]] = {}  # by archive and folder in it: time of change and size
 
 
 def start_tasks_quickly() -> None:
-    """Has this process read an archive again only if it has changed, and look for garbage among new objects only.
+    """Make this process read an archive again only if it has changed, and collect only new garbage.
 
-    Safe to repeat; what is imported, and what is garbage, stays the same.
+    Safe to repeat; imports and garbage stay the same.
 
     Example:
         >>> import importlib

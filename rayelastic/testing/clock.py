@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FakeClock:
-    """Seconds that pass when they are told to.
+    """Seconds that pass only by its methods.
 
     Args:
         now: where it starts, in seconds.
@@ -20,11 +20,11 @@ class FakeClock:
         self._now = now
 
     def __call__(self) -> float:
-        """Seconds, as time.monotonic() gives them."""
+        """Return the seconds, as time.monotonic() does."""
         return self._now
 
     def nanoseconds(self) -> int:
-        """Return the same in nanoseconds, as time.monotonic_ns() gives them."""
+        """Return the same in nanoseconds, as time.monotonic_ns() does."""
         return round(self._now * 1e9)
 
     def advance(self, seconds: float) -> None:

@@ -17,7 +17,7 @@ from rayelastic.topology import Topology
 
 Declare = Callable[[Stream], Stream]
 
-SOURCE = "rows"  # names of what stands around the operator under test
+SOURCE = "rows"  # names of the source and sink around the operator under test
 SINK = "collected"
 
 
@@ -36,18 +36,18 @@ def collect(
     *,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Give what an operator makes of rows, in order.
+    """Return an operator's output for rows, in order.
 
     Args:
-        declare: is given the stream of the rows and returns the one to collect; any number of operators.
-        rows: tuples of the schema.
-        schema: of the rows, see Schema.of.
-        config: of the job; JobConfig() if not given.
-        restore: a snapshot to go on from.
+        declare: Receives the stream of the rows and returns the one to collect, with any number of operators between.
+        rows: Tuples of the schema.
+        schema: The schema of the rows, see Schema.of.
+        config: The job's configuration; JobConfig() by default.
+        restore: A snapshot to restore.
 
     Raises:
-        DeclarationError: it is declared wrongly.
-        JobFailedError: it raised.
+        DeclarationError: It is declared wrongly.
+        JobFailedError: It raised.
 
     >>> import rayelastic as rel
     >>> collect(lambda s: s.key_by("k").aggregate(name="n", n=rel.count()), [("a",), ("b",), ("a",)], {"k": str})

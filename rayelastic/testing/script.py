@@ -1,4 +1,4 @@
-"""A source that does what a script says: rows, waiting until the test lets it go on, and failures."""
+"""A source that follows a script: rows, waiting until the test releases it, and failures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.graph.edges.sources import callable as callable_source
 
 SLICE = 0.005  # seconds of waiting at a gate, between which a stop gets through
-SLOW = 0.002  # seconds; a source that takes longer for a row gives it on at once (1 ms, native python_source.cpp)
+SLOW = 0.002  # seconds; a source that takes longer for a row emits it at once (1 ms, native python_source.cpp)
 
 
 class Gate:
-    """Where a script waits until the test opens it, in this process.
+    """A place where a script waits until the test opens it, in this process.
 
     >>> gate = Gate()
     >>> source = script([(1,), gate, (2,)], {"n": int})
@@ -32,20 +32,20 @@ class Gate:
         self._reached = threading.Event()
 
     def __deepcopy__(self, memo: object) -> Gate:
-        """Return this gate: the copies of an object that wait at it wait for the same test."""
+        """Return this gate, so that copies of an object wait for the same test."""
         return self
 
     @property
     def is_open(self) -> bool:
-        """Whether whoever comes may pass."""
+        """Whether a script may pass."""
         return self._opened.is_set()
 
     def open(self) -> None:
-        """Let the script go on, now and whenever it comes here again."""
+        """Let the script continue, now and whenever it arrives here again."""
         self._opened.set()
 
     def wait_reached(self, timeout: float) -> bool:
-        """Wait until the script is here, with all rows before it given on; whether it came within `timeout` seconds."""
+        """Wait until the script is here, with all earlier rows emitted; return whether it came in time."""
         return self._reached.wait(timeout)
 
     def _pass(self) -> None:
@@ -77,11 +77,11 @@ class Raise:
 
 
 def script(steps: Sequence[Any], schema: Any) -> CallableSource[Any]:
-    """Give a source that follows a script. Each start follows it from the beginning.
+    """Make a source that follows a script. Each start follows it from the beginning.
 
     Args:
-        steps: tuples of the schema, and between them Gate and Raise.
-        schema: of the tuples, see Schema.of.
+        steps: Tuples of the schema, and between them Gate and Raise.
+        schema: The schema of the tuples, see Schema.of.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("flaky")

@@ -1,9 +1,9 @@
-"""Whether an object for `rel.call` keeps what its sink promises, wherever its process dies.
+"""Checks whether an object for `rel.call` keeps the guarantees of its sink, wherever its process dies.
 
-The object goes through the calls of docs/reference/calls_of_objects.md as a job makes them. A history is one way to
-come to the end: its process is killed after each call and at each line of its methods, the next one is restored from
-the last complete checkpoint and is killed early as well, checkpoints are abandoned, and commits come late. In each
-history what readers see is compared with the rows of the complete checkpoints.
+The object goes through the calls of docs/reference/calls_of_objects.md as a job makes them. A history is one sequence
+of calls. In some, its process is killed after each call and at each line of its methods. The next process restores the
+last complete checkpoint and is killed early as well. Checkpoints are aborted, and commits come late. In each history
+the visible rows are compared with the rows of the complete checkpoints.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from rayelastic.testing.verify import VerificationError
 
 __all__ = ["SinkReport", "check_sink"]
 
-CHECKPOINTS = 3  # in a history, beside the last one
+CHECKPOINTS = 3  # in a history, besides the last one
 EARLY = 4  # the second process is killed after fewer calls, or not at all
-SKIPPED = 1000  # numbers that are left out when a coordinator dies
+SKIPPED = 1000  # numbers that are skipped when a coordinator dies
 
 
 @dataclass(frozen=True, slots=True)
 class SinkReport:
-    """What was tried.
+    """The result of a check.
 
     Args:
         histories: how many.
@@ -64,19 +64,19 @@ def check_sink(
     Any other object has to show each row at least once, those before a `flush()` from then on.
 
     Args:
-        make: returns a new object, as you declare it; its argument is a new folder for each history. Where the object
+        make: Returns a new object, as you declare it; its argument is a new folder for each history. If the object
             writes elsewhere, use the name of the folder for a table or a prefix.
-        read: returns what readers see there, one value for each row, in any order.
-        rows: what the object is called with: eight or so, all different.
-        expected: what `read` returns of each of them; by default the rows themselves.
-        numbered: the object is called with an epoch and a number as well, as by `rel.call(..., numbered=True)`.
+        read: Returns the visible rows there, one value for each row, in any order.
+        rows: The arguments of the object's calls: eight or so, all different.
+        expected: The values that `read` returns for them; by default the rows themselves.
+        numbered: The object is called with an epoch and a number as well, as by `rel.call(..., numbered=True)`.
 
     Returns:
-        What was tried.
+        The result of the check.
 
     Raises:
-        SinkError: the object is rejected at its declaration.
-        VerificationError: names the first rule that it broke, and the history up to there.
+        SinkError: The object is rejected at its declaration.
+        VerificationError: The message names the first violated rule, and the history up to there.
 
     >>> class Lines:
     ...     def __init__(self, folder):
@@ -128,23 +128,23 @@ _VARIANTS = (PLAIN, ABANDONED, LATE)
 
 
 class _KilledError(BaseException):
-    """The process of the object is killed here."""
+    """Kills the process of the object."""
 
 
 @dataclass(slots=True)
 class _History:
-    """One way to come to the end of the rows.
+    """One sequence of calls to the end of the rows.
 
     Args:
-        place: where the object writes.
-        made: the object.
-        read: what readers see there.
-        rows: what it is called with.
-        wanted: what readers see of each.
-        numbered: whether it is called with numbers.
-        variant: what happens to checkpoints.
-        kills: calls after which the first process is killed, and the second; 0: it isn't.
-        line: of the object's own methods, at which the first process is killed; 0: it isn't.
+        place: The object's destination.
+        made: The object.
+        read: Returns the visible rows there.
+        rows: The arguments of its calls.
+        wanted: The visible value of each row.
+        numbered: Whether it is called with numbers.
+        variant: What happens to checkpoints.
+        kills: Calls after which the first process is killed, and the second; 0: it isn't.
+        line: The line of the object's own methods at which the first process is killed; 0: it isn't.
     """
 
     place: Path
@@ -157,12 +157,12 @@ class _History:
     kills: tuple[int, int]
     line: int
     exact: bool = False
-    calls: int = 0  # that the process has had
-    lines: int = 0  # that it has run
+    calls: int = 0  # of the process
+    lines: int = 0  # that the process has run
     told: list[str] = field(default_factory=list)
-    number: int = 0  # the last one that was given out
+    number: int = 0  # the last used one
     complete: tuple[int, int] = (0, 0)  # the number of the last complete checkpoint, and the rows before it
-    shown: int = 0  # rows that readers have to see
+    shown: int = 0  # rows that must be visible
     process: int = 0
 
     def run(self) -> None:
@@ -186,7 +186,7 @@ class _History:
         self._compare("at the end")
 
     def _live(self, own: Any) -> None:
-        """One process: from its start to the end of the rows, or until it is killed."""
+        """Run one process: from its start to the end of the rows, or until it is killed."""
         initialize, flush, shutdown = (method_of(own, name) for name in (INITIALIZE, FLUSH, SHUTDOWN))
         if initialize is not None:
             self._call(own, "initialize()", initialize)
@@ -264,7 +264,7 @@ class _History:
             raise self._broken(f"{name} raised {error_text(raised[0])}") from raised[0]
         if raised:
             raise raised[0]
-        if not any((*self.kills, self.line)):  # with kills it is the same up to there
+        if not any((*self.kills, self.line)):  # with kills, the history is the same up to there
             self._compare(f"after {name}")
         self._may_die()
 
@@ -283,20 +283,20 @@ class _History:
 
         return lambda frame, _event, _argument: line if frame.f_code in codes else None
 
-    # -- what readers see --------------------------------------------------------------------------------------------
+    # -- the visible rows --------------------------------------------------------------------------------------------
 
     def _compare(self, when: str) -> None:
-        """Raise VerificationError unless readers see what they have to, and nothing that they mustn't."""
+        """Raise VerificationError unless all required rows are visible, and no forbidden one."""
         seen = Counter(map(repr, self.read(self.place)))
         hidden = self.complete[1] if self.exact else len(self.rows)
-        names = [repr(one) for one in self.wanted]
-        if unknown := next((one for one in seen if one not in names), None):
+        names = [repr(value) for value in self.wanted]
+        if unknown := next((value for value in seen if value not in names), None):
             raise self._broken(f"{when} readers see {unknown}, which is none of the rows")
-        if early := next((one for one in names[hidden:] if one in seen), None):
+        if early := next((value for value in names[hidden:] if value in seen), None):
             raise self._broken(f"{when} readers see {early}, whose checkpoint isn't complete")
-        if twice := next((one for one, times in seen.items() if self.exact and times > 1), None):
+        if twice := next((value for value, times in seen.items() if self.exact and times > 1), None):
             raise self._broken(f"{when} readers see {twice} {seen[twice]} times")
-        if missing := next((one for one in names[: self.shown] if one not in seen), None):
+        if missing := next((value for value in names[: self.shown] if value not in seen), None):
             raise self._broken(f"{when} readers don't see {missing}")
 
     def _broken(self, what: str) -> VerificationError:

@@ -1,4 +1,4 @@
-"""Whether an operator gives the same under every condition that the runtime knows."""
+"""Checks whether an operator emits the same under all conditions of the runtime."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from rayelastic.testing.script import Gate, script
 
 THREADS = (1, 2, 8)
 LANES = ("python", "compiled")
-TIGHT_RECORDS = 2  # of a queue that is full all the time
-LOOK = 0.001  # seconds between two looks at how far a source is
-PATIENCE = 60.0  # seconds for what takes milliseconds on an idle machine
+TIGHT_RECORDS = 2  # of a queue that is always full
+LOOK = 0.001  # seconds between two checks of a source's progress
+PATIENCE = 60.0  # seconds for work that takes milliseconds on an idle machine
 
 
 class VerificationError(AssertionError):
@@ -40,7 +40,7 @@ class VerificationError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was tried, and found equal.
+    """The tested conditions, and their common output.
 
     Args:
         conditions: in words.
@@ -63,33 +63,33 @@ def verify_operator(
     snapshots: int = 8,
     lanes: Sequence[str] = LANES,
 ) -> Report:
-    """Check that an operator gives the same however it is run.
+    """Check that an operator emits the same however it is run.
 
-    Under each threading model, with 1, 2 and 8 threads, with queues that are full all the time, in several processing
-    elements, in each lane, and stopped, saved and restored after each of some steps.
+    The conditions are each threading model, 1, 2 and 8 threads, full queues, several processing elements, each
+    execution mode, and a stop, savepoint and restore after each of some steps.
 
     Args:
-        declare: is given the stream of the rows, and returns what is to be compared. If it takes a parameter `lane` it
-            is called with each of `lanes`; one that can't be had is left out.
-        rows: tuples of the schema.
-        schema: of the rows, see Schema.of.
-        ordered: whether the order of the output counts; False where streams meet.
-        snapshots: after how many of the rows, spread evenly, it is stopped and restored; 0: none.
-        lanes: to be tried.
+        declare: Receives the stream of the rows, and returns the one to compare. If it has a parameter `lane`, it is
+            called with each of `lanes`, except unsupported ones.
+        rows: Tuples of the schema.
+        schema: The schema of the rows, see Schema.of.
+        ordered: Whether the order of the output counts; False if streams are merged.
+        snapshots: The number of stops with a savepoint and restore, spread evenly over the rows; 0: none.
+        lanes: The execution modes to try.
 
     Returns:
-        What was tried.
+        The tested conditions and the output.
 
     Raises:
-        VerificationError: something else came out; says under which condition.
-        StateError: what it keeps can't be saved; give snapshots=0 if that is as it shall be.
+        VerificationError: The output differs under one condition, which the message names.
+        StateError: Its state can't be saved; pass snapshots=0 if that is intended.
 
     >>> def even(stream, lane):
     ...     return stream.filter(lambda t: t.n % 2 == 0, name="even", lane=lane)
     >>> verify_operator(even, [(1,), (2,)], {"n": int}, snapshots=2).output
     ((2,),)
     """
-    given = [*rows]
+    tuples = [*rows]
     conditions: list[str] = []
     reference: list[tuple[Any, ...]] | None = None
 
@@ -104,9 +104,9 @@ def verify_operator(
 
     for lane, declared in _lanes(declare, schema, lanes):
         for condition, config in _configs():
-            compare(f"{lane}{condition}", collect(declared, given, schema, config))
-        for cut in _cuts(len(given), snapshots):
-            compare(f"{lane}restored after {counted(cut, 'row')}", _interrupted(declared, given, schema, cut))
+            compare(f"{lane}{condition}", collect(declared, tuples, schema, config))
+        for cut in _cuts(len(tuples), snapshots):
+            compare(f"{lane}restored after {counted(cut, 'row')}", _interrupted(declared, tuples, schema, cut))
     assert reference is not None
     return Report(tuple(conditions), tuple(reference))
 
@@ -117,7 +117,7 @@ def _lanes(
     if "lane" not in inspect.signature(declare).parameters:
         yield "", declare
         return
-    found = False
+    has_mode = False
     for lane in lanes:
 
         def declared(stream: Stream, lane: str = lane) -> Stream:
@@ -127,9 +127,9 @@ def _lanes(
             topology_of(declared, script([], schema))
         except LaneError:
             continue
-        found = True
+        has_mode = True
         yield f"{lane} lane, ", declared
-    if not found:
+    if not has_mode:
         raise VerificationError(f"it can be had in none of the lanes {', '.join(lanes)}")
 
 
@@ -163,7 +163,7 @@ def _cuts(rows: int, snapshots: int) -> list[int]:
 def _interrupted(
     declare: Callable[[Stream], Stream], rows: list[Any], schema: object, cut: int
 ) -> list[tuple[Any, ...]]:
-    """What comes of the rows when the job is stopped after `cut` of them, and another one goes on."""
+    """Return the output when the job is stopped after `cut` rows, and another one restores it."""
     job = start(topology_of(declare, script([*rows[:cut], Gate()], schema)), JobConfig(elasticity=Algorithm.OFF))
     try:
         deadline = time.monotonic() + PATIENCE

@@ -1,4 +1,4 @@
-"""Which calls of a program name an operator in the first place, and what they are with `name=`."""
+"""Finds the calls of a program that name an operator first, and rewrites them with `name=`."""
 
 from __future__ import annotations
 

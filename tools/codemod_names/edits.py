@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What takes the place of text[start:end]."""
+    """The replacement of text[start:end]."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ def shifted(edits: Sequence[Edit], by: int) -> list[Edit]:
 
 
 class Offsets:
-    """Where lines begin, and what is where."""
+    """Converts between lines and offsets."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines(keepends=True) or [""]

@@ -1,4 +1,4 @@
-"""Where programs stand in a file: strings and docstrings of Python, blocks of Markdown, cells of a notebook."""
+"""Finds the programs in a file: strings and docstrings of Python, blocks of Markdown, cells of a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Columns of enums, lists, structs, maps, objects and JSON, encoded once, when their batch comes: then they are read as text or numbers are.
+// Reads columns of enums, lists, structs, maps, objects and JSON: encoded once, when their batch arrives, then read like text or numbers.
 #pragma once
 
 #include <cstddef>

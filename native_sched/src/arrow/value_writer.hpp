@@ -1,4 +1,4 @@
-// Encoded values of a column as Arrow's arrays: enums as their members, lists, structs and maps as such, objects as bytes, JSON as text.
+// Writes encoded values of a column as Arrow arrays: enums as members, lists, structs and maps as such, objects as bytes, JSON as text.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What ports, operators and workers of one scheduler share: the free list, the idle workers, the token, and how things end.
-// Knows no operator, no policy.
+// The shared parts of one scheduler's ports, operators and workers: the free list, the idle workers, the token, and how it ends. Knows no
+// operator, no policy.
 //
 // `stopping` is the only word that every hop reads. It has a cache line of its own and is written once, so the line stays shared by
 // all cores (P20, P21: the paper has a copy per scheduler thread and this for operator threads).

@@ -1,6 +1,6 @@
-// What each thread of the engine has to itself: flags that others set (P20), counters that others sum, what it is doing (M02), and
-// the slot that the bindings use. Lines that the thread writes are apart from those that others write. Knows nothing of what the
-// thread runs.
+// The private data of an engine thread: flags that others set (P20), counters that others sum, its current activity (M02), and the
+// slot of the bindings. Cache lines that the thread writes are separate from those that others write. Knows nothing of what the thread
+// runs.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The thread of Scheduler::poke: takes marks to ports from outside of the graph. One more producer, for which a port may have to wait.
+// The thread of Scheduler::poke: sends marks to ports from outside the graph. It is one more producer, which may have to wait for a port.
 // Knows ports, not what their operators do.
 #pragma once
 

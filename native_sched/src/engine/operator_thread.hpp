@@ -1,4 +1,4 @@
-// A thread that belongs to one operator: that of a source, or of a port with the dedicated model (P04, P08). Knows no other.
+// A thread of a single operator: that of a source, or of a port with the dedicated model (P04, P08). Knows no other operator.
 #pragma once
 
 #include <thread>

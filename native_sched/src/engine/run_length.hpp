@@ -1,5 +1,5 @@
-// How long runs may be so that each is work for a bounded time, learned from runs that were timed. Who makes a run keeps the others
-// waiting for it: a queue whose producer works for 50 ms on a run and then gives 256 records at once is empty or full, never both busy.
+// Learns from timed runs how long runs may be, so that each is work for a bounded time. A producer blocks the others during its run: a
+// queue whose producer works for 50 ms on a run and then emits 256 records at once is empty or full, never both busy.
 //
 // A call may cost something whatever the length of its run (a Python function that takes arrays, a model, a poll of a broker). Were runs
 // only cut to the bound, such a cost would be divided by fewer and fewer records, each then looks dearer, and runs end at one record. So

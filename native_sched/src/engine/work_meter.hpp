@@ -1,6 +1,6 @@
-// Times what a port or an operator does with its runs, and says how long they may be: bounds them in time, as queues are bounded in
-// records and bytes. A queue of 256 records of 10 ms each would hold the work of seconds; a pipeline of 1,000 such would take minutes to
-// fill, and every tuple as long to get through. Knows neither queues nor operators.
+// Times the runs of a port or an operator, and bounds their length in time, as queues are bounded in records and bytes. A queue of 256
+// records of 10 ms each would hold seconds of work. A pipeline of 1,000 such queues would take minutes to fill, and every tuple as long to
+// pass. Knows neither queues nor operators.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// OpenSSL's C interface as far as tls.cpp uses it, opened at run time: wheels carry no copy of it that would have to be kept safe.
-// Declared here, as its headers aren't everywhere where its library is; these functions are the same in 1.1.1 and 3.
+// The part of OpenSSL's C interface that tls.cpp uses, opened at run time, so that wheels contain no copy that would need security updates.
+// It is declared here, because the headers aren't installed everywhere; these functions are the same in 1.1.1 and 3.
 #pragma once
 
 #include <cstddef>

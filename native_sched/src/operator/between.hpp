@@ -1,5 +1,5 @@
-// Stands between a function and the engine: it knows what was flushed, and can leave out what was flushed before when the function is
-// called again with the same records.
+// Stands between a function and the engine: it counts what was flushed, and skips it when the function is called again with the same
+// records.
 #pragma once
 
 #include <algorithm>

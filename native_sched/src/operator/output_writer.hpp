@@ -1,5 +1,5 @@
-// Where an operator that may give many records in a call puts them, one by one: flushes when the output is full, and keeps the texts of
-// the records that are under way.
+// Collects the output of an operator that may emit many records in a call: flushes when the output is full, and keeps the texts of the
+// records in it.
 #pragma once
 
 #include <algorithm>

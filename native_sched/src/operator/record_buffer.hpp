@@ -1,5 +1,5 @@
-// Records in a row, first in, first out, in memory that grows; with the chunks that their texts point into. For the stages of
-// conjunctive operators and for what doesn't fit into the queue of a feedback edge. Used by one thread at a time.
+// A FIFO of records in growing memory, with the chunks that their texts point into. For the stages of conjunctive operators and for the
+// overflow of a feedback edge's queue. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How an operator that knows the time waits for it: in slices, so that a stop gets through.
+// How an operator that follows the clock waits: in slices, so that a stop takes effect.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Files as chunks of whole lines, one file after the other. Works for pipes too: waits for what isn't there yet, until it is
-// interrupted. Knows no record.
+// Reads files as chunks of whole lines, one file after the other. Also reads pipes: it waits for more data until it is interrupted. Knows
+// no record.
 #pragma once
 
 #include <sys/stat.h>

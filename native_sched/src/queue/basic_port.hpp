@@ -1,5 +1,5 @@
-// The input port of an operator: where a run is handed over, under one of three threading models (P02-P05): manual (the submitting
-// thread runs the operator), dynamic (queue, any scheduler thread), dedicated (queue, the port's own thread). Knows no goal.
+// The input port of an operator, through which runs are passed under one of three threading models (P02-P05): manual (the submitting thread
+// runs the operator), dynamic (queue, any scheduler thread), dedicated (queue, the port's own thread). Knows no goal.
 //
 // Here: the invariants of all of it, what it is made of, and how it is listed. port_producer.hpp: what whoever hands a run over does;
 // port_visit.hpp: what whoever has popped the port does.

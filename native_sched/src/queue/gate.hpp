@@ -1,5 +1,5 @@
-// What the input ports of one operator share: the right to run the operator, which one port has at a time. Operators with a single
-// disjunctive port have none (their port's consumer lock does). Knows neither records nor operators.
+// The gate that the input ports of one operator share: the right to run the operator, which one port has at a time. Operators with a single
+// disjunctive port have none (their port's consumer lock suffices). Knows neither records nor operators.
 //
 // Invariants
 //   Owner: whoever holds lock_; it alone runs the operator and touches its stages. Taken after the consumer lock of one of the ports.

@@ -1,5 +1,5 @@
-// Which keys are to be looked at once the watermark has come to a time. A key may be noted for times at which there is nothing to do any
-// more, and more than once: whoever takes it finds that out.
+// The keys that are due when the watermark reaches a time. A key may be recorded for times at which nothing is left to do, and more than
+// once: its consumer checks that.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a keyed state with a time to live has beside its keys: what time it is, and which keys were forgotten. It knows neither records'
-// fields but the one of their time, nor who runs.
+// The time to live of a keyed state: the current time, and the dropped keys. It knows only the time field of records, and not who
+// runs.
 #pragma once
 
 #include <cstddef>

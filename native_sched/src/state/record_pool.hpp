@@ -1,4 +1,4 @@
-// Records that an operator keeps for a while, with texts of their own. One thread at a time.
+// Stores records of an operator for a while, with copies of their texts. One thread at a time.
 #pragma once
 
 #include <cstddef>

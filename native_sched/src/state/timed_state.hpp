@@ -1,5 +1,5 @@
-// What operators that go by time or by count keep, as a table (Joker J05, J16): by key, what the kind of operator keeps; records that wait for
-// a watermark; and the time up to which all is done. Knows no kind of operator.
+// The state of operators that follow times or counts, as a table (Joker J05, J16). By key, it holds what the kind of operator keeps. It
+// also has the records that wait for a watermark, and the time up to which everything is done. Knows no kind of operator.
 //
 //   chunk  header (state_bytes.hpp; its keys are those of the table), the time reached (8), 1 if it was asked for all keys (1), what belongs to
 //          no key, the keys, then records that wait

@@ -1,4 +1,4 @@
-// Records that an operator keeps until the watermark has come to them, in the order in which they are due.
+// Records that an operator keeps until the watermark has reached them, in the order in which they are due.
 #pragma once
 
 #include <cstddef>

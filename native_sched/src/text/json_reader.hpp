@@ -1,5 +1,5 @@
-// JSON texts taken apart as far as is asked, by recursive descent: nothing is built but texts that have escapes in them. What json.loads
-// takes, no more and no less, up to a depth.
+// Parses JSON texts as far as requested, by recursive descent: it builds nothing but texts with escapes. It accepts exactly what json.loads
+// accepts, up to a depth.
 #pragma once
 
 #include <cstdint>

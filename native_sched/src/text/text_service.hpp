@@ -1,4 +1,4 @@
-// What the functions of text.h are written with: code points of valid UTF-8, indices and offsets, memory of the caller's room.
+// Helpers of the functions of text.h: code points of valid UTF-8, indices and offsets, and memory from the caller.
 #pragma once
 
 #include <algorithm>

@@ -1,1 +1,1 @@
-"""What Ray does not offer in public, in one place: a new Ray is taken up when the contract of `adapter` holds."""
+"""Every use of Ray's private interface, in one place: a new Ray is supported when the contract of `adapter` holds."""

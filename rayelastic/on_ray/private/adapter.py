@@ -1,7 +1,7 @@
-"""Each call of Ray's private interface that we need, and nothing else: what it gives, for every Ray in our range.
+"""Each call of Ray's private interface that we need, with its result for every supported Ray.
 
 `tests/cluster/test_ray_private.py` is the contract, which `./dev matrix` runs with each Ray; `tests/unit/runtime/
-test_ray_private_calls.py` sees to it that no other module goes behind Ray's public interface. Must not know jobs.
+test_ray_private_calls.py` checks that no other module uses Ray's private interface. Must not know jobs.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
 
 
 def actor_is_dead(handle: Any) -> bool:
-    """Return whether Ray has an actor's process for dead, for good; False while Ray itself can't be asked."""
+    """Return whether Ray considers an actor's process dead, for good; False while Ray itself doesn't answer."""
     return _actor_state(handle) == "DEAD"
 
 
 def actor_has_no_place(handle: Any) -> bool:
-    """Return whether an actor waits for a node with what it asks for; False while Ray itself can't be asked."""
+    """Return whether an actor waits for a node with its resources; False while Ray itself doesn't answer."""
     return _actor_state(handle) in ("DEPENDENCIES_UNREADY", "PENDING_CREATION")
 
 
@@ -68,10 +68,10 @@ def logs_path() -> str:
 
 
 def filter_worker_lines(shown: Callable[[Iterable[str], object], Iterable[str]]) -> None:
-    """Has Ray's driver show on standard error what `shown` leaves of the lines of a process; before `ray.init`.
+    """Make Ray's driver show on standard error what `shown` returns of a process's lines; call it before `ray.init`.
 
     Args:
-        shown: takes lines, and the id of their process or the name of one of Ray's own.
+        shown: Receives lines, and the id of their process or the name of one of Ray's own.
     """
     from ray._private import worker
 
@@ -93,31 +93,31 @@ def started_here() -> bool:
 
 
 def dashboard_address() -> str:
-    """Where Ray's dashboard listens, as host:port; empty: it doesn't run."""
+    """Return the address of Ray's dashboard, as host:port; empty: it doesn't run."""
     import ray
 
     return str(ray._private.worker.get_dashboard_url() or "")
 
 
 def token_headers() -> dict[str, str]:
-    """What a request to Ray's dashboard has to have among its headers: this process's token, if it has one."""
+    """Return the headers that a request to Ray's dashboard needs: this process's token, if it has one."""
     from ray._private.authentication.http_token_authentication import get_auth_headers_if_auth_enabled
 
     return dict(get_auth_headers_if_auth_enabled({}))
 
 
 def asks_for_token() -> bool:
-    """Return whether this process shows a token, and the cluster that it is connected to wants one."""
+    """Return whether this process uses a token, and its cluster requires one."""
     from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
     return bool(is_token_auth_enabled())
 
 
 def take_token() -> bool:
-    """Has this process show its token from now on, if it has one; whether it has."""
+    """Make this process use its token from now on, if it has one; return whether it has."""
     from ray._private.authentication import authentication_token_setup as setup
 
-    logging.getLogger(setup.__name__).setLevel(logging.ERROR)  # it tells at each start that the token is used
+    logging.getLogger(setup.__name__).setLevel(logging.ERROR)  # it logs at each start that the token is used
     try:
         take = setup.maybe_enable_token_auth_if_token_available
     except AttributeError:  # up to 2.58, where RAY_AUTH_MODE alone decides
@@ -126,7 +126,7 @@ def take_token() -> bool:
 
 
 def cluster_here() -> str:
-    """The 'host:port' of the cluster that RAY_ADDRESS names or that runs on this machine; empty if there is none."""
+    """Return the 'host:port' of the cluster of RAY_ADDRESS or of this machine; empty if there is none."""
     from ray._private import services
 
     with contextlib.suppress(ConnectionError):
@@ -135,15 +135,15 @@ def cluster_here() -> str:
 
 
 def living_nodes(address: str, timeout: float) -> int:
-    """How many nodes of a cluster are alive, without being connected to it.
+    """Return the number of living nodes of a cluster, without connecting to it.
 
     Args:
         address: 'host:port' of its head.
         timeout: seconds.
 
     Raises:
-        ray.exceptions.AuthenticationError: it wants another token.
-        Exception: what answers there is no Ray of this version; Ray's RPC errors have no public base.
+        ray.exceptions.AuthenticationError: It requires another token.
+        Exception: The server isn't a Ray of this version; Ray's RPC errors have no public base.
     """
     from ray._raylet import GcsClient  # type: ignore[attr-defined]  # a Cython module without stubs
 
@@ -155,14 +155,14 @@ def living_nodes(address: str, timeout: float) -> int:
 
 
 def kv_put(key: str, value: bytes, namespace: str, *, overwrite: bool = True) -> bool:
-    """Put a value; whether the key was there before. Without `overwrite` what was there stays."""
+    """Put a value; return whether the key existed. Without `overwrite` an existing value stays."""
     from ray.experimental import internal_kv
 
     return bool(internal_kv._internal_kv_put(key, value, overwrite=overwrite, namespace=namespace))
 
 
 def kv_get(key: str, namespace: str) -> bytes | None:
-    """Return the value of a key; None: it isn't there."""
+    """Return the value of a key; None: it doesn't exist."""
     from ray.experimental import internal_kv
 
     found: bytes | None = internal_kv._internal_kv_get(key, namespace=namespace)
@@ -170,14 +170,14 @@ def kv_get(key: str, namespace: str) -> bytes | None:
 
 
 def kv_keys(prefix: str, namespace: str) -> Sequence[str]:
-    """Return the keys that begin so, in order."""
+    """Return the keys with a prefix, in order."""
     from ray.experimental import internal_kv
 
     return sorted(key.decode() for key in internal_kv._internal_kv_list(prefix, namespace=namespace))
 
 
 def kv_delete(key: str, namespace: str, *, prefix: bool = False) -> None:
-    """Remove a key, or all that begin so; no error if there is none."""
+    """Remove a key, or all with that prefix; no error if there is none."""
     from ray.experimental import internal_kv
 
     internal_kv._internal_kv_del(key, del_by_prefix=prefix, namespace=namespace)

@@ -1,7 +1,7 @@
-"""Keeps a job and its coordinator's journal in Ray's own store, the GCS, which outlives processes and other nodes.
+"""Stores a job and its coordinator's journal in Ray's own store, the GCS, which outlives processes and other nodes.
 
-A key for each line. A key that is there already can't be written, so of two coordinators that go on from the same line
-only one can: the other learns that it isn't the job's any more. Must not know what the lines tell.
+It uses a key for each line. An existing key can't be overwritten. So of two coordinators that continue from the same
+line, only one succeeds, and the other stops. Must not know the meaning of the lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.rescale.change_journal import JournalStore
 
-JOB = "job:"  # of the key of a job, which is there until it is closed
+JOB = "job:"  # of the key of a job, which exists until it is closed
 DIGITS = 12  # of a line's number in its key, so that keys sort as numbers do
 
 
@@ -21,25 +21,25 @@ class GcsStore(JournalStore):
     """The lines of one job.
 
     Args:
-        job_id: of the job.
+        job_id: The job's id.
     """
 
     def __init__(self, job_id: str) -> None:
         self._prefix = f"journal:{job_id}:"
         self._job = f"{JOB}{job_id}"
         self._next = 0
-        self._doubtful: bytes | None = None  # what may be there under the next number, though it couldn't be written
+        self._doubtful: bytes | None = None  # a line that may be stored under the next number after a failed write
 
     def keep_job(self, pickled: bytes) -> None:
-        """Keep what a coordinator is made from: the arguments of an actor may end with the driver that gave them."""
+        """Store a coordinator's input, because the arguments of an actor may end with the driver that passed them."""
         adapter.kv_put(self._job, pickled, NAMESPACE)
 
     def job(self) -> bytes:
-        """Return what was kept."""
+        """Return the stored input."""
         return adapter.kv_get(self._job, NAMESPACE) or b""
 
     def lines(self) -> list[str]:
-        """Return what there is, in order."""
+        """Return the stored lines, in order."""
         keys = adapter.kv_keys(self._prefix, NAMESPACE)
         values = [adapter.kv_get(key, NAMESPACE) for key in keys]
         if keys:
@@ -47,11 +47,11 @@ class GcsStore(JournalStore):
         return [value.decode() for value in values if value is not None]
 
     def append(self, line: str, *, alone: bool) -> None:
-        """Add a line; removes those before it if they don't matter any more.
+        """Add a line; remove those before it if they are obsolete.
 
         Raises:
-            JobExistsError: another coordinator has added one.
-            UnavailableError: the store doesn't answer; the line may be there all the same.
+            JobExistsError: Another coordinator has added one.
+            UnavailableError: The store doesn't answer; the line may be stored nevertheless.
         """
         value = line.encode()
         while self._put(value):
@@ -60,20 +60,20 @@ class GcsStore(JournalStore):
                 raise JobExistsError(
                     f"another coordinator writes {self._prefix!r}", hint="A job has one coordinator: attach to it"
                 )
-            self._next, self._doubtful = self._next + 1, None  # it came there, only the answer didn't
+            self._next, self._doubtful = self._next + 1, None  # it was stored, only the answer was lost
         key = self._key(self._next)
         self._next, self._doubtful = self._next + 1, None
         if alone:
-            with suppress(Exception):  # those that stay tell nothing new, and go with the next line that is alone
+            with suppress(Exception):  # remaining ones are obsolete, and are removed with the next line that is alone
                 for old in adapter.kv_keys(self._prefix, NAMESPACE):
                     if old < key:
                         adapter.kv_delete(old, NAMESPACE)
 
     def _put(self, value: bytes) -> bool:
-        """Put a line under the next number; whether there is one already."""
+        """Store a line under the next number; return whether one exists already."""
         try:
             return adapter.kv_put(self._key(self._next), value, NAMESPACE, overwrite=False)
-        except Exception as error:  # Ray's own: its store is being restarted, or doesn't answer
+        except Exception as error:  # an error of Ray: its store is being restarted, or doesn't answer
             self._doubtful = self._doubtful or value
             raise UnavailableError(
                 f"a line of the journal {self._prefix!r} can't be written: {error}",
@@ -81,7 +81,7 @@ class GcsStore(JournalStore):
             ) from error
 
     def close(self) -> None:
-        """Remove everything: whoever closes a job's journal has ended the job."""
+        """Remove everything: closing a job's journal means that the job has ended."""
         adapter.kv_delete(self._prefix, NAMESPACE, prefix=True)
         adapter.kv_delete(self._job, NAMESPACE)
 

@@ -28,7 +28,7 @@ __all__ = ["ElementApi", "RoutingApi"]
 class RoutingApi(Protocol):
     """The commands of a plan change to the routers of an element; `Routing` implements them.
 
-    Each returns its outcome: done, late (not yet), refused (its epoch is old) or ended (the router has had all tuples).
+    Each returns its outcome: done, late (not yet), `refused` (its epoch is old) or ended (no tuples are left).
     """
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int, /) -> RouterAnswer:

@@ -30,22 +30,22 @@ class PESpec:
     """The specification of a processing element.
 
     Args:
-        pe: its id, unique in the job.
-        job: the name of the job.
-        job_id: an id that no other run of the job has.
-        secret: the job's 32 bytes that its links prove to know.
-        operators: what it hosts, in topological order.
-        links_in: streams that arrive from other processing elements.
-        links_out: streams that leave for other processing elements.
-        config: the job's configuration.
-        epoch: the routing epoch that its links are opened in.
-        routing: what it hosts of elastic regions.
-        restore: the snapshot that it goes on from.
-        manifest: of that snapshot, if it is a checkpoint of this very job: its elements have files of their own in it.
-        predecessors: {operator: the element whose files of it are this one's}; its own where none is named.
-        by_epoch: whether the job takes checkpoints: what sinks write is hidden until one that counts on it is complete.
-        node: the machine where it belongs; empty: any.
-        waiting: which of its sources wait for which of its joins.
+        pe: Its id, unique in the job.
+        job: The name of the job.
+        job_id: An id that no other run of the job has.
+        secret: The job's 32 bytes, which its links prove to know.
+        operators: Its operators, in topological order.
+        links_in: Streams that arrive from other processing elements.
+        links_out: Streams that leave for other processing elements.
+        config: The job's configuration.
+        epoch: The routing epoch in which its links are opened.
+        routing: Its part of elastic regions.
+        restore: The snapshot that it restores.
+        manifest: That snapshot's manifest, if it is a checkpoint of this very job: its elements have files in it.
+        predecessors: {operator: the element whose files it restores}; its own if none is named.
+        by_epoch: Whether the job takes checkpoints: sinks hide their output until the checkpoint with it is complete.
+        node: Its machine; empty: any.
+        waiting: Which of its sources wait for which of its joins.
         time_units: {operator: unit of its event time, 's', 'ms', 'us' or 'ns'}, of those whose stream has one.
     """
 

@@ -65,15 +65,15 @@ class OperatorSample:
         waited_seconds: The part of that in which they slept: for an answer from outside, not for a CPU.
         blocked_seconds: Time that threads were blocked on output.
         errors: 1 if its function raised, which ends the job; else 0.
-        lane: how it runs; empty if unknown.
-        state_keys: keys that it keeps state of.
-        state_bytes: memory of that state, without what Python values hold.
-        latency: of a sink: marks that sources put into their streams ten times a second, by the time they were under
-            way: shorter than 2^i microseconds and not counted before; the last took longer. Empty for others.
-        channels: in use, of a stage that deals tuples out to several; 0 of others.
-        answered_by_python: tuples that its machine code refused, and that went on with what the Python function gives.
-        dropped: {reason: tuples that went nowhere}: the output port that nobody takes, as `late`; `failed`, `bad_row`.
-        lines_repaired: of a text source: lines with bytes that aren't UTF-8, which became U+FFFD.
+        lane: Its execution mode; empty if unknown.
+        state_keys: Keys that it keeps state of.
+        state_bytes: Memory of that state, without what Python values hold.
+        latency: Of a sink, the number of marks by latency. Sources emit a mark ten times a second; entry i counts those
+            below 2^i microseconds that no earlier entry counts, the last one all others. Empty for other operators.
+        channels: Channels in use, of a stage that distributes tuples; 0 for others.
+        answered_by_python: Tuples that its machine code rejected, and that the Python function processed.
+        dropped: {reason: dropped tuples}: an output port without consumer, such as `late`; `failed`, `bad_row`.
+        lines_repaired: Of a text source, lines with invalid UTF-8, whose bytes became U+FFFD.
         watermark: Progress of its event time, in seconds since 1970: tuples up to then have arrived. Of several
             processes the least. None: its stream has no event time, or no watermark yet.
     """

@@ -1,6 +1,6 @@
-// One operator as it runs: its output buffer, the chunks of its current call, its counters, and the way of its output to the ports
-// that consume it. Architecture section 4: scheduling decisions happen inside flush only (P06). Knows nothing of threads, queues
-// or threading models: whoever calls execute, accept or run_source is the only one that does so at that time (Port proves it).
+// A running operator: its output buffer, the chunks of its current call, its counters, and the route of its output to the consuming ports.
+// Architecture section 4: scheduling decisions happen inside flush only (P06). Knows nothing of threads, queues or threading models: at any
+// time a single caller runs execute, accept or run_source (Port ensures it).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The port of a PE: BasicPort among the operators, threads and atomics of this machine. Everything there is to know is there.
+// The port of a PE: BasicPort with the operators, threads and atomics of this machine. basic_port.hpp has the explanation.
 #pragma once
 
 #include <atomic>

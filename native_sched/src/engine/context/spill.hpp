@@ -1,4 +1,4 @@
-// What doesn't fit into the queue of a feedback edge: a loop of bounded queues whose producers wait for room would wait for ever (P34).
+// Buffers what doesn't fit into the queue of a feedback edge: a loop of bounded queues whose producers block would block for ever (P34).
 // Bounded in bytes; beyond that the PE fails. Guarded by the producer lock of its port.
 #pragma once
 

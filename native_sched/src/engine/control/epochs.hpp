@@ -1,5 +1,5 @@
-// How marks of epochs start at sources that are held, and who waits for them where operators are held at them (operator_epochs.cpp has what
-// happens between). Knows contexts, not what is saved.
+// Starts checkpoint barriers at held sources, and waits for operators that are held at them (operator_epochs.cpp has the part in between).
+// Knows contexts, not what is saved.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The safe point of one operator: between two runs, when nobody is inside it and its state can be read, moved and changed from
-// outside (what Joker calls quiescence). Knows neither operators nor threads.
+// The safe point of one operator: between two runs, when no thread is inside it and its state can be read, migrated and changed from
+// outside (Joker calls it quiescence). Knows neither operators nor threads.
 //
 // Invariants
 //   Owner of the operator's state: the thread that entered, until it leaves; the holder, from settled() true to release().

@@ -1,5 +1,5 @@
-// Which operators of a scheduler are held at their safe points, and how they get there. Knows their order in the graph, neither
-// threads nor what is done while they are held.
+// Holds the operators of a scheduler at their safe points. Knows their order in the graph, neither threads nor what is done while they are
+// held.
 //
 // An operator in the middle of a call may have to get rid of output before it comes to its safe point, so operators are held one
 // after the other, upstream first: what is downstream of the one that is waited for still runs.

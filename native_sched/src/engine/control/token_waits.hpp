@@ -1,5 +1,5 @@
-// Which operators wait in Python instead of computing: they are called beside the token (token.hpp), so that others have it meanwhile. Looks
-// at what the profiler saw. Knows no threads and no Python.
+// Detects operators that wait in Python instead of computing: they are called beside the token (token.hpp), so that others can use it
+// meanwhile. Uses the profiler's snapshots. Knows no threads and no Python.
 #pragma once
 
 #include <algorithm>

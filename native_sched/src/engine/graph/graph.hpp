@@ -1,4 +1,4 @@
-// What a scheduler makes of operators and edges when it starts: contexts, their ports, and how they are connected. Knows no threads.
+// The graph at run time, built when a scheduler starts: contexts, their ports, and their connections. Knows no threads.
 #pragma once
 
 #include <cstddef>

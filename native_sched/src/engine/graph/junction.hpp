@@ -1,6 +1,6 @@
-// Where the input ports of one operator meet: its gate, and for a conjunctive operator the stages in which records wait until all
-// ports have what it wants (Joker section 3.1, J02, J03). Knows neither queues nor threads, and doesn't run the operator. All but
-// the gate is touched by whoever is inside the gate.
+// The meeting point of one operator's input ports: its gate, and for a conjunctive operator the stages in which records wait until all
+// ports have enough (Joker section 3.1, J02, J03). Knows neither queues nor threads, and doesn't run the operator. Except for the gate,
+// only the thread inside the gate accesses it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The graph that a scheduler runs: checked, its loops found. Knows neither ports nor threads.
+// The checked graph of a scheduler, with its loops. Knows neither ports nor threads.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The aggregates of an operator together: one state record of fixed layout, what updates, merges and reads it. Whoever keeps such records
-// (a table by key, the panes of a window) needs to know no more than their size and where their texts are.
+// All aggregates of an operator together: one state record of fixed layout, and the code that updates, merges and reads it. Owners of such
+// records (a table by key, the panes of a window) only need to know their size and where their texts are.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Stands between the compiled methods of a keyed process and the engine: gathers what they give, with texts of their own, as what they are
-// called with may be gone before that is read; and does what they want of their key's timers.
+// Stands between the compiled methods of a keyed process and the engine: copies what they emit, with its texts, because their arguments may
+// be gone before it is read; and executes the commands on their key's timers.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What all windows share: the aggregates and their state records, the keys, and the records that go out.
+// The common part of all windows: the aggregates and their state records, the keys, and the emitted records.
 #pragma once
 
 #include <cstddef>

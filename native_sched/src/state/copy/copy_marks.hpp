@@ -1,5 +1,5 @@
-// Which of some slots in a row a copy of the table has already: one word, by which the thread that changes slots and the thread that reads
-// them keep out of each other's way. Zero bytes are one of which nothing was taken. Knows neither slots nor tables.
+// Marks which of some consecutive slots a copy of the table has already: one word that synchronises the thread that changes slots and the
+// thread that reads them. Zero bytes mean that none was taken. Knows neither slots nor tables.
 //
 // Invariants
 //   Owners: a slot that isn't taken may be read by whoever has the claim, and changed by nobody; one that is taken is the operator's alone.

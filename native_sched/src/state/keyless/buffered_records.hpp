@@ -1,4 +1,4 @@
-// Records that wait in a RecordBuffer, as exported state: how many (8), then each with its texts.
+// Exports the records of a RecordBuffer: their number (8), then each with its texts.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How long a join keeps what it has of a key: by the times of its records, or by the clock. Knows no records.
+// The time to live of a join's keys: by the times of its records, or by the clock. Knows no records.
 //
 // A life of a key begins with a record that is kept. It is over for a record, or at a time, that is more than the time to live after the
 // latest record of the key, or after its first one.

@@ -1,4 +1,4 @@
-// What a join of two streams by key keeps, and what it gives. See join.hpp for what it does.
+// The state and the output of a join of two streams by key. See join.hpp for its semantics.
 #pragma once
 
 #include <algorithm>

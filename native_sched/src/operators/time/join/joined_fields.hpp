@@ -1,5 +1,5 @@
-// What joins share: how a record of two is put together, which fields go where; what becomes of records that come; and what the scheduler is
-// told of a join.
+// The common part of joins: how the fields of two records are combined, how incoming records are handled, and the description of a join for
+// the scheduler.
 #pragma once
 
 #include <algorithm>
