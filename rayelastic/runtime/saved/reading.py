@@ -100,13 +100,11 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
 
     - Aggregates have their current results, windows and sessions a row for each open one with its current result.
     - Python values are a column `value`, or `value_as_text`, written by `repr`, if Arrow has no common type for them.
-    The
-      attributes of a class's object, or the result of its `snapshot`, are such a value, too.
+      The attributes of a class's object, or the result of its `snapshot`, are such a value, too.
     - Operators with timers also have `timers`, as ticks of their event time, or microseconds since 1970.
     - Joins have a row for each kept tuple: `side`, 'left' or 'right', and the fields of both sides, null on the other.
     - Patterns have one, too: `sequence`, a number, `step`, its step in it, and `until`, the deadline of the next one,
-    all
-      null if it waits for the watermark; then its fields.
+      all null if it waits for the watermark; then its fields.
     - Delays have `due_in`, the rest of the delay, merges `input`; then the fields.
     - A switch or gate has one row: `on`, or `may_pass`, how many more tuples may pass, and `waiting`, a list of tuples.
 

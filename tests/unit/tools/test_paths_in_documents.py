@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("rayelastic", "native_sched", "tests", "tools", "bench", "topologies", "examples", "cluster", "docs", ".ci")
+FOLDERS = (
+    "rayelastic",
+    "native_sched",
+    "tests",
+    "tools",
+    "bench",
+    "topologies",
+    "examples",
+    "cluster",
+    "docs",
+    "changes",
+    ".ci",
+)
 DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md", "docs/decisions"]
 MADE = ("build/", "bench/results", "dist")  # by commands
 PLACEHOLDERS = re.compile(r"\b[A-Z]{3,}\b(?!\.md)|^\./")

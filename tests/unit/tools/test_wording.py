@@ -60,7 +60,7 @@ def test_a_fragment_is_one_line_with_a_kind(tmp_path: Path) -> None:
         "keys.new.md": "A.\n",
         "+a.fixed.md": "A.\nB.\n",
         "+b.fixed.md": "",
-        "+c.fixed.md": "x" * 161,
+        "+c.fixed.md": "x" * 162,
     }.items():
         wrong = tmp_path / name
         wrong.write_text(text)
