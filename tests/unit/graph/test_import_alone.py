@@ -38,7 +38,8 @@ topology.validate(shipped=False)
 plan = plan_topology(topology, JobConfig(pes=2))
 assert plan.text() and explain(topology, plan)
 loaded = [name for name in sys.modules if name.startswith("rayelastic.")]
-strangers = [name for name in loaded if name.split(".")[1] not in ("errors", "reasons", "graph", "plan", "policy", "_native")]
+expected = ("errors", "reasons", "graph", "plan", "policy", "_native")
+strangers = [name for name in loaded if name.split(".")[1] not in expected]
 assert not strangers, strangers
 """
 
