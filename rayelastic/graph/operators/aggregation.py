@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rayelastic.errors import GraphError, SchemaError
+from rayelastic.errors import ErrorCode, GraphError, SchemaError
 from rayelastic.graph.operators.aggregates import (
     AggregateFunction,
     AggregateSpec,
@@ -57,13 +57,19 @@ def aggregate(
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={emit!r}", hint="Choose 'final' or 'update'") from None
+            raise GraphError(
+                f"emit={emit!r} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
+            ) from None
         wanted = expanded(aggregates)
         gives = aggregated_schema(name, up.schema, up.keys, wanted)
         check_updates(ttl, when)
         lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
         if lives is not None and lives.since == "change":
-            raise GraphError("each tuple changes an aggregate", hint="Use since='last', or 'first'")
+            raise GraphError(
+                "each tuple changes an aggregate, so since='change' has no meaning",
+                hint="Use since='last', or 'first'",
+                code=ErrorCode.UNSUPPORTED_TTL,
+            )
         return up.operator(
             name,
             OperatorKind.AGGREGATE,
@@ -83,15 +89,17 @@ def aggregate_in_two_steps(
     with NewOperator(name, up.operators):
         if emit not in (Emit.FINAL, Emit.FINAL.value) or ttl is not None:
             raise GraphError(
-                "two_steps=True is for what is given at the end: updates follow each tuple",
+                "two_steps=True needs emit='final': updates follow each tuple",
                 hint="Leave two_steps=, or emit= and ttl=, out",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
         wanted = expanded(aggregates)
         single = [f"{output}={spec}" for output, spec in wanted.items() if spec.function not in _SECOND]
         if single:
             raise GraphError(
-                f"two_steps=True, but {', '.join(single)} can't be made of what parts of the tuples give",
+                f"two_steps=True, but {', '.join(single)} can't be merged from partial results",
                 hint="Use count, sum, min, max, first or last: a mean is a sum and a count",
+                code=ErrorCode.NOT_MERGEABLE,
             )
     with NewOperator(f"{name}.partial", up.operators) as location:
         gives = aggregated_schema(f"{name}.partial", up.schema, up.keys, wanted)
