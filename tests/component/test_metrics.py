@@ -20,8 +20,8 @@ from rayelastic.reasons import Code
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottleneck
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
-from tests.reasons import codes, values
 from tests.raising import raises
+from tests.reasons import codes, values
 
 PERIOD = 0.2  # seconds of an adaptation
 LOOK = 0.5  # seconds of a look for the bottleneck

@@ -10,8 +10,10 @@ import pytest
 
 import rayelastic
 from rayelastic import cli
+from rayelastic.errors.codes import ErrorCode
+from rayelastic.errors.meanings import MEANINGS
 from rayelastic.reasons import Code
-from tools.reference import PAGES, SETTINGS, filled
+from tools.reference import PAGES, SETTINGS, filled, raised
 from tools.site import broken_links, not_in_reference, public, undocumented
 
 

@@ -21,8 +21,8 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_region_journal
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
-from tests.reasons import codes
 from tests.raising import raises
+from tests.reasons import codes
 
 PERIOD = 0.2  # seconds between two decisions
 PATIENCE = 100.0  # seconds; a minute for all on a busy machine

@@ -16,8 +16,8 @@ from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.reasons import Code
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
-from tests.reasons import codes
 from tests.raising import raises
+from tests.reasons import codes
 
 PATIENCE = 60.0
 PERIOD = 0.4  # seconds between two decisions

@@ -16,7 +16,6 @@ from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import start
 from rayelastic.plan.settings.threads import ModelName
 from tests.component.rescaling import flows
-from tests.raising import raises
 
 
 class Number(NamedTuple):

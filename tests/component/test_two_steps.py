@@ -21,8 +21,8 @@ from rayelastic.reasons import Code
 from rayelastic.runtime.job.region_level import aggregates_for_two_steps
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from tests.component.rescaling import flows
-from tests.reasons import codes, values
 from tests.raising import raises
+from tests.reasons import codes, values
 
 PATIENCE = 60.0
 ANSWER = 0.002  # seconds that each tuple waits for its answer

@@ -177,11 +177,13 @@ def aggregated_schema(
         SchemaError: An unknown field, or a sum or mean of a field that isn't numeric.
     """
     if not aggregates:
-        raise GraphError("nothing to aggregate", hint="Name at least one aggregate, such as count=rel.count()")
+        hint = "Pass at least one, such as n=rel.count()"
+        raise GraphError("no aggregates to compute", hint=hint, code=ErrorCode.MISSING_ARGUMENT)
     columns = [(k, source.field(k).format, source.field(k).nullable) for k in keys]
     for output, spec in aggregates.items():
         if output in keys:
-            raise GraphError(f"the aggregate '{output}' has the name of a key field", hint="Give it another name")
+            problem = f"the aggregate '{output}' has the name of a key field"
+            raise GraphError(problem, hint="Rename the aggregate", code=ErrorCode.DUPLICATE_FIELD)
         columns.append((output, *_result(spec, source)))
     return laid_out(name, columns)
 
@@ -190,13 +192,14 @@ def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
     """Return the Arrow format and the nullability of an aggregate's result."""
     if spec.field is None:
         if spec.function is not AggregateFunction.COUNT:
-            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""))
+            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""), code=ErrorCode.MISSING_ARGUMENT)
         return DataType.INT64.default_format, False
     field: Field = source.field(spec.field)
     if spec.function is AggregateFunction.DISTINCT and not field.type.is_key:
         raise SchemaError(
-            f"{spec} needs values that are keys, but field '{field.name}' of {source.name} is {field.type.value}",
-            hint="Map what tells them apart to a field of its own",
+            f"{spec} needs a field that can be a key, but field '{field.name}' of {source.name} is {field.type.value}",
+            hint="Map what distinguishes them to a field of its own",
+            code=ErrorCode.WRONG_FIELD_TYPE,
         )
     if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
         return DataType.INT64.default_format, False
@@ -242,4 +245,5 @@ def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool)
         raise SchemaError(
             f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
             hint="Map the field to int or float first, or use rel.count(), first or last",
+            code=ErrorCode.WRONG_FIELD_TYPE,
         )

@@ -81,6 +81,7 @@ def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None
         raise GraphError(
             f"ttl={shown(definition.ttl)}, and the event times of its inputs are in {' and '.join(sorted(units))}",
             hint="Map them to times of the same unit",
+            code=ErrorCode.EVENT_TIME_MISMATCH,
         )
     lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=", clock=clock)
     if lives is not None and lives.since == "change":

@@ -95,7 +95,6 @@ def test_lives_that_cant_be(declare: Any, code: str) -> None:
     topology = rel.Topology("refused")
     with raises(GraphError, code, operator="op"):
         declare(topology.source(rel.rows([Visit("a", 1)]), name="rows").key_by("who"))
-    assert said in str(refused.value)
 
 
 class Late(NamedTuple):

@@ -22,8 +22,8 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code
 from rayelastic.runtime.rescale.performer import check_performable
-from tests.reasons import codes
 from tests.raising import raises
+from tests.reasons import codes
 
 GRAPHS = 60
 NOISE = 0.05

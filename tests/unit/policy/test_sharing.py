@@ -20,8 +20,8 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.sharing.shares import even_use
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code
-from tests.reasons import codes, values
 from tests.raising import raises
+from tests.reasons import codes, values
 
 MICRO = 1e-6
 SEEDS = 200
