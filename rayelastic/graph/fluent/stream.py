@@ -135,23 +135,18 @@ class Stream(
                 self._check_unites(other)
                 for name in other.inputs:
                     if name in inputs:
-                        raise GraphError(
-                            f"union has '{name}' twice", hint="Unite each stream once", code=ErrorCode.DUPLICATE_STREAM
-                        )
+                        problem = f"union has '{name}' twice"
+                        raise GraphError(problem, hint="Unite each stream once", code=ErrorCode.DUPLICATE_STREAM)
                 inputs += other.inputs
         return Stream(self.topology, inputs, self.schema)
 
     def _check_unites(self, other: object) -> None:
         if not isinstance(other, Stream):
-            raise GraphError(
-                f"union needs streams, not {shown(other)}", hint="Write a.union(b)", code=ErrorCode.NOT_A_STREAM
-            )
+            problem = f"union needs streams, not {shown(other)}"
+            raise GraphError(problem, hint="Write a.union(b)", code=ErrorCode.NOT_A_STREAM)
         if other.topology is not self.topology:
-            raise GraphError(
-                f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'",
-                hint=f"Declare both in '{self.topology.name}'",
-                code=ErrorCode.OTHER_TOPOLOGY,
-            )
+            problem = f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'"
+            raise GraphError(problem, hint=f"Declare both in '{self.topology.name}'", code=ErrorCode.OTHER_TOPOLOGY)
         if not self.schema.same_fields(other.schema):
             raise GraphError(
                 f"union of different schemas: '{self._upstream.called}' has {self.schema}, "

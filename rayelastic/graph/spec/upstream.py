@@ -112,6 +112,7 @@ def _read(fn: Callable[[Any], Any]) -> tuple[str, ...]:
     raise GraphError(
         "key_by takes fields, and the function computes",
         hint="Write .map(fn) before, with the key as a field, and .key_by('field')",
+        code=ErrorCode.WRONG_TYPE,
     )
 
 
