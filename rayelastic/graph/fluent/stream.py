@@ -170,11 +170,8 @@ class Stream(
         with NewOperator(name, self.topology.operators):
             first = next(iter(definition_of(operator).inputs))
             if first in others:
-                raise GraphError(
-                    f"its input port '{first}' has two streams",
-                    hint="Unite them first: a.union(b).apply(...)",
-                    code=ErrorCode.DUPLICATE_STREAM,
-                )
+                problem, hint = f"its input port '{first}' has two streams", "Unite them first: a.union(b).apply(...)"
+                raise GraphError(problem, hint=hint, code=ErrorCode.DUPLICATE_STREAM)
         return apply(self.topology, name, operator, {first: self, **others}, on_error)
 
     @named
