@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.plan_text import short
 from rayelastic.runtime.values.adaptation import Adaptation, read_journal
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, is_region_journal, read_region_journal
@@ -43,14 +43,20 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
     passes = [adaptation for adaptation in given if isinstance(adaptation, Adaptation)]
     regions = [adaptation for adaptation in given if isinstance(adaptation, RegionAdaptation)]
     if not given:
-        raise ConfigError("there are no adaptations to draw", hint="Give every pass: job.adaptations(every_pass=True)")
+        raise ConfigError(
+            "there are no adaptations to draw",
+            hint="Use job.adaptations(every_pass=True)",
+            code=ErrorCode.MISSING_ARGUMENT,
+        )
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.ticker import MaxNLocator
 
         from rayelastic.picture import Picture
     except ImportError as error:
-        raise ConfigError(f"pictures need matplotlib: {error}", hint="pip install 'rayelastic[plot]'") from error
+        raise ConfigError(
+            f"pictures need matplotlib: {error}", hint="pip install 'rayelastic[plot]'", code=ErrorCode.MISSING_PACKAGE
+        ) from error
     heights = ((2, 1) if regions else ()) + ((2, 1, 1) if passes else ())
     figure = Picture(figsize=(9, 1 + ROW_INCHES * len(heights)), layout="constrained")
     FigureCanvasAgg(figure)
@@ -130,4 +136,6 @@ def plot_journals(paths: Sequence[Path], output: Path) -> None:
     try:
         figure.savefig(output, dpi=120)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{output} can't be written: {error}", hint="Name a .png, .svg or .pdf file") from error
+        raise ConfigError(
+            f"{output} can't be written: {error}", hint="Name a .png, .svg or .pdf file", code=ErrorCode.NOT_WRITABLE
+        ) from error

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from rayelastic.errors import DeclarationError
+from rayelastic.errors import DeclarationError, ErrorCode
 from rayelastic.topology import Topology
 
 
@@ -35,7 +35,9 @@ class TopologyFile:
         self.module = _load(where)
         build = getattr(self.module, "build", None)
         if not callable(build):
-            raise DeclarationError(f"{where} has no function build(); write one that returns a rel.Topology")
+            raise DeclarationError(
+                f"{where} has no function build(); write one that returns a rel.Topology", code=ErrorCode.NOT_A_TOPOLOGY
+            )
         self._build: Callable[..., Topology] = build
         self._report: Callable[..., str] | None = getattr(self.module, "report", None)
 
@@ -90,7 +92,8 @@ def _load(where: str) -> types.ModuleType:
     if path.suffix == ".py":
         if not path.is_file():
             raise DeclarationError(
-                f"there is no topology file {where}; give the path of a Python file or a module name"
+                f"there is no topology file {where}; give the path of a Python file or a module name",
+                code=ErrorCode.MISSING_FILE,
             )
         folder = str(path.resolve().parent)
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -107,7 +110,8 @@ def _load(where: str) -> types.ModuleType:
         module = importlib.import_module(where)
     except ModuleNotFoundError as error:
         raise DeclarationError(
-            f"there is no topology module {where!r} ({error}); give a module name or a path ending in .py"
+            f"there is no topology module {where!r} ({error}); give a module name or a path ending in .py",
+            code=ErrorCode.MISSING_MODULE,
         ) from error
     _ship_by_value(module)
     return module

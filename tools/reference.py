@@ -1,22 +1,27 @@
 """Tables of the guide's reference pages, made from the code: `python -m tools.reference` writes them anew.
 
-A page marks the place of a table by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`,
-of a job and of the objects in it; `command NAME`, the help of a command; or `metrics`.
+A page marks where one stands by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`, of a job and of
+the objects in it; `command NAME`, the help of a command; `metrics`; or `errors`.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import inspect
 import io
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
 import rayelastic as rel
-from rayelastic import cli
+from rayelastic import cli, errors
+from rayelastic.errors.codes import ErrorCode
+from rayelastic.errors.meanings import MEANINGS
 from rayelastic.plan.config import LogLevel, RegionsName
 from rayelastic.plan.settings.elasticity import AlgorithmName
 from rayelastic.plan.settings.threads import ModelName
@@ -55,12 +60,46 @@ def _made(subject: str) -> str:
     if kind == "settings":
         rows = (row for settings in SETTINGS for row in _settings(settings))
         return _table("setting | type | default | meaning", rows)
+    if kind == "errors":
+        return _errors()
     if kind == "metrics":
         rows = ((f"`{one.name}`", one.kind.value, ", ".join(one.labels), one.text) for one in METRICS.values())
         return _table("name | kind | labels | meaning", rows)
     if kind == "reasons":
         return _table("code | sentence", _reasons(*name.split()))
     return f"```text\n{_help(name)}```\n"
+
+
+def raised() -> dict[ErrorCode, set[str]]:
+    """The classes with which each code is raised, read from the code. Each class raises its default code, too."""
+    named = ((name, getattr(errors, name)) for name in errors.__all__)
+    kinds = {name: kind for name, kind in named if isinstance(kind, type) and issubclass(kind, errors.RayelasticError)}
+    found: dict[ErrorCode, set[str]] = defaultdict(set)
+    for name, kind in kinds.items():
+        found[kind.default_code].add(name)
+    for path in sorted(Path(rel.__file__).parent.rglob("*.py")):
+        if path.parent.name == "errors":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "ErrorCode":
+                found[ErrorCode[node.attr]].update()
+            if isinstance(node, ast.Call) and (called := ast.unparse(node.func).rpartition(".")[2]) in kinds:
+                for one in node.keywords:
+                    if isinstance(one.value, ast.Attribute) and ast.unparse(one.value.value) == "ErrorCode":
+                        found[ErrorCode[one.value.attr]].add(called)
+    return found
+
+
+def _errors() -> str:
+    classes = raised()
+    text = ""
+    for group, codes in groupby(MEANINGS, lambda code: MEANINGS[code].group):
+        rows = (
+            (f"`{code}`", ", ".join(f"`{name}`" for name in sorted(classes[code])), *MEANINGS[code][1:])
+            for code in sorted(codes)
+        )
+        text += f"### {group}\n\n{_table('code | class | what it means | what to do', rows)}\n"
+    return text
 
 
 def _table(head: str, rows: Iterator[tuple[str, ...]]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from rayelastic.commands.plain_values import as_json
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 
 __all__ = ["JOB", "address", "as_programs", "key_file", "key_of", "show"]
 
@@ -46,7 +46,9 @@ def key_of(path: Path | None) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"--key-file can't be read: {error}", hint="Name a file of 16 bytes or more") from None
+        raise ConfigError(
+            f"--key-file can't be read: {error}", hint="Name a file of 16 bytes or more", code=ErrorCode.BAD_SIGNING_KEY
+        ) from None
 
 
 def show(value: Any, text: str, *, as_json_: bool) -> None:

@@ -16,7 +16,7 @@ from rayelastic.commands.options import address, as_programs, show
 from rayelastic.commands.state import checkpointed, restore_options, restored
 from rayelastic.demo import APPLICATIONS, listing, next_commands
 from rayelastic.demo import show as show_live
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.pages import page_of
 from rayelastic.plan.config import JobConfig, Regions
@@ -169,9 +169,10 @@ def submit(context: click.Context, /, **options: Any) -> None:
     for operator in topology.operators.values():
         if options["no_wait"] and isinstance(operator.body, ExternalSource):
             raise SourceError(
-                "it is fed by this process, which --no-wait would end",
+                "this process feeds it, and --no-wait would end the process",
                 operator=operator.name,
                 hint="Leave --no-wait out",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
     job = jobs.submit(
         topology,

@@ -10,7 +10,7 @@ import click
 
 from rayelastic import job as jobs
 from rayelastic.commands.options import JOB, address, as_programs, key_file, key_of, show
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.saved.restoring import LATEST
 from rayelastic.runtime.snapshot import Snapshot
@@ -87,7 +87,9 @@ def state(job: str, operator: str, key: tuple[str, ...], limit: int, address: st
         wanted, nothing = kept.key_of(list(key)), object()
         value = kept.get(wanted, nothing)
         if value is nothing:
-            raise ConfigError(f"operator {operator!r} has no state for key {' '.join(key)!r}")
+            raise ConfigError(
+                f"operator {operator!r} has no state for key {' '.join(key)!r}", code=ErrorCode.UNKNOWN_KEY
+            )
         found = [(wanted[0] if len(wanted) == 1 else wanted, value)]
     else:
         found = list(kept.items(limit))

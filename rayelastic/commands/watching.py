@@ -14,7 +14,7 @@ from rich.console import Console
 from rayelastic import job as jobs
 from rayelastic.commands.options import JOB, address, as_programs, show
 from rayelastic.doctor import examine, first_minute
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.on_ray.jobs import list_jobs
 from rayelastic.pages import cluster_page, journal_page
 from rayelastic.plan.plan_text import counted
@@ -60,13 +60,15 @@ def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_js
     status, metrics = found.status, found.metrics()
     if as_json_:
         if follow:
-            raise ConfigError("--json with --follow", hint="Leave one of them out")
+            raise ConfigError(
+                "--json with --follow", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
+            )
         adaptations = [event_of(one).as_dict() for one in found.adaptations(every_pass=every_pass)]
         value = {"status": status, "metrics": metrics, "plan": found.plan(), "adaptations": adaptations}
         show(value, "", as_json_=True)
         return
     print(f"job {status.name}: {status.state.value}{_past(status)}")
-    for said in (status.failure and status.failure.reason, status.outage):
+    for said in (status.failure and f"{status.failure.reason} [{status.failure.code}]", status.outage):
         if said:
             print(f"  {said}")
     for pe in status.pes:
@@ -93,7 +95,7 @@ def top(job: str, once: bool, address: str | None, as_json_: bool) -> None:
     """Show what a job on Ray does, live; --json needs --once."""
     found = jobs.attach(job, address=address)
     if as_json_ and not once:
-        raise ConfigError("--json without --once", hint="Add --once")
+        raise ConfigError("--json without --once", hint="Add --once", code=ErrorCode.MISSING_ARGUMENT)
     console = Console()
     if not once:
         show_live(found, console)

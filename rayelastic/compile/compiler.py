@@ -35,7 +35,7 @@ from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, plain_reason
-from rayelastic.errors import LaneError, SchemaError
+from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import Concurrency
@@ -138,9 +138,8 @@ class Compiler:
             return self._machine(request)
         except NotCompiledError as error:
             if request.lane is Lane.COMPILED:
-                raise LaneError(
-                    f"it can't be compiled: {error}", hint="Change that line, or use lane='python'"
-                ) from None
+                hint = "Change that line, or use lane='python'"
+                raise LaneError(f"it can't be compiled: {error}", hint=hint, code=ErrorCode.NOT_COMPILED) from None
             return _python(request, f"not compiled: {error}")
 
     def _machine(self, request: FunctionRequest) -> OperatorCode:
@@ -172,8 +171,9 @@ def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | Aggreg
     try:
         if replaced := replaced_member(("builtins",)):
             raise LaneError(
-                f"{replaced} isn't Python's own now, and without it nothing can be declared",
+                f"{replaced} was replaced, and declarations need Python's own",
                 hint="Patch it after the declaration, or in the module that calls it",
+                code=ErrorCode.PATCHED_FUNCTION,
             )
         yield
     except (LaneError, SchemaError) as error:
@@ -195,9 +195,8 @@ def _check_arguments(request: FunctionRequest) -> None:
         return  # a builtin without a signature
     except TypeError:
         given = "(t)" if wanted == 1 else "(t, s): a tuple and the state of its key"
-        raise LaneError(
-            f"its function is called with {given}, but takes {signature}", hint="Change its parameters"
-        ) from None
+        problem = f"its function is called with {given}, but takes {signature}"
+        raise LaneError(problem, hint="Change its parameters", code=ErrorCode.WRONG_PARAMETERS) from None
 
 
 def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
@@ -208,7 +207,8 @@ def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
     try:
         initial = request.state()
     except TypeError as error:
-        raise SchemaError(f"its state can't be made: {error}", hint="Give every field of the class a default") from None
+        hint = "Write a default for every field of its class"
+        raise SchemaError(f"its state can't be created: {error}", hint=hint, code=ErrorCode.BAD_DEFAULT) from None
     try:
         schema = Schema.of(request.state)
         return schema, initial_record(schema, initial)
@@ -234,8 +234,9 @@ def _python(request: FunctionRequest, reason: str) -> OperatorCode:
 def _waiting(request: FunctionRequest, how: Concurrency) -> OperatorCode:
     if isinstance(request.lane, Lane) and request.lane is not Lane.PYTHON:
         raise LaneError(
-            f"calls that wait at the same time run in Python, not {request.lane.value}",
+            f"concurrent calls run in Python, not {request.lane.value}",
             hint="Drop lane=, or concurrent= and async",
+            code=ErrorCode.ASYNC_LANE,
         )
     return replace(_python(request, how.shown), concurrent=how)
 
@@ -243,11 +244,13 @@ def _waiting(request: FunctionRequest, how: Concurrency) -> OperatorCode:
 def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     if not library:
         raise LaneError(
-            "it can't be vectorised: its parameter has no annotation that says what it takes",
+            "it can't be vectorised: its parameter has no annotation of a library",
             hint="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+            code=ErrorCode.NOT_VECTORISED,
         )
     if request.state is not None:
-        raise LaneError("a keyed function can't be vectorised", hint="Write it for one tuple and the state of its key")
+        hint = "Write it for one tuple and the state of its key"
+        raise LaneError("a keyed function can't be vectorised", hint=hint, code=ErrorCode.NOT_VECTORISED)
     return OperatorCode(
         operator=request.operator,
         kind=request.kind,
@@ -268,13 +271,15 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     output = request.output or annotated_output(request.function, request.kind, batched=batched)
     if output is None and (missing := unknown_name(request.function)):
         raise SchemaError(
-            f"its output schema isn't known: its annotations name '{missing}', which isn't known where it is defined",
+            f"its output schema is unknown: its annotations name '{missing}', which is unknown where it is defined",
             hint="Define that at the top of the module, or pass schema=",
+            code=ErrorCode.BAD_ANNOTATION,
         )
     if output is None:
         raise SchemaError(
-            f"its output schema isn't known, because it runs in Python ({reason})",
+            f"its output schema is unknown, because it runs in Python ({reason})",
             hint=missing_schema(reason),
+            code=ErrorCode.NO_SCHEMA,
         )
     return output
 
@@ -341,7 +346,8 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
     if changed := first_change(request.function, 1 if state_schema is None else 2):
         raise NotCompiledError(plain_reason(NotRewrittenError(changes(changed[0]), *changed[1:]), user))
     if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(user):
-        raise LaneError(f"a {request.kind.value} returns, it can't yield", hint="Use flat_map")
+        problem = f"the function of a {request.kind.value} must return, not yield"
+        raise LaneError(problem, hint="Use flat_map", code=ErrorCode.MUST_RETURN)
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
     nullable = frozenset(field.name for field in fields if field.nullable)
     identity = _identity(request)

@@ -14,7 +14,7 @@ from rayelastic.compile.code.operator_code import OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.state import state_factory
 from rayelastic.compile.reading.signatures import annotated_library
-from rayelastic.errors import LaneError
+from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
 
@@ -51,7 +51,9 @@ def compile_operator(
             return made
         obstacle = made.reason.removeprefix("not compiled: ")
     if request.lane is Lane.COMPILED:
-        raise LaneError(f"it can't be compiled: {obstacle}", hint="Change that, or use lane='python'")
+        raise LaneError(
+            f"it can't be compiled: {obstacle}", hint="Change that, or use lane='python'", code=ErrorCode.NOT_COMPILED
+        )
     return _python(request, f"not compiled: {obstacle}")
 
 
@@ -108,19 +110,27 @@ def _python(request: OperatorRequest, reason: str) -> PortsCode:
 def _vectorised(request: OperatorRequest, library: str) -> PortsCode:
     if not library:
         raise LaneError(
-            "it can't be vectorised: the parameters of invoke have no annotation that says what they take",
+            "it can't be vectorised: the parameters of invoke have no annotation of a library",
             hint="Annotate them with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
+            code=ErrorCode.NOT_VECTORISED,
         )
     if request.on_error is not OnError.FAIL:
         raise LaneError(
             f"on_error='{request.on_error.value}' of a class needs invoke to take one tuple",
             hint="Use lane='python'",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
     if request.state is not None:
-        raise LaneError("state of keys can't be vectorised", hint="Write it for one tuple and the state of its key")
+        raise LaneError(
+            "state of keys can't be vectorised",
+            hint="Write it for one tuple and the state of its key",
+            code=ErrorCode.NOT_VECTORISED,
+        )
     if library == "numpy" and any(port.schema.has_text for port in request.outputs) and len(request.inputs) > 1:
         raise LaneError(
-            "NumPy arrays of several ports can't give text", hint="Annotate invoke with pyarrow.RecordBatch"
+            "NumPy arrays of several ports can't return text",
+            hint="Annotate invoke with pyarrow.RecordBatch",
+            code=ErrorCode.NOT_VECTORISED,
         )
     return PortsCode(
         request.operator,
@@ -145,5 +155,6 @@ def _library(request: OperatorRequest) -> str:
         raise LaneError(
             f"the parameters of {type(request.instance).__name__}.invoke are annotated with different libraries",
             hint="Annotate all with the same, or none",
+            code=ErrorCode.BAD_ANNOTATION,
         )
     return next(iter(found), "")

@@ -15,7 +15,7 @@ from rayelastic.compile.code.state import is_record_class
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.methods.timer_calls import TIME, as_function
 from rayelastic.compile.reasons import plain_reason
-from rayelastic.errors import LaneError
+from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, ProcessRequest
@@ -67,7 +67,7 @@ def _compiled(
     field = "" if request.time is None else request.time.field
     written = as_function(method, called, request.keys, times, field)
     if written.sets and not hasattr(request.instance, "on_time"):
-        raise LaneError("it sets timers, and the class has no on_time", hint="")
+        raise LaneError("it sets timers, and the class has no on_time", hint="", code=ErrorCode.MISSING_METHOD)
     code: OperatorCode = compile_function(
         FunctionRequest(
             request.operator,

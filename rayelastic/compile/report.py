@@ -11,7 +11,7 @@ from typing import Any, Literal
 from rayelastic.compile.compiler import Compiler, is_cached
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reasons import compiled_reason
-from rayelastic.errors import LaneError, SchemaError
+from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
 
@@ -112,8 +112,9 @@ def _schema_of(fn: Callable[..., Any], schema: object) -> Schema:
         declared = None
     if declared is None:
         raise SchemaError(
-            "what the function takes isn't known",
+            "the function's input schema is unknown",
             hint="Pass schema=, or annotate its parameter with a NamedTuple class",
+            code=ErrorCode.NO_SCHEMA,
         )
     return Schema.of(declared)
 

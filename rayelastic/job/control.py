@@ -6,7 +6,7 @@ import atexit
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import PELostError, StateError, UnavailableError
+from rayelastic.errors import ErrorCode, PELostError, StateError, UnavailableError
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.snapshot import SnapshotFolder
 
@@ -82,6 +82,7 @@ def saved(control: Control, job: str, snapshot: Snapshot, save: Callable[[], obj
         raise StateError(
             f"the coordinator of job '{job}' died while it was saved in {where}: {what[there]}",
             hint=f"Restore it: it is complete. {then}" if there else then,
+            code=ErrorCode.INTERRUPTED_SAVEPOINT,
         ) from error
 
 

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from rayelastic.errors import PELostError, RayelasticError, SourceError
+from rayelastic.errors import ErrorCode, PELostError, RayelasticError, SourceError
 from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.runtime.ingest.feed import Secured
 
@@ -105,7 +105,7 @@ class _JobFeed:
         """Return the address to push to; see Feed.address."""
         while (address := self._ask(lambda coordinator: coordinator.ingest_address(self._operator))) is None:
             if self._cancelled.wait(LOOK):
-                raise SourceError("its push was cancelled", operator=self._operator)
+                raise SourceError("its push was cancelled", operator=self._operator, code=ErrorCode.PUSH_CANCELLED)
         return address
 
     def goes_back(self, address: IngestAddress, reason: str) -> bool:

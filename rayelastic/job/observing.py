@@ -113,8 +113,8 @@ class Observing(Changing):
             if not self._closed:
                 raise
             raise PELostError(
-                f"job {self.name!r} was closed before anybody had waited for its end: what it adapted is gone",
-                hint="Ask before close(), or wait() for the end first",
+                f"job {self.name!r} was closed before its end: its adaptation history is gone",
+                hint="Read it before close(), or wait() for the end first",
             ) from error
 
     def bottleneck(self, seconds: float = 1.0) -> Bottleneck:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError, GraphError
+from rayelastic.errors import ConfigError, ErrorCode, GraphError
 from rayelastic.graph.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions
@@ -79,10 +79,14 @@ def prepare(
 def _check_given(topology: object, config: object) -> None:
     if not isinstance(topology, GraphTopology):
         raise GraphError(
-            f"{shown(topology)} is no topology", hint="Give the rel.Topology itself, on which streams are declared"
+            f"{shown(topology)} isn't a topology",
+            hint="Pass the rel.Topology itself, on which streams are declared",
+            code=ErrorCode.NOT_A_TOPOLOGY,
         )
     if config is not None and not isinstance(config, JobConfig):
-        raise ConfigError(f"{shown(config)} is no configuration", hint="Give rel.JobConfig(...)")
+        raise ConfigError(
+            f"{shown(config)} isn't a configuration", hint="Pass rel.JobConfig(...)", code=ErrorCode.WRONG_TYPE
+        )
 
 
 def _found(

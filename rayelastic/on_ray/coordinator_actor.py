@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import NotShippableError, StateError
+from rayelastic.errors import ErrorCode, NotShippableError, StateError
 from rayelastic.on_ray.metrics_publisher import MetricsPublisher
 from rayelastic.on_ray.pe_actor import load, own_process
 from rayelastic.on_ray.private import adapter
@@ -52,6 +52,7 @@ class CoordinatorActor:
                 f"a process of the cluster can't load the job: {type(error).__name__}: {error}",
                 hint="Install the module on every node, or send it along: "
                 "ray.init(runtime_env={'working_dir': '.'}) or {'py_modules': [...]}, {'pip': [...]}",
+                code=ErrorCode.MISSING_MODULE,
             )
             return
         own_process(made.config)

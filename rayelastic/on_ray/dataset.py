@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from rayelastic.errors import SchemaError, SourceError
+from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.typed import Declared, SourceOf
 from rayelastic.graph.records.schema import Schema
@@ -89,7 +89,7 @@ class DatasetSource(SourceOf[T]):
             while len(running) > at_most:
                 done, _ = ray.wait(list(running), timeout=POLL)
                 if self.cancelled.is_set():
-                    raise SourceError("the push was cancelled", operator=operator)
+                    raise SourceError("the push was cancelled", operator=operator, code=ErrorCode.PUSH_CANCELLED)
                 for reference in done:
                     rows[running.pop(reference)] = ray.get(reference)
 
@@ -99,7 +99,9 @@ class DatasetSource(SourceOf[T]):
                 running[task.remote(block, number, self.schema.to_arrow(), address)] = number
             collect(0)
         except ray.exceptions.RayTaskError as error:
-            raise SourceError(f"a task of the Ray Dataset failed: {_reason(error)}", operator=operator) from error
+            raise SourceError(
+                f"a task of the Ray Dataset failed: {_reason(error)}", operator=operator, code=ErrorCode.FEED_FAILED
+            ) from error
         return rows
 
     def cancel(self) -> None:
@@ -149,7 +151,11 @@ def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = Fal
     names = list(columns.names) if columns is not None else []
     if schema is None:
         if not _is_arrow(base):
-            raise SchemaError("the Dataset doesn't say what its columns are in Arrow's terms", hint="Give schema=")
+            raise SchemaError(
+                "the Dataset has no Arrow schema",
+                hint="Pass schema=",
+                code=ErrorCode.NO_SCHEMA,
+            )
         return DatasetSource(dataset, Schema.of(base), time_ordered)
     wanted = Schema.of(schema)
     missing = [name for name in wanted.names if name not in names]
@@ -157,6 +163,7 @@ def dataset(dataset: Dataset, schema: object = None, *, time_ordered: bool = Fal
         raise SchemaError(
             f"the Dataset has no column {missing[0]!r}; it has {', '.join(names)}",
             hint="Rename it: dataset.rename_columns({...})",
+            code=ErrorCode.UNKNOWN_COLUMN,
         )
     return DatasetSource(dataset, wanted, time_ordered)
 

@@ -221,5 +221,5 @@ def _free_name(name: str) -> None:
 def _exists(name: str) -> JobExistsError:
     return JobExistsError(
         f"a job {name!r} runs on this cluster already",
-        hint=f"Give another name, attach to it (rel.attach({name!r})), or end it (rayelastic cancel {name})",
+        hint=f"Use another name, attach to it (rel.attach({name!r})), or end it (rayelastic cancel {name})",
     )

@@ -89,7 +89,7 @@ class PEActor:
             self._lease.renew()
         element = self._element
         if element is None:  # the caller still means the previous one
-            raise PELostError("the processing element is gone: its process waits for another one")
+            raise PELostError("the PE is gone: its process waits for another one")
         try:
             return perform(element, call)
         finally:

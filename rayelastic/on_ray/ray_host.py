@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.errors import PELostError, UnavailableError
+from rayelastic.errors import ErrorCode, PELostError, UnavailableError
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.cluster import free_cpus
 from rayelastic.on_ray.connect import NAMESPACE
@@ -85,8 +85,9 @@ class RayHandle:
                 if isinstance(error, UnavailableError) or not adapter.actor_has_no_place(self.actor):
                     raise
                 raise UnavailableError(
-                    f"Ray found no place for {who} within {timeout:g} s: {free_cpus()}",
+                    f"Ray didn't place {who} within {timeout:g} s: {free_cpus()}",
                     hint="End other jobs and actors, add nodes, or ask for a smaller rel.Threads(ray_cpus=...)",
+                    code=ErrorCode.NO_ROOM,
                 ) from error
 
         return cast("ElementApi", Remote(send))

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.plan_parts import Pipeline, Placement, PlanLink, RegionPlan, shared
@@ -107,6 +107,7 @@ class ExecPlan:
             raise ConfigError(
                 f"topology '{self.topology}' has no region '{name}'",
                 hint=f"Its regions are r0 to r{len(self.regions) - 1}",
+                code=ErrorCode.UNKNOWN_REGION,
             ) from None
 
     def pipeline_of(self, operator: str) -> Pipeline:
@@ -208,6 +209,7 @@ class ExecPlan:
                 "which stays together",
                 operator=at,
                 hint="Split another region",
+                code=ErrorCode.FIXED_REGION,
             )
         pipelines: list[Pipeline] = []
         for pipeline in planned.pipelines:
@@ -220,9 +222,10 @@ class ExecPlan:
                 pipelines.append(pipeline)
         if len(pipelines) == len(planned.pipelines):
             raise ConfigError(
-                f"region {region} has no pipeline that could be split in front of it",
+                f"region {region} has no pipeline that starts with it",
                 operator=at,
                 hint=f"Name one of {', '.join(self._inner(planned)) or 'another region'}",
+                code=ErrorCode.UNKNOWN_OPERATOR,
             )
         return self._with_region(replace(planned, pipelines=tuple(pipelines)))
 
@@ -242,6 +245,7 @@ class ExecPlan:
                 f"no pipeline of region {region} starts with it, but for the first",
                 operator=at,
                 hint=f"Name one of {', '.join(planned.cuts)}" if planned.cuts else "Split the region first",
+                code=ErrorCode.UNKNOWN_OPERATOR,
             )
         number = planned.cuts.index(at)
         before, after = planned.pipelines[number : number + 2]
@@ -268,12 +272,14 @@ class ExecPlan:
                 operator=first,
                 hint="Regions with a keyed operator can be, and functions without state behind a source, or rules: "
                 "group the stream with key_by",
+                code=ErrorCode.FIXED_REGION,
             )
         if not 1 <= replicas <= PARTITIONS:
             raise ConfigError(
                 f"{counted(replicas, 'replica')} of region {region}",
                 operator=first,
-                hint=f"Give between 1 and {PARTITIONS}, the number of partitions of its keys",
+                hint=f"Pass between 1 and {PARTITIONS}, the number of partitions of its keys",
+                code=ErrorCode.OUT_OF_RANGE,
             )
         pipelines = []
         for pipeline in planned.pipelines:
@@ -314,9 +320,10 @@ class ExecPlan:
     def _checked(self, pes: Sequence[str], replicas: int, operator: str) -> tuple[str, ...]:
         if len(pes) != replicas:
             raise ConfigError(
-                f"{counted(len(pes), 'processing element')} for {counted(replicas, 'replica')}",
+                f"{counted(len(pes), 'PE')} for {counted(replicas, 'replica')}",
                 operator=operator,
                 hint="Name one for each replica",
+                code=ErrorCode.OUT_OF_RANGE,
             )
         return tuple(pes)
 

@@ -65,7 +65,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     """
     specs = graph.operators
     parts = counted(len(specs), "operator"), counted(len(plan.regions), "region")
-    lines = [f"topology '{graph.name}': {' in '.join(parts)} in {counted(len(plan.pes), 'processing element')}"]
+    lines = [f"topology '{graph.name}': {' in '.join(parts)} in {counted(len(plan.pes), 'PE')}"]
     waiting = sources_that_wait(specs)
     infos = describe(specs)
     columns = [(name, info.kind, info.lane) for name, info in infos.items()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.order import Graph, topological_order
 from rayelastic.plan.config import JobConfig
@@ -66,6 +66,7 @@ def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:
                 f"JobConfig({setting}=...) names it, but topology '{graph.name}' has no such operator",
                 operator=operator,
                 hint=f"{meant}Use the name that the operator was declared with",
+                code=ErrorCode.UNKNOWN_OPERATOR,
             )
 
 
@@ -91,6 +92,7 @@ def _check_kept(formed: Sequence[Region], place: Mapping[str, str]) -> None:
                 f"JobConfig(pes=...) puts it into {place[apart[0]]}, and '{head}' of its {what} into {place[head]}",
                 operator=apart[0],
                 hint=f"Name the first operator of the {what} only: those downstream follow it",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
 
 
@@ -99,7 +101,8 @@ def _cut(formed: Sequence[Region], pes: int) -> dict[str, str]:
     if pes > len(formed):
         raise ConfigError(
             f"JobConfig(pes={pes}): the topology has {len(formed)} regions to distribute",
-            hint=f"Give pes={len(formed)} or less, or cut inside regions by {{operator: number}}",
+            hint=f"Pass pes={len(formed)} or less, or cut inside regions by {{operator: number}}",
+            code=ErrorCode.OUT_OF_RANGE,
         )
     place: dict[str, str] = {}
     at = 0

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.graph.spec.ports import IN, OUT, endpoint, stream_name
 from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.regions import Region, RegionKind
@@ -87,6 +87,7 @@ def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
             f"its region {planned.region.name} is {planned.region.kind.value}: it has no keys that could be shared",
             operator=planned.region.operators[0],
             hint="Replicas without keys take turns: who is slow gets fewer",
+            code=ErrorCode.FIXED_REGION,
         )
     made = replace(planned, shares=tuple(shares))
     try:
@@ -95,7 +96,8 @@ def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
         raise ConfigError(
             f"region {planned.region.name}: {error}",
             operator=planned.region.operators[0],
-            hint=f"Give each replica some, {len(HashRing.of(1).owners)} in all",
+            hint=f"Give each replica at least one, {len(HashRing.of(1).owners)} in all",
+            code=ErrorCode.OUT_OF_RANGE,
         ) from None
 
 

@@ -13,7 +13,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from rayelastic.errors import SinkError, SinkTakenError, StateError, UnreadableError
+from rayelastic.errors import ErrorCode, SinkError, SinkTakenError, StateError, UnreadableError
 from rayelastic.graph.edges.locations import local_path
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext
@@ -60,7 +60,11 @@ def keep_key(folder: str, key: bytes) -> None:
         with contextlib.suppress(FileExistsError):  # another job was first, and its key is valid
             os.link(temporary, Path(folder) / KEY)
     except OSError as error:
-        raise StateError(f"no key can be kept in {folder}: {error}", hint="Give Checkpoint(..., key=...)") from None
+        raise StateError(
+            f"no key can be kept in {folder}: {error}",
+            hint="Pass Checkpoint(..., key=...)",
+            code=ErrorCode.BAD_SIGNING_KEY,
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -84,11 +88,14 @@ def _read(folder: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise StateError(f"{folder / KEY} can't be read: {error}", hint="Give the key itself") from None
+        raise StateError(
+            f"{folder / KEY} can't be read: {error}", hint="Pass the key itself", code=ErrorCode.BAD_SIGNING_KEY
+        ) from None
     if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or len(key) < SHORTEST_KEY:
         raise StateError(
-            f"{folder / KEY} isn't a key that its owner alone may read",
+            f"{folder / KEY} may be read by others than its owner",
             hint="Set its mode to 0600, or give the key itself",
+            code=ErrorCode.BAD_SIGNING_KEY,
         )
     return key
 
@@ -146,7 +153,9 @@ class Claim:
                 self._owner = OutputOwner(OutputFolder(self._location), self._context, self._context.run)
             self._owner.check()
         except SinkTakenError as error:
-            raise StateError(f"the location of checkpoints {error.problem}", hint=_OF_ITS_OWN) from None
+            raise StateError(
+                f"the location of checkpoints {error.problem}", hint=_OF_ITS_OWN, code=ErrorCode.BAD_LOCATION
+            ) from None
         except SinkError as error:
             raise UnreadableError(f"the location of checkpoints {error.problem}", hint=error.hint) from None
 
@@ -174,7 +183,9 @@ class Claim:
             if its_run == self._context.run:
                 return True
             raise StateError(
-                f"{other.strip() or 'another job'} writes its checkpoints to {path}", hint=_OF_ITS_OWN
+                f"{other.strip() or 'another job'} writes its checkpoints to {path}",
+                hint=_OF_ITS_OWN,
+                code=ErrorCode.LOCATION_TAKEN,
             ) from None
         except OSError:
             if file is not None:
@@ -187,4 +198,4 @@ class Claim:
         return True
 
 
-_OF_ITS_OWN = "Give each job a location of its own, or wait until that one has ended"
+_OF_ITS_OWN = "Use another location, or wait until that job has ended"

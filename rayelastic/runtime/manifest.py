@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.files.outputs import Output
 
@@ -85,12 +85,18 @@ class Manifest:
         known = {name for part in (self.forms, self.positions, self.outputs) for name in part}
         for old, new in names.items():
             if old not in known:
-                raise StateError("the snapshot has nothing of it", operator=old, hint="Look at Snapshot(rename=...)")
+                raise StateError(
+                    "the snapshot has no state of it",
+                    operator=old,
+                    hint="Check Snapshot(rename=...)",
+                    code=ErrorCode.UNKNOWN_STATE,
+                )
             if new in known and new not in names:
                 raise StateError(
-                    f"it is to be called {new!r}, and the snapshot has another one of that name",
+                    f"it is renamed to {new!r}, and the snapshot has another operator of that name",
                     operator=old,
-                    hint="Look at Snapshot(rename=...)",
+                    hint="Check Snapshot(rename=...)",
+                    code=ErrorCode.DUPLICATE_NAME,
                 )
 
         def called(part: Mapping[str, T]) -> dict[str, T]:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, DamagedError, StateError, UnreadableError
+from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError, UnreadableError
 from rayelastic.graph.edges.locations import (
     LocationError,
     below,
@@ -82,26 +82,26 @@ class Snapshot:
     def __post_init__(self) -> None:
         location: object = self.location
         if not (isinstance(location, str | Path) and str(location)):
-            raise ConfigError(f"Snapshot({location!r}): no location", hint="Give a folder, or a URI such as s3://b/f")
+            hint = "Pass a folder, or a URI such as s3://b/f"
+            raise ConfigError(f"Snapshot({location!r}): no location", hint=hint, code=ErrorCode.BAD_LOCATION)
         object.__setattr__(self, "location", str(location) if is_uri(str(location)) else str(Path(location).absolute()))
         key: object = self.key
         if key is not None and not (isinstance(key, bytes) and len(key) >= SHORTEST_KEY):
-            raise ConfigError(
-                f"Snapshot(key=...) has to be {SHORTEST_KEY} bytes or more",
-                hint="Make one with secrets.token_bytes(32) and keep it where the job can read it",
-            )
+            hint = "Make one with secrets.token_bytes(32) and keep it where the job can read it"
+            problem = f"Snapshot(key=...) needs {SHORTEST_KEY} bytes or more"
+            raise ConfigError(problem, hint=hint, code=ErrorCode.BAD_SIGNING_KEY)
         drop: object = self.drop
         names = () if isinstance(drop, str | bytes) or not isinstance(drop, Iterable) else tuple(drop)
-        if (drop and not names) or not all(
-            isinstance(name, str) for name in names
-        ):  # the letters of a text are no names
-            raise ConfigError(f"Snapshot(drop={shown(drop)}): no names", hint="Give drop=('name', 'another')")
+        if (drop and not names) or not all(isinstance(name, str) for name in names):  # the letters of a text aren't
+            hint = "Pass drop=('name', 'another')"
+            raise ConfigError(f"Snapshot(drop={shown(drop)}): no names", hint=hint, code=ErrorCode.WRONG_TYPE)
         object.__setattr__(self, "drop", names)
         object.__setattr__(self, "rename", dict(self.rename))
         if len(set(self.rename.values())) < len(self.rename):
             raise ConfigError(
-                f"Snapshot(rename={self.rename}): two operators can't become one",
-                hint="Give each another name, and drop the state of one",
+                f"Snapshot(rename={self.rename}): two operators have one new name",
+                hint="Rename each to another name, and drop the state of one",
+                code=ErrorCode.DUPLICATE_NAME,
             )
 
 
@@ -144,7 +144,7 @@ class SnapshotFolder:
         try:
             found = self._files.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
         except OSError as error:
-            raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
+            raise self._unreadable(f"can't be looked at: {error}", "Pass a folder that may be read") from None
         names = (one.base_name for one in found if one.type is fs.FileType.Directory)
         return sorted((name for name in names if CHECKPOINT_NAME.fullmatch(name)), key=int, reverse=True)
 
@@ -159,12 +159,12 @@ class SnapshotFolder:
         try:
             return bool(self._files.get_file_info(f"{self._folder}/{name}").type is not fs.FileType.NotFound)
         except OSError as error:
-            raise self._unreadable(f"can't be looked at: {error}", "Give a folder that may be read") from None
+            raise self._unreadable(f"can't be looked at: {error}", "Pass a folder that may be read") from None
 
     def prepare(self) -> None:
         """Make the folder; raise StateError if it has a snapshot already, or isn't writable."""
         if self.is_there():
-            raise self._error("holds a snapshot already", "Give another folder, or remove that one")
+            raise self._error("exists already", "Pass another folder, or remove that one")
         self.make()
 
     def try_out(self) -> None:
@@ -190,7 +190,7 @@ class SnapshotFolder:
             self._check_ours()
         else:
             problem = f"isn't there on {socket.gethostname()}: that node has another disk than the coordinator"
-            raise self._error(problem, "Give a place that every node of the cluster sees")
+            raise self._error(problem, "Pass a place that every node of the cluster sees")
 
     def make(self) -> None:
         """Make the folder, if it doesn't exist; raise StateError if it isn't writable."""
@@ -254,7 +254,7 @@ class SnapshotFolder:
         """Raise StateError for a folder in which others could replace files."""
         held = Path(self._folder).stat()
         if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise self._error("is a folder that others may write to", "Give one of your own, of mode 0700 or 0755")
+            raise self._error("is a folder that other users may write to", "Pass one of your own, of mode 0700 or 0755")
 
     def delete(self, name: str) -> None:
         """Remove a file, if it exists."""
@@ -318,11 +318,13 @@ class SnapshotFolder:
             raise self._damaged(MANIFEST)
         key = self._snapshot.key
         if key is not None and not hmac.compare_digest(_sign(key, body) or "", str(signature)):
-            raise self._error("isn't signed with this key", "Give the key that it was written with")
+            hint = "Pass the key that it was written with"
+            raise self._error("isn't signed with this key", hint, ErrorCode.BAD_SIGNING_KEY)
         if held.get("format") not in READ:
             raise self._error(
                 f"has format {held.get('format')!r}, this version reads {' and '.join(map(str, READ))}",
                 "Restore it with the version that wrote it",
+                ErrorCode.OLDER_VERSION,
             )
         try:
             manifest = self._manifest_of(held)
@@ -346,7 +348,7 @@ class SnapshotFolder:
         """Read files one after the other; raise StateError for one that has changed."""
         for name, digest in files:
             if SAFE_NAME.fullmatch(name) is None:
-                raise self._error(f"names a file {name!r} that isn't in it", "Use an earlier snapshot")
+                raise self._damaged(name)
             data = self._read(name)
             if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), digest):
                 raise self._damaged(name)
@@ -363,8 +365,8 @@ class SnapshotFolder:
                 return data
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
-            problem = f"has no {name}: it is no snapshot, or wasn't completed" if missing else f"can't be read: {error}"
-            hint = "Give the folder that job.snapshot(...) or job.stop(...) was given, or that of checkpoints"
+            problem = f"has no {name}: it isn't a snapshot, or is incomplete" if missing else f"can't be read: {error}"
+            hint = "Pass the folder of job.snapshot(...), job.stop(...) or the checkpoints"
             if missing:
                 raise DamagedError(f"snapshot {self._shown} {problem}", hint=hint) from None
             raise self._unreadable(problem, hint) from None
@@ -374,14 +376,14 @@ class SnapshotFolder:
 
     def _unwritable(self, error: OSError) -> StateError:
         error_of = self._unreadable if may_return(error, self.location) else self._error
-        return error_of(f"can't be written: {error}", "Give a folder that may be written, and has room")
+        return error_of(f"can't be written: {error}", "Pass a folder with write permission and free space")
 
     def _damaged(self, name: str) -> StateError:
-        problem = f"snapshot {self._shown} is damaged: {name} isn't what was written"
+        problem = f"snapshot {self._shown} is damaged: {name} has changed"
         return DamagedError(problem, hint="Use an earlier snapshot")
 
-    def _error(self, problem: str, hint: str) -> StateError:
-        return StateError(f"snapshot {self._shown} {problem}", hint=hint)
+    def _error(self, problem: str, hint: str, code: ErrorCode = ErrorCode.BAD_LOCATION) -> StateError:
+        return StateError(f"snapshot {self._shown} {problem}", hint=hint, code=code)
 
 
 def rows_beside(snapshot: Snapshot) -> Snapshot:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def match_columns(
         raise SchemaError(
             f"columns= names {', '.join(map(repr, sorted(unknown)))}, which {schema.name} doesn't have",
             hint=f"Its fields are {', '.join(schema.names)}",
+            code=ErrorCode.UNKNOWN_COLUMN,
         )
     names = []
     for expected in schema.to_arrow():
@@ -50,6 +51,7 @@ def match_columns(
                 f"column {name!r} of the DataFrame is {column.dataType.simpleString()}, "
                 f"but field {expected.name!r} of {schema.name} takes {expected.type}",
                 hint=f"Cast it (df.withColumn({name!r}, df[{name!r}].cast(...))), or declare the field as it is",
+                code=ErrorCode.SCHEMA_MISMATCH,
             )
         names.append(name)
     return schema, tuple(names)
@@ -66,6 +68,7 @@ def _arrow_field(column: StructField, name: str) -> pa.Field:
         raise SchemaError(
             f"column {column.name!r} of the DataFrame is {column.dataType.simpleString()}, which a record can't hold",
             hint="Leave it out (df.drop), or cast it (to string, for example)",
+            code=ErrorCode.UNSUPPORTED_TYPE,
         ) from error
 
 
@@ -75,6 +78,7 @@ def _missing(spark_schema: StructType, field_name: str, name: str) -> SchemaErro
     return SchemaError(
         f"the DataFrame has no column {name!r}; it has {', '.join(spark_schema.names)}",
         hint=f"{guess}Name the column of a field by columns={{{field_name!r}: 'its column'}}",
+        code=ErrorCode.UNKNOWN_COLUMN,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.edges.typed import SourceOf
 from rayelastic.graph.records.schema import Schema
@@ -56,7 +56,10 @@ class PushedFrame(SourceOf[T]):
         """Raise SourceError if the session has been stopped since."""
         if self.frame.sparkSession.sparkContext._jsc is None:
             raise SourceError(
-                "the Spark session of its DataFrame has been stopped", operator=operator, hint="Start a new session"
+                "the Spark session of its DataFrame has been stopped",
+                operator=operator,
+                hint="Start a new session",
+                code=ErrorCode.SPARK_STOPPED,
             )
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import SetupError, SparkError
+from rayelastic.errors import ErrorCode, SetupError, SparkError
 from rayelastic.on_ray.cluster import cpu_count, has_java, logs_folder, wait_until_ended
 from rayelastic.on_ray.connect import ensure_ray, is_connected, warn_of_release
 from rayelastic.on_ray.java import Java, ensure_java
@@ -82,7 +82,11 @@ def session(
         1000
     """
     if missing := [name for name in ("pyspark", "raydp") if importlib.util.find_spec(name) is None]:
-        raise SetupError(f"{' and '.join(missing)} not installed", hint="pip install 'rayelastic[spark]'")
+        raise SetupError(
+            f"{' and '.join(missing)} not installed",
+            hint="pip install 'rayelastic[spark]'",
+            code=ErrorCode.MISSING_PACKAGE,
+        )
     warn_of_release("pyspark")
     connected = is_connected()
     java = ensure_java()
@@ -177,8 +181,9 @@ def _check_cpus(wanted: int) -> None:
     cpus = cpu_count()
     if wanted > cpus:
         raise SparkError(
-            f"the executors want {counted(wanted, 'CPU')} and Ray has {cpus:g}: Spark would wait for ever",
+            f"the executors need {counted(wanted, 'CPU')} and Ray has {cpus:g}",
             hint="Ask for fewer (num_executors, executor_cores), or start Ray with more (ray start --num-cpus)",
+            code=ErrorCode.NO_ROOM,
         )
 
 

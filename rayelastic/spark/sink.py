@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rayelastic.errors import SinkError
+from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.edges.sinks import GrowingSink, ParquetSink
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.operator_spec import Lane
@@ -54,12 +54,18 @@ class SparkSink:
     def check(self, operator: str) -> None:
         """Raise SinkError if other nodes couldn't read the files, or the session has been stopped."""
         if self.spark.sparkContext._jsc is None:
-            raise SinkError("its Spark session has been stopped", operator=operator, hint="Start a new session")
+            raise SinkError(
+                "its Spark session has been stopped",
+                operator=operator,
+                hint="Start a new session",
+                code=ErrorCode.SPARK_STOPPED,
+            )
         if not self.shared and node_count() > 1:
             raise SinkError(
-                "the cluster has several nodes, and a local folder is seen by one only",
+                "only one node of the cluster sees a local folder",
                 operator=operator,
-                hint="Give a folder that every node sees: rel.spark.sink(spark, path='/shared/result')",
+                hint="Use a folder that every node sees: rel.spark.sink(spark, path='/shared/result')",
+                code=ErrorCode.BAD_LOCATION,
             )
         self.for_pe().check(operator)
 

@@ -1,4 +1,4 @@
-"""A Spark DataFrame as a source: Spark's Python workers push its rows straight into a processing element's data port.
+"""A Spark DataFrame as a source: Spark's Python workers push its rows straight into a PE's data port.
 
 Rows cross as Arrow, never as pickled rows (reliability rule D10). Only one line per partition is collected on the
 driver; back-pressure of a processing element blocks Spark's tasks. Tasks that Spark retries, or runs twice by
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
-from rayelastic.errors import SourceError, SparkError
+from rayelastic.errors import ErrorCode, SourceError, SparkError
 from rayelastic.graph.edges.typed import Declared
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
@@ -120,7 +120,8 @@ def source(
     if frame.isStreaming:
         raise SourceError(
             "a streaming DataFrame can't be a source",
-            hint="Give it to rel.spark.stream, or a batch one (spark.read) to rel.spark.source",
+            hint="Pass it to rel.spark.stream, or a batch one (spark.read) to rel.spark.source",
+            code=ErrorCode.WRONG_FRAME,
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     return SparkSource(frame, matched, names, time_ordered)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
-from rayelastic.errors import SchemaError, SourceError, SparkError
+from rayelastic.errors import ErrorCode, SchemaError, SourceError, SparkError
 from rayelastic.graph.edges.typed import Declared
 from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.spark.columns import match_columns
@@ -96,14 +96,14 @@ class SparkStream(PushedFrame[T]):
 
         def micro_batch(frame: DataFrame, number: int) -> None:
             if not running.begun.wait(START_TIMEOUT) or running.query is None:
-                raise SourceError("its query didn't start", operator=operator)
+                raise SourceError("its query didn't start", operator=operator, code=ErrorCode.FEED_FAILED)
             with running.at_work:
                 if not running.cancelled.is_set():
                     _take_in(feed, frame, schema, Epoch(str(running.query.id), number))
                     running.last = number
                     return
             _await_stop(frame)
-            raise SourceError("its query was cancelled", operator=operator)
+            raise SourceError("its query was cancelled", operator=operator, code=ErrorCode.PUSH_CANCELLED)
 
         writer = self.selected().writeStream.foreachBatch(micro_batch)
         writer = writer.option("checkpointLocation", self.checkpoint).queryName(f"{operator}-{uuid.uuid4().hex[:8]}")
@@ -117,7 +117,9 @@ class SparkStream(PushedFrame[T]):
         except Exception as error:  # py4j's and pyspark's errors have no common base
             if running.cancelled.is_set():
                 return {}
-            raise SparkError(f"the streaming query of source {operator!r} failed: {spark_reason(error)}") from error
+            raise SparkError(
+                f"the streaming query of source {operator!r} failed: {spark_reason(error)}", code=ErrorCode.FEED_FAILED
+            ) from error
         finally:
             running.begun.clear()
         return {}
@@ -193,15 +195,22 @@ def stream(
         >>> ticks = topo.source(rel.spark.stream(rows, checkpoint="/var/lib/ticks"), name="ticks")  # doctest: +SKIP
     """
     if not frame.isStreaming:
-        raise SourceError("a batch DataFrame doesn't stream", hint="Give it to rel.spark.source")
+        raise SourceError(
+            "a batch DataFrame doesn't stream", hint="Pass it to rel.spark.source", code=ErrorCode.WRONG_FRAME
+        )
     if not isinstance(checkpoint, str) or not checkpoint:
-        raise SourceError(f"checkpoint={checkpoint!r} is no folder", hint="Name a folder of the query's own")
+        raise SourceError(
+            f"checkpoint={checkpoint!r} isn't a folder",
+            hint="Name a folder of the query's own",
+            code=ErrorCode.NOT_A_FOLDER,
+        )
     if unknown := set(trigger or {}) - {"processingTime", "availableNow", "once"}:
         raise SourceError(
             f"trigger={dict(trigger or {})!r}: Spark's micro-batches have no {', '.join(sorted(unknown))}",
-            hint='Give {"processingTime": "1 second"} or {"availableNow": True}',
+            hint='Pass {"processingTime": "1 second"} or {"availableNow": True}',
+            code=ErrorCode.UNKNOWN_CHOICE,
         )
     matched, names = match_columns(frame.schema, schema, columns or {})
     if not names:
-        raise SchemaError("the DataFrame has no columns")
+        raise SchemaError("the DataFrame has no columns", code=ErrorCode.NO_FIELDS)
     return SparkStream(frame, matched, names, checkpoint, dict(trigger or {}))

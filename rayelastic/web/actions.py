@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.plan_text import counted
 from rayelastic.web.history import History
 from rayelastic.web.watched import Watched
@@ -87,7 +87,7 @@ class Actions:
             asked = self._made(name, *simple[name])
         else:
             names = ", ".join(["rescale", "snapshot", "savepoint", "leave", *simple])
-            raise ConfigError(f"no action {name!r}", hint=f"Choose one of {names}")
+            raise ConfigError(f"no action {name!r}", hint=f"Choose one of {names}", code=ErrorCode.UNKNOWN_CHOICE)
         code = secrets.token_urlsafe(12)
         self._asked[code] = asked
         while len(self._asked) > MOST_ASKED:
@@ -109,7 +109,9 @@ class Actions:
 
     def _rescale(self, region: str, replicas: object) -> Asked:
         if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise ConfigError(f"{replicas!r} replicas", hint="Give a whole number, 1 or more")
+            raise ConfigError(
+                f"{replicas!r} replicas", hint="Pass a whole number, 1 or more", code=ErrorCode.OUT_OF_RANGE
+            )
         planned = self._history.plan.region(region)
         self._history.plan.with_replicas(region, replicas)  # raises if that is impossible
         wanted = counted(replicas, "replica")
@@ -118,7 +120,11 @@ class Actions:
 
     def _save(self, folder: object, *, stops: bool) -> Asked:
         if not isinstance(folder, str) or not folder.strip():
-            raise ConfigError("no folder for the savepoint", hint="Give a new folder, such as /tmp/words-1")
+            raise ConfigError(
+                "no folder for the savepoint",
+                hint="Pass a new folder, such as /tmp/words-1",
+                code=ErrorCode.MISSING_ARGUMENT,
+            )
         job = self._job
         if stops:
             return self._made(
@@ -129,7 +135,11 @@ class Actions:
 
     def _leave(self, node: str) -> Asked:
         if not node:
-            raise ConfigError("no node to leave", hint="Give its name, as the table of elements has it")
+            raise ConfigError(
+                "no node to leave",
+                hint="Pass its name from the table of PEs",
+                code=ErrorCode.MISSING_ARGUMENT,
+            )
         text = f"Move job {self._job.name} off node {node} for good: it restores from a checkpoint elsewhere"
         return self._made("leave", text, lambda: self._job.leave(node))
 

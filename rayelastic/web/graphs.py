@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.layout.groups import Detail, detail_of, edges_between, grouped
 from rayelastic.plan.layout.layered import layered
 from rayelastic.plan.plan_svg import BOX
@@ -36,7 +36,9 @@ def graph(
         chosen = Detail(detail) if detail else detail_of(len(places))
     except ValueError:
         names = ", ".join(one.value for one in Detail)
-        raise ConfigError(f"no detail {detail!r}", hint=f"Choose one of {names}") from None
+        raise ConfigError(
+            f"no detail {detail!r}", hint=f"Choose one of {names}", code=ErrorCode.UNKNOWN_CHOICE
+        ) from None
     groups = grouped(plan, chosen, frozenset(opened))
     drawn = layered({group.name: BOX for group in groups}, edges_between(plan, groups))
     number = {group.name: at for at, group in enumerate(groups)}

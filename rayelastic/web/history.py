@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.web.events import ROUTINE
 from rayelastic.web.frames import COLUMNS, SERIES, Frame, Rows
 
@@ -123,7 +123,9 @@ class History:
             ConfigError: no such operator.
         """
         if operator not in self.places:
-            raise ConfigError(f"no operator {operator!r}", hint="Choose one that the graph shows")
+            raise ConfigError(
+                f"no operator {operator!r}", hint="Choose one that the graph shows", code=ErrorCode.UNKNOWN_OPERATOR
+            )
         step = -(-len(self._frames) // MOST_POINTS) or 1
         frames = self._frames[::-step][::-1]  # the last one among them
         row = self.places[operator]

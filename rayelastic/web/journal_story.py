@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_parts import Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
@@ -45,7 +45,11 @@ def story(paths: Sequence[Path]) -> History:
         else:
             elements.append(read_journal(path))
     if not regions and not any(passes for _, passes in elements):
-        raise ConfigError(f"no pass is in {', '.join(map(str, paths))}", hint="Give a file of rel.Elasticity(journal=)")
+        raise ConfigError(
+            f"no adaptation is in {', '.join(map(str, paths))}",
+            hint="Pass a file of rel.Elasticity(journal=)",
+            code=ErrorCode.NOT_A_JOURNAL,
+        )
     name = paths[0].stem
     plan = regions[0].observation.plan if regions else _plan(name, elements)
     history = History(plan)

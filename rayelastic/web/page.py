@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.web.access import QUIET, Access, Visitors
 from rayelastic.web.server import PageApp
@@ -64,7 +64,8 @@ class Page:
         if self._problem is not None:
             raise ConfigError(
                 f"the web UI can't be served at {host}:{port}: {self._problem}",
-                hint="Give another port, or 0 for a free one",
+                hint="Pass another port, or 0 for a free one",
+                code=ErrorCode.PORT_IN_USE,
             ) from self._problem
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import RayelasticError
+from rayelastic.errors import ErrorCode, RayelasticError, code_of
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.web.events import Event, EventKind, event_of, moved, state_changes
@@ -94,6 +94,7 @@ class Sampler:
         if failure is not None:
             history.failure = {
                 "reason": failure.reason,
+                "code": failure.code,
                 "operator": failure.operator,
                 "tuple": failure.failing_tuple,
                 "traceback": failure.traceback,
@@ -128,7 +129,13 @@ class Sampler:
         """Note that the job doesn't answer any more."""
         self.over = self.history.over = True
         self.history.state = "lost"
-        self.history.failure = {"reason": str(error), "operator": None, "tuple": None, "traceback": ""}
+        self.history.failure = {
+            "reason": str(error),
+            "code": code_of(error, ErrorCode.UNAVAILABLE),
+            "operator": None,
+            "tuple": None,
+            "traceback": "",
+        }
         at = self._before.metrics.seconds if self._before is not None else 0.0
         self.history.tell([Event(at, EventKind.FAILURE, "job", "the job doesn't answer any more", str(error))])
 

@@ -17,7 +17,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, JobNotFoundError, RayelasticError
+from rayelastic.errors import ConfigError, ErrorCode, JobNotFoundError, RayelasticError
 from rayelastic.web.access import ASKED_BY_PAGE, HEADERS, Access, Visitors
 from rayelastic.web.actions import StaleError
 from rayelastic.web.graphs import graph
@@ -286,13 +286,17 @@ class PageApp:
     async def _act(self, request: web.Request) -> web.StreamResponse:
         story = await self._asked(request)
         if ASKED_BY_PAGE not in request.headers:
-            raise ConfigError(f"no header {ASKED_BY_PAGE}", hint="Use the web UI")
+            raise ConfigError(f"no header {ASKED_BY_PAGE}", hint="Use the web UI", code=ErrorCode.WRONG_REQUEST)
         try:
             wanted = await request.json()
         except ValueError:
             wanted = None
         if not isinstance(wanted, dict):
-            raise ConfigError("what was sent is no JSON object", hint='Send {"action": ...} or {"confirm": ...}')
+            raise ConfigError(
+                "the request isn't a JSON object",
+                hint='Send {"action": ...} or {"confirm": ...}',
+                code=ErrorCode.WRONG_REQUEST,
+            )
         return _json(await story.act(wanted, request.remote or "unknown"))
 
     # --- the stories --------------------------------------------------------------------------------------------------
@@ -317,7 +321,7 @@ class PageApp:
             job = await asyncio.to_thread(self._catalogue.opened, name)
         if job is None:
             known = ", ".join([*self._jobs, *self._histories])
-            raise JobNotFoundError(f"no job {name!r} in this web UI; there are: {known}")
+            raise JobNotFoundError(f"no job {name!r} in this web UI; there are: {known}", code=ErrorCode.UNKNOWN_JOB)
         return await asyncio.to_thread(Story, name, None, job)
 
 
@@ -338,5 +342,9 @@ def _seconds(request: web.Request, name: str = "at") -> float | None:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise ConfigError(f"{name}={text!r} is no number", hint="Give seconds since the start of the job")
+        raise ConfigError(
+            f"{name}={text!r} isn't a number",
+            hint="Pass seconds since the start of the job",
+            code=ErrorCode.WRONG_REQUEST,
+        )
     return seconds

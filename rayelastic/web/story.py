@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, RayelasticError
+from rayelastic.errors import ConfigError, ErrorCode, RayelasticError
 from rayelastic.runtime.watch.event_log import tell
 from rayelastic.web.actions import Actions
 from rayelastic.web.events import Event, EventKind
@@ -41,7 +41,9 @@ class Story:
         self._sampler = Sampler(job) if job is not None else None
         found = self._sampler.history if self._sampler is not None else history
         if found is None:
-            raise ConfigError(f"nothing is known of {name!r}", hint="Pass a job or its history")
+            raise ConfigError(
+                f"{name!r} isn't a job or a history", hint="Pass a job or its history", code=ErrorCode.WRONG_TYPE
+            )
         self.history: History = found
         self._actions = Actions(job, self.history) if job is not None else None
         self._waiting: set[asyncio.Future[None]] = set()
@@ -111,7 +113,9 @@ class Story:
             who: asks; goes into the audit log.
         """
         if self._actions is None or not self.live:
-            raise ConfigError(f"job {self.name} isn't running", hint="Choose one that runs")
+            raise ConfigError(
+                f"job {self.name} isn't running", hint="Choose one that runs", code=ErrorCode.JOB_NOT_RUNNING
+            )
         if "confirm" not in wanted:
             code, asked = self._actions.ask(wanted)
             return {"confirm": code, "text": asked.text}

@@ -23,6 +23,7 @@ from tests.component.operators.keys_once import ALIVE, row_of
 from tests.component.operators.keys_once import Row as Once
 from tests.component.operators.test_keys_end import FREED, topology_of
 from tests.component.readers.object_store import object_store
+from tests.raising import raises
 
 pytestmark = [pytest.mark.cluster, pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]
 
@@ -57,7 +58,7 @@ def test_a_folder_belongs_to_one_job_until_that_is_over(tmp_path: Path) -> None:
     first = rel.submit(counted("first", tmp_path, rel.csv(out)), config)
     try:
         wait_for(first, lambda: len(rows_in(out)) > 0)
-        with pytest.raises(SinkTakenError, match="belongs to job 'first'.*runs in process"):
+        with raises(SinkTakenError, "output-taken", "first"):
             rel.submit(counted("second", tmp_path / "second", rel.csv(out)), config)
         for pe in ("pe2", "pe1"):
             kill(first, pe)
@@ -83,7 +84,7 @@ def test_the_same_command_starts_restores_and_rejects_what_is_damaged(tmp_path: 
         wait_for(first, lambda: any(out.glob("part-*")))
         assert stat.S_IMODE((saved / "key").stat().st_mode) == 0o600
         other = restart.totals(rel.rows(restart.ROWS, schema=restart.SCHEMA), tmp_path / "more")
-        with pytest.raises(StateError, match=r"job 'totals' \(process \d+ on .*writes its checkpoints to .*saved"):
+        with raises(StateError, "location-taken", "totals"):
             rel.submit(other, config, name="other")
     finally:
         first.close()
@@ -116,7 +117,7 @@ def test_a_store_of_checkpoints_that_is_away_costs_time_alone(tmp_path: Path) ->
         try:
             wait_for_checkpoint(job)
             (tmp_path / "second").mkdir()
-            with pytest.raises(StateError, match="location of checkpoints .* belongs to job 'stored'"):
+            with raises(StateError, "bad-location", "stored"):
                 rel.submit(counted("second", tmp_path / "second", rel.csv(tmp_path / "more")), config)
             store.failing.update(REQUESTS)
             os.kill(ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)  # type: ignore[attr-defined]
@@ -177,11 +178,11 @@ def test_what_remembers_outside_its_state_has_one_replica(tmp_path: Path) -> Non
     topology = rel.Topology("seen")
     rows = topology.source(rel.callable(until(go, [(n % 2000,) for n in range(4000)], 3000), {"n": int}), name="rows")
     rows.filter(fresh, name="fresh").sink(rel.count(), name="out")
-    with pytest.raises(ConfigError, match="'fresh'.*keeps one replica: 'fresh' remembers `SEEN` outside its state"):
+    with raises(ConfigError, "invalid-setting", "fresh", "SEEN"):
         rel.submit(topology, rel.JobConfig(replicas={"fresh": 2}))
     job = rel.submit(topology)
     try:
-        with pytest.raises(ConfigError, match="keeps its replicas: .fresh. remembers `SEEN` outside its state"):
+        with raises(ConfigError, "invalid-setting", "SEEN"):
             job.rescale(job.plan().region_of("fresh").region.name, 2)
         go.touch()
         assert job.wait(PATIENCE)["out"] == 2000

@@ -18,6 +18,7 @@ from pyarrow import parquet
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from rayelastic.runtime.values.status import State
+from tests.raising import raises
 
 pytestmark = pytest.mark.cluster
 
@@ -198,7 +199,7 @@ def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: N
     topology.source(rel.sequence(1000), name="numbers").map(crash, name="crash", schema={"n": int}, lane="python").sink(
         rel.parquet(str(tmp_path / "out")), name="out"
     )
-    with pytest.raises(JobFailedError, match="has gone back 2 times"):
+    with raises(JobFailedError, "function-raised", "has gone back 2 times"):
         rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(restarts=6))).wait(PATIENCE)
 
 

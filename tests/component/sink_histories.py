@@ -30,6 +30,7 @@ from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
 from tests.component.outputs import KINDS, SCHEMA, Kind
 from tests.postgres import postgres_server
+from tests.raising import raises
 
 PATIENCE = 60.0
 NEVER = 600.0  # seconds
@@ -249,7 +250,7 @@ class History:
         run.open_all()
         try:
             if run.fenced:
-                with pytest.raises(JobFailedError, match="in the place of this run"):
+                with raises(JobFailedError, "output-taken"):
                     run.job.wait(PATIENCE)
             else:
                 run.job.wait(PATIENCE)

@@ -11,6 +11,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 PATIENCE = 60.0
@@ -66,7 +67,7 @@ def test_an_operator_before_takes_the_name(saved: Any) -> None:
     """Without the check, the first map would go on with the state of the second."""
     sums: Declare = lambda s: s.key_by("key").aggregate(emit="update", n=rel.sum("n"))  # noqa: E731
     folder = saved(lambda s: sums(s.filter(lambda t: True)))
-    with pytest.raises(StateError, match=r"operator 'aggregate' \(.*automatic.*Write name='aggregate'"):
+    with raises(StateError, "automatic-name", operator="aggregate"):
         restored(lambda s: sums(sums(s).filter(lambda t: True)), folder)
 
 
@@ -75,7 +76,7 @@ def test_the_name_is_written_where_the_state_belongs(saved: Any) -> None:
     changed = lambda s, **name: s.aggregate(emit="update", n=rel.count()).map(  # noqa: E731
         lambda t: (t.key, t.n), schema=Event
     ).key_by("key").aggregate(**name, n=rel.sum("n"))  # fmt: skip
-    with pytest.raises(StateError, match="Write name='aggregate'"):
+    with raises(StateError, "automatic-name", "aggregate", "name="):
         restored(changed, folder)
     assert restored(lambda s: s.aggregate(name="aggregate", n=rel.sum("n")), folder) == [("a", 8)]
 
@@ -91,5 +92,5 @@ def test_a_source_without_its_name(saved: Any) -> None:
     folder = saved(lambda s: s.aggregate(n=rel.sum("n")))
     topology = rel.Topology("automatic")
     topology.source(testing.script(ROWS, Event)).key_by("key").aggregate(n=rel.sum("n")).sink(rel.list(), name="out")
-    with pytest.raises(StateError, match=r"Write name='events' for the source at|followed 'events'"):
+    with raises(StateError, "automatic-name", "events", "name="):
         rel.run(topology, restore=folder)

@@ -12,6 +12,7 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore, SavedAt
+from tests.raising import raises
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
@@ -99,7 +100,7 @@ def test_what_is_left_of_a_line_goes_whatever_letters_are_before_it(tmp_path: Pa
 
 def test_a_second_coordinator_is_refused(tmp_path: Path) -> None:
     first = ChangeJournal(FileStore(tmp_path / "journal"))
-    with pytest.raises(JobExistsError, match="another coordinator"):
+    with raises(JobExistsError, "second-coordinator"):
         ChangeJournal(FileStore(tmp_path / "journal"))
     first.close()
     ChangeJournal(FileStore(tmp_path / "journal")).close()

@@ -33,6 +33,7 @@ from rayelastic.runtime.port import dialling, secure_socket
 from rayelastic.runtime.port.data_port import DataPort, HandshakeError, PortAddress, PortLimits, Refusal, dial
 from rayelastic.runtime.port.secure_socket import SecureSocket
 from rayelastic.testing import Gate, script
+from tests.raising import raises
 
 pytestmark = pytest.mark.skipif(bool(_native.Tls.missing()), reason=_native.Tls.missing() or "OpenSSL is there")
 
@@ -293,10 +294,10 @@ def test_a_job_that_has_to_be_encrypted_does_not_start_where_it_cannot(monkeypat
     monkeypatch.setattr(secure_socket._native, "Tls", Without)  # type: ignore[attr-defined]
     topology = rel.Topology("numbers")
     topology.source(rel.rows([(1,)], schema={"n": int}), name="numbers").sink(rel.list(), name="out")
-    with pytest.raises(ConfigError, match="no OpenSSL on .* Install OpenSSL"):
+    with raises(ConfigError, "missing-package", "OpenSSL", "Install"):
         rel.run(topology, rel.JobConfig(network=rel.Network(secure=True)))
     assert rel.run(topology)["out"]
-    with pytest.raises(ConfigError, match="secure=None"):
+    with raises(ConfigError, "invalid-setting", "None"):
         rel.JobConfig(network=rel.Network(secure=None))  # type: ignore[arg-type]
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError, JobFailedError
+from tests.raising import raises
 
 pytestmark = pytest.mark.untraced
 
@@ -99,7 +100,7 @@ def test_a_failure_elsewhere_is_told_though_a_function_waits() -> None:
     job = rel.start(topology, rel.JobConfig(threads=rel.Threads(model="dedicated")))
     with (
         pytest.warns(RuntimeWarning, match="operator 'endless'"),
-        pytest.raises(JobFailedError, match="operator 'fails'"),
+        raises(JobFailedError, "function-raised", "operator 'fails'", operator="fails"),
     ):
         job.wait(PATIENCE)
 

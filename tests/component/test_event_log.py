@@ -12,6 +12,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import ConfigError, JobFailedError
 from rayelastic.runtime.watch.event_log import LOGGER, LONGEST_LINE, RateLimited, write_events
+from tests.raising import raises
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_the_level_is_obeyed(written: io.StringIO) -> None:
     topology.source(rel.sequence(10), name="numbers").sink(rel.count(), name="out")
     rel.run(topology)
     assert written.getvalue() == ""
-    with pytest.raises(ConfigError, match="log_level"):
+    with raises(ConfigError, "invalid-setting", "log_level"):
         rel.JobConfig(log_level="loud")  # type: ignore[arg-type]
 
 

@@ -26,6 +26,7 @@ from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
+from tests.raising import raises
 
 PATIENCE = 60.0
 SCHEMA = Schema.of({"n": int})
@@ -314,7 +315,7 @@ def test_a_stream_that_comes_with_later_epochs_than_any_checkpoint_has_is_refuse
     fed = Fed(source, tmp_path)
     source.between = lambda number: setattr(source, "committed", 4) if number == 1 else None
     fed.job._start()
-    with pytest.raises(JobFailedError, match="epoch 5 of its query comes after epoch 1: those between are in no"):
+    with raises(JobFailedError, "feed-failed", "epoch 5 of its query comes after epoch 1: those between are in no"):
         fed.job.wait(PATIENCE)
 
 

@@ -64,7 +64,7 @@ def unknown(t: Row) -> Missing:  # type: ignore[name-defined]  # noqa: F821
         (lambda s: s.map(at_times, name="m"), "or returns None: to leave tuples out use filter, or flat_map and yield"),
         (lambda s: s.map(unknown, name="m", lane="python"), "its annotations name 'Missing', which isn't known"),
         (lambda s: s.key_by(lambda t: -t.n), "key_by takes fields, and the function computes. Write .map(fn)"),
-        (lambda s: s.map(at_times, name="m", schema=int | str), "int | str can't be held by a record"),
+        (lambda s: s.map(at_times, name="m", schema=int | str), "int | str doesn't fit a record"),
     ],
 )
 def test_messages_tell_what_to_write(declare: Callable[[rel.Stream], rel.Stream], said: str) -> None:
@@ -95,7 +95,7 @@ def test_rows_may_be_mappings_and_dataclasses() -> None:
 @pytest.mark.parametrize(
     ("rows", "schema", "said"),
     [
-        ([{"a": 1}, {"a": "x"}], None, "can't infer the type of field 'a': its values are int and str. Give schema="),
+        ([{"a": 1}, {"a": "x"}], None, "can't infer the type of field 'a': its values are int and str. Pass schema="),
         ([{"a": None}], None, "can't infer the type of field 'a': its values are NoneType"),
         ([{"a": 1}, {"b": 1}], {"a": int}, "row 1 has no field 'a'"),
         ([{"a": 1}, {"a": 1, "b": 1}], None, "row 1 has the field 'b'"),

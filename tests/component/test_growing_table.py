@@ -18,6 +18,7 @@ from rayelastic.job import start
 from rayelastic.runtime.files.growing_table import GrowingTable
 from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.spark import sink_stream
+from tests.raising import raises
 
 PERIOD = 0.05  # seconds
 PATIENCE = 200  # periods
@@ -67,8 +68,11 @@ def test_a_full_part_is_written_at_once_and_an_empty_table_has_its_columns(tmp_p
     assert dataset.dataset(tmp_path / "empty", format="parquet").to_table().column_names == ["n"]
 
 
-@pytest.mark.parametrize(("path", "seconds"), [("table.parquet", 5.0), ("table", 0), ("table", "soon")])
-def test_what_cant_grow_is_refused(tmp_path: Path, path: str, seconds: Any) -> None:
+@pytest.mark.parametrize(
+    ("path", "seconds", "code"),
+    [("table.parquet", 5.0, "not-a-folder"), ("table", 0, "out-of-range"), ("table", "soon", "out-of-range")],
+)
+def test_what_cant_grow_is_refused(tmp_path: Path, path: str, seconds: Any, code: str) -> None:
     topology = rel.Topology("bad")
-    with pytest.raises(SinkError, match="'out'"):
+    with raises(SinkError, code, operator="out"):
         topology.source(rel.sequence(1)).sink(sink_stream(str(tmp_path / path), seconds=seconds), name="out")

@@ -20,6 +20,7 @@ from rayelastic.runtime.snapshot import MANIFEST
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
 from tests.component.ledger import ROWS, Amount, Ledger, Paced, await_checkpoints, paced, read
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -181,7 +182,7 @@ def test_e6_a_job_that_is_stopped_and_cannot_show_its_last_rows_is_restored(tmp_
     try:
         await_rows(job, ROWS // 2)
         Told.faults["commit"] = 1_000
-        with pytest.raises(JobFailedError, match="the disk is gone for a moment") as failed:
+        with raises(JobFailedError, "sink-failed", "the disk is gone for a moment") as failed:
             job.stop(saved)
         assert failed.value.operator == "ledger"
     finally:
@@ -231,7 +232,7 @@ def test_e6_a_file_that_cannot_be_shown_at_the_end(tmp_path: Path, name: str, mo
 def test_e6_what_fails_for_good_is_named_and_another_run_completes_it(tmp_path: Path) -> None:
     Told.faults["commit"] = 1_000
     made = topology_of(rel.call(Told(tmp_path / "ledger")))
-    with pytest.raises(JobFailedError, match="the disk is gone for a moment") as failed:
+    with raises(JobFailedError, "sink-failed", "the disk is gone for a moment") as failed:
         rel.run(made, config(tmp_path, restarts=2))
     assert failed.value.operator == "ledger"
     assert read(tmp_path / "ledger") == []
@@ -245,7 +246,7 @@ def test_e6_what_fails_for_good_is_named_and_another_run_completes_it(tmp_path: 
 @pytest.mark.parametrize("call", ["prepare", "commit"])
 def test_e6_without_checkpoints_the_operator_is_named(tmp_path: Path, call: str) -> None:
     Told.faults[call] = 1
-    with pytest.raises(JobFailedError, match="the disk is gone for a moment") as failed:
+    with raises(JobFailedError, "sink-failed", "the disk is gone for a moment") as failed:
         rel.run(topology_of(rel.call(Told(tmp_path / "ledger"))), rel.JobConfig(checkpoint=False))
     assert failed.value.operator == "ledger"
     assert Told.calls == ["prepare 1", "commit 1"][: 1 + (call == "commit")]
@@ -356,7 +357,7 @@ def test_an_object_that_cannot_be_copied_is_told_before_anything_starts(tmp_path
             self.lock = threading.Lock()
 
     made = topology_of(rel.call(Locked(tmp_path / "ledger")))
-    with pytest.raises(rel.errors.StateError, match="its object of class Locked can't be copied") as told:
+    with raises(rel.errors.StateError, "not-copyable", "Locked") as told:
         rel.run(made, config(tmp_path))
     assert told.value.operator == "ledger"
     assert not (tmp_path / "ledger").exists()

@@ -25,6 +25,7 @@ from rayelastic.runtime.port.data_port import DataPort, HandshakeError, PortAddr
 from rayelastic.runtime.port.secure_socket import SecureSocket
 from rayelastic.testing import Gate, script
 from tests.component.certificates import make_certificates
+from tests.raising import raises
 
 pytestmark = pytest.mark.skipif(bool(_native.Tls.missing()), reason=_native.Tls.missing() or "OpenSSL is there")
 
@@ -193,13 +194,13 @@ def test_a_job_with_replicas_has_its_links_and_its_state_by_certificates(
 
 
 def test_mistakes_are_told_before_the_start(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="without secure=True: links aren't encrypted"):
+    with raises(ConfigError, "invalid-setting", "True"):
         rel.JobConfig(network=rel.Network(tls=shown(folder, "port")))
-    with pytest.raises(ConfigError, match=r"cert='.*none.pem'.: there is no such file on "):
+    with raises(ConfigError, "missing-file", "cert="):
         start(topology(Gate()), rel.JobConfig(network=rel.Network(secure=True, tls=shown(folder, "none"))))
-    with pytest.raises(ConfigError, match=r"links=True\) without ca"):
+    with raises(ConfigError, "invalid-setting", "True"):
         rel.TLS("cert.pem", "cert.key", links=True)
-    with pytest.raises(ConfigError, match=r"port.key.*can't be used"):
+    with raises(ConfigError, "bad-certificate"):
         DataPort("job", "pe-1", SECRET, "127.0.0.1", lambda *_: None, secure=True, certificates=replace(
             shown(folder, "friend"), key=f"{folder}/port.key"
         ))  # fmt: skip

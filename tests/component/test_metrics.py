@@ -20,6 +20,7 @@ from rayelastic.reasons import Code
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottleneck
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
+from tests.raising import raises
 from tests.reasons import codes, values
 
 PERIOD = 0.2  # seconds of an adaptation
@@ -320,7 +321,7 @@ def test_a_slow_source_is_named() -> None:
 def test_a_bad_metrics_port_starts_nothing(port: object) -> None:
     topology = rel.Topology("bad")
     topology.source(rel.sequence(1), name="numbers").sink(rel.count(), name="out")
-    with pytest.raises(ConfigError, match="metrics_port"):
+    with raises(ConfigError, "invalid-setting", "metrics_port"):
         rel.run(topology, metrics_port=port)  # type: ignore[arg-type]
 
 

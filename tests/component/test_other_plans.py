@@ -13,6 +13,7 @@ from rayelastic import testing
 from rayelastic.errors import ChangeError, ConfigError
 from rayelastic.job import Job
 from tests.component.rescaling import Counted, Event, Events, Seen, check, count
+from tests.raising import raises
 
 PATIENCE = 60.0
 KEYS, ROWS = 200, 6000
@@ -110,17 +111,17 @@ def test_a_plan_that_cannot_be_had_is_refused_and_the_job_goes_on(changing: Chan
     job = changing.at(0)
     plan = job.plan()
     region = plan.region_of("count").region.name
-    with pytest.raises(ConfigError, match="share a processing element"):
+    with raises(ConfigError, "bad-change"):
         job.change(plan.with_replicas(region, 2, ["pe0", "pe0"]))
-    with pytest.raises(ConfigError, match="the one, then the other"):
+    with raises(ConfigError, "bad-change"):
         job.change(plan.with_replicas(region, 2, ["pe3", "pe4"]))
-    with pytest.raises(ConfigError, match="plans of different regions"):
+    with raises(ConfigError, "bad-change"):
         job.change(replace(plan, regions=plan.regions[1:]))
-    with pytest.raises(ConfigError, match="there is no node mars"):
+    with raises(ConfigError, "unknown-node"):
         job.change(plan.with_nodes({"pe0": "mars"}))
-    with pytest.raises(ConfigError, match="no node 'mars'"):
+    with raises(ConfigError, "unknown-node", "mars"):
         job.leave("mars")
-    with pytest.raises(ConfigError, match="no node but"):
+    with raises(ConfigError, "no-room"):
         job.leave(job.status.pes[0].node)
     assert job.plan().regions == plan.regions
     changing.finish()
@@ -131,7 +132,7 @@ def test_without_checkpoints_operators_stay_where_they_are(tmp_path: Path) -> No
     try:
         job = made.at(0)
         region = job.plan().region_of("count").region.name
-        with pytest.raises(ChangeError, match=r"takes none.*Give JobConfig\(checkpoint=rel.Checkpoint\(\)\)"):
+        with raises(ChangeError, "no-checkpoint"):
             job.change(job.plan().with_split(region, "first", ["pe1"]))
         made.finish()
     finally:
@@ -153,7 +154,7 @@ def test_a_change_that_fails_half_way_leads_back_to_the_plan_before(
         raise ChangeError("a process couldn't be had")
 
     monkeypatch.setattr(coordinator._cluster, "start", once)
-    with pytest.raises(ChangeError, match="a process couldn't be had"):
+    with raises(ChangeError, "change-failed"):
         job.change(job.plan().with_split(region, "first", ["pe1"]))
     changing.finish()
     assert set(job.plan().pes) == {"pe0"}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from rayelastic.errors import SinkError
 from rayelastic.runtime.files.output_folder import OutputFolder, hidden_name
+from tests.raising import raises
 
 
 def test_a_file_is_hidden_until_it_is_shown(tmp_path: Path) -> None:
@@ -28,5 +27,5 @@ def test_a_file_whose_end_cant_be_written_is_told(tmp_path: Path) -> None:
     file = folder.open("part")
     file.write(b"rows")
     (tmp_path / "out" / hidden_name("part")).unlink()
-    with pytest.raises(SinkError, match="part"):
+    with raises(SinkError, "sink-failed"):
         folder.close(file, "part")

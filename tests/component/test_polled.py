@@ -20,6 +20,7 @@ from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.values.failure import Failure
+from tests.raising import raises
 
 PATIENCE = 60.0
 ROWS = 300  # of a partition
@@ -175,27 +176,27 @@ class Wrong(Numbers):
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        (Wrong(lambda: [(1, 2, 3)]), "tuples of the 2 fields"),
-        (Wrong(lambda: "text"), r"poll\(\) gave str"),
+        (Wrong(lambda: [(1, 2, 3)]), "2 fields"),
+        (Wrong(lambda: "text"), "str"),
         (Wrong(lambda: 1 / 0), "ZeroDivisionError"),
-        (Wrong(lambda: [("a", None)]), r"poll\(\) gave None for 'n'"),
-        (Wrong(lambda: [("a", "b")]), "ArrowInvalid|ArrowTypeError"),
-        (Wrong(lambda: [("a", 1)], position=object()), "position of partition 'a' can't be saved"),
-        (Numbers(names=(3,)), "which is no text"),  # type: ignore[arg-type]
+        (Wrong(lambda: [("a", None)]), "'n'"),
+        (Wrong(lambda: [("a", "b")]), "Arrow"),
+        (Wrong(lambda: [("a", 1)], position=object()), "partition 'a'"),
+        (Numbers(names=(3,)), "3"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_wrong_fails_the_job_by_name(source: Any, problem: str) -> None:
-    with pytest.raises(JobFailedError, match=rf"'rows'.*({problem})"):
+    with raises(JobFailedError, "source-failed", problem):
         rel.run(topology_of(source))
 
 
-@pytest.mark.parametrize(("source", "problem"), [(Numbers, "is a class"), (object(), r"has no partitions\(\)")])
+@pytest.mark.parametrize(("source", "problem"), [(Numbers, "class"), (object(), "partitions()")])
 def test_an_object_without_the_methods_is_refused(source: Any, problem: str) -> None:
-    with pytest.raises(SourceError, match=rf"'rows'.*{problem}"):
+    with raises(SourceError, "missing-method", problem):
         rel.run(topology_of(source))
     slow = Numbers()
     slow.idle = -1
-    with pytest.raises(SourceError, match="idle is -1"):
+    with raises(SourceError, "out-of-range"):
         rel.run(topology_of(slow))
 
 
@@ -274,4 +275,4 @@ def test_a_polled_source_that_is_shorter_than_it_was_is_refused() -> None:
     second, fed = poller(shorter)
     second.seek(0, Input("", position=first.position(3)))
     second.feed()
-    assert "partition 'a' ended 2 rows before where it was" in fed.failure
+    assert "partition 'a' ended 2 rows before its last position" in fed.failure

@@ -18,6 +18,7 @@ from rayelastic.runtime.element.reach.entrance import Entrance
 from rayelastic.runtime.element.reach.links import StandingLinks
 from rayelastic.runtime.port.data_port import Hello
 from rayelastic.runtime.values.specs import PESpec
+from tests.raising import raises
 
 SECRET = secrets.token_bytes(32)
 HOST = "127.0.0.1"
@@ -146,12 +147,12 @@ def test_a_link_of_somebody_else_is_none_that_is_awaited(
         assert not entrance.counters["accepted"]
     assert receiving.by_name == {}
     monkeypatch.setattr(links, "ARRIVAL_TIMEOUT", 0.0)
-    with pytest.raises(LinkError, match=r"pe1 still waits for words->counts from pe0, lines->.*firewall"):
+    with raises(LinkError, "link-timeout"):
         receiving.wait_arrived()
     made.close()
 
 
 def test_a_link_to_an_element_without_a_port() -> None:
     sender = spec("pe0", links_out=(WORDS,))
-    with pytest.raises(LinkError, match=r"words->counts.*pe1 has no data port"):
+    with raises(LinkError, "link-failed"):
         StandingLinks(sender, Dialler(sender).link).connect({"pe1": None})

@@ -49,7 +49,7 @@ def test_an_element_that_has_ended_when_the_question_comes() -> None:
     try:
         assert gate.wait_reached(PATIENCE)
         for _ in range(2):  # the second time the job may have heard of it, or not yet
-            with pytest.raises(StateError, match="savepoints once it has ended") as told:
+            with pytest.raises(StateError) as told:
                 job.state("counts").get(1)
             assert told.value.operator == "counts"
     finally:

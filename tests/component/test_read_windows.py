@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 import rayelastic as rel
 from rayelastic.errors import StateError
 from tests.component.behind_gate import behind_gate
+from tests.raising import raises
 
 
 class Row(NamedTuple):
@@ -78,5 +77,5 @@ def test_tuples_that_a_join_keeps_are_shown_by_side(tmp_path: Path) -> None:
 
 
 def test_windows_of_a_running_job_are_not_looked_up_by_key() -> None:
-    with behind_gate(ROWS, by_time) as job, pytest.raises(StateError, match="can't be looked at"):
+    with behind_gate(ROWS, by_time) as job, raises(StateError, "state-not-readable"):
         job.state("panes").get("key number 1")

@@ -10,8 +10,10 @@ import pytest
 
 import rayelastic
 from rayelastic import cli
+from rayelastic.errors.codes import ErrorCode
+from rayelastic.errors.meanings import MEANINGS
 from rayelastic.reasons import Code
-from tools.reference import PAGES, SETTINGS, filled
+from tools.reference import PAGES, SETTINGS, filled, raised
 from tools.site import broken_links, not_in_reference, public, undocumented
 
 
@@ -34,7 +36,7 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert list(not_in_reference(tmp_path)) == ["rayelastic.JobConfig"]
 
 
-@pytest.mark.parametrize("page", ["cli", "configuration", "metrics", "reasons"])
+@pytest.mark.parametrize("page", ["cli", "configuration", "errors", "metrics", "reasons"])
 def test_tables_are_those_of_the_code(page: str) -> None:
     """`python -m tools.reference` makes them anew."""
     text = (PAGES / f"{page}.md").read_text()
@@ -52,3 +54,8 @@ def test_every_setting_and_command_stands_there() -> None:
     names = [f"{kind.__name__}({one.name}=)" for kind in SETTINGS for one in dataclasses.fields(kind)]
     assert [name for name in names if settings.count(f"| `{name}` | `") != 1] == []
     assert [name for name in cli.COMMANDS if f"## rayelastic {name}\n" not in commands] == []
+
+
+def test_every_code_of_errors_is_raised_and_documented() -> None:
+    assert set(MEANINGS) == set(ErrorCode)
+    assert set(raised()) == set(ErrorCode)

@@ -21,6 +21,7 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.loops.region_loop import RegionLoop
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_region_journal
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
+from tests.raising import raises
 from tests.reasons import codes
 
 PERIOD = 0.2  # seconds between two decisions
@@ -183,10 +184,10 @@ def test_the_first_periods_are_short_of_the_papers_algorithms_the_very_first(
 
 
 def test_a_journal_of_several_elements_needs_a_name_for_each() -> None:
-    with pytest.raises(ConfigError, match=r"overwrite.*\{pe\}"):
+    with raises(ConfigError, "invalid-setting"):
         rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(journal="run.jsonl"))
     for target in (0.0, 1.0, True):
-        with pytest.raises(ConfigError, match="region_target"):
+        with raises(ConfigError, "invalid-setting", "region_target"):
             rel.JobConfig(elasticity=rel.Elasticity(region_target=target))
 
 

@@ -26,6 +26,7 @@ from rayelastic.runtime.files.kept.kept_rows import KeptRows
 from rayelastic.runtime.files.outputs import Output, SinkContext
 from rayelastic.runtime.files.single_file import SingleFile
 from tests.component.checkpoint_folder import Blobs
+from tests.raising import raises
 
 SCHEMA = Schema.of({"n": int, "text": str})
 TOTAL = 200  # rows of a whole stream
@@ -282,9 +283,9 @@ def test_rows_whose_schema_is_another_now_or_whose_checkpoint_is_missing_are_ref
     rows = KeptRows(SCHEMA, "rows")
     rows.write(batch(0, 10))
     output = rows.prepare(1, blobs)
-    with pytest.raises(StateError, match="and are of n: double"):
+    with raises(StateError, "changed-state"):
         KeptRows(Schema.of({"n": float}), "rows", output, blobs)
-    with pytest.raises(StateError, match="in a checkpoint, which isn't at hand"):
+    with raises(StateError, "missing-output"):
         KeptRows(SCHEMA, "rows", output)
 
 
@@ -308,7 +309,7 @@ def test_a_writer_that_was_given_up_shows_nothing_and_replaces_nothing(
     for late in (lambda: given_up.commit(2), lambda: given_up.prepare(4, trial.blobs), given_up.close):
         if kind is ParquetFile and late is not given_up.close:
             continue  # it shows nothing before its end
-        with pytest.raises(SinkTakenError, match="has taken it over"):
+        with raises(SinkTakenError, "output-taken"):
             late()
     assert {file: file.read_bytes() for file in tmp_path.rglob("*part-*") if file.is_file()} == there
     successor.write(batch(20, TOTAL))

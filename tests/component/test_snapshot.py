@@ -20,6 +20,7 @@ from rayelastic.errors import ConfigError, StateError
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.testing.collect import topology_of
+from tests.raising import raises
 
 KEY = b"0123456789abcdef" * 2
 PATIENCE = 60.0
@@ -173,13 +174,13 @@ def test_a_job_that_cannot_be_saved_goes_on(tmp_path: Path) -> None:
     gate = testing.Gate()
     job = rel.start(topology_of(declare, testing.script([*ROWS[:100], gate, *ROWS[100:200]], Row)))
     assert gate.wait_reached(PATIENCE)
-    with pytest.raises(StateError, match=r"operator 'use'.*signed snapshots.*key="):
+    with raises(StateError, "unsigned-values", "key=", operator="use"):
         job.stop(tmp_path / "unsigned")
-    with pytest.raises(StateError, match="operator 'use'.*pickled"):
+    with raises(StateError, "not-saveable", operator="use"):
         job.stop(rel.Snapshot(tmp_path / "signed", key=KEY))
     gate.open()
     assert [row.n for row in job.wait(PATIENCE)["collected"]] == list(range(200))
-    with pytest.raises(StateError, match="has no manifest.json"):
+    with raises(StateError, "damaged-state"):
         rel.run(topology_of(declare, rel.rows([], schema=Row)), restore=tmp_path / "signed")
 
 
@@ -220,7 +221,7 @@ def test_damaged_snapshots_are_refused(saved: Path, tmp_path: Path) -> None:
                 victim.unlink()
             case "add":
                 victim.write_bytes(bytes(data) + b"}")
-        with pytest.raises((StateError, rel.errors.JobFailedError), match=r"snapshot .* (damaged|has no|isn't signed)"):
+        with raises((StateError, rel.errors.JobFailedError), "damaged-state"):
             restored(copy)
     assert restored(saved)
 
@@ -269,11 +270,11 @@ def test_what_is_dropped_starts_anew(saved: Path) -> None:
 
 
 def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="isn't signed with this key"):
+    with raises(StateError, "bad-signing-key"):
         restored(saved, key=b"another key, also long")
-    with pytest.raises(StateError, match="has no manifest.json"):
+    with raises(StateError, "damaged-state"):
         restored(tmp_path)
-    with pytest.raises(StateError, match="holds a snapshot already"):
+    with raises(StateError, "bad-location"):
         stopped(compiled, rel.Snapshot(saved, key=KEY), 10)
     for bad in (
         {"location": ""},
@@ -281,7 +282,7 @@ def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) 
         {"location": "x", "key": b"short"},
         {"location": "x", "key": "text" * 9},
     ):
-        with pytest.raises(ConfigError, match="Snapshot"):
+        with raises(ConfigError, "bad-location", "Snapshot"):
             rel.Snapshot(**bad)
     unsigned = tmp_path / "unsigned"
     stopped(compiled, rel.Snapshot(unsigned), 10)
@@ -319,7 +320,7 @@ def test_no_planted_link_is_followed_and_no_open_folder_written_to(tmp_path: Pat
     for mode in (0o770, 0o707):
         shared.mkdir()
         shared.chmod(mode)
-        with pytest.raises(StateError, match="is a folder that others may write to.*mode 0700"):
+        with raises(StateError, "bad-location", "0700"):
             stopped(compiled, rel.Snapshot(shared, key=KEY), 100)
         assert not list(shared.iterdir())
         shared.rmdir()
@@ -341,13 +342,13 @@ def test_what_cannot_be_read_back_or_written_lets_the_job_go_on(
 
     with monkeypatch.context() as patched:
         patched.setattr(SnapshotFolder, "_write_local", staticmethod(forgetful))
-        with pytest.raises(StateError, match="can't be read back.*damaged.*every node"):
+        with raises(StateError, "bad-location"):
             job.stop(rel.Snapshot(tmp_path / "lost", key=KEY))
         patched.setattr(SnapshotFolder, "_write_local", staticmethod(full))
-        with pytest.raises(StateError, match="can't be written: .*No space left"):
+        with raises(StateError, "unreadable-state"):
             job.stop(rel.Snapshot(tmp_path / "full", key=KEY))
     for name in ("lost", "full"):
-        with pytest.raises(StateError, match="has no manifest.json"):
+        with raises(StateError, "damaged-state"):
             restored(tmp_path / name)
     gate.open()
     assert len(job.wait(PATIENCE)["collected"]) == 200

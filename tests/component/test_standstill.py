@@ -19,6 +19,7 @@ from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
+from tests.raising import raises
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
@@ -94,7 +95,7 @@ def test_an_element_that_does_not_answer_and_has_no_process_is_lost() -> None:
         handle = cast("SilentHandle", host._made["pe0"])
         handle.alive = False
         handle.silent = 10**6
-        with pytest.raises(JobFailedError, match="pe0 stopped answering; what was in it is lost"):
+        with raises(JobFailedError, "pe-lost", "pe0 stopped answering; what was in it is lost"):
             job.wait(PATIENCE)
     finally:
         gate.open()

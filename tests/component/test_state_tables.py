@@ -14,6 +14,7 @@ from rayelastic import testing
 from rayelastic.errors import ConfigError, DamagedError, StateError
 from rayelastic.runtime.saved.chunks import record_bytes, record_cells
 from tests.component.behind_gate import PATIENCE, behind_gate
+from tests.raising import raises
 
 KEY = b"0123456789abcdef" * 2
 DAY = dt.datetime(2026, 3, 1)  # noqa: DTZ001  (as a stream without a zone has it)
@@ -200,13 +201,13 @@ def test_what_cannot_be_looked_at_is_told(saved: rel.Snapshot, running: rel.Job)
     }.items():
         with pytest.raises(StateError, match=message):
             running.state(operator).get("x")
-    with pytest.raises(StateError, match=r"\(2 values\). Give the values of \(user: string, part: int64\)"):
+    with raises(StateError, "key-mismatch"):
         running.state("record").get("x")
-    with pytest.raises(StateError, match="can't be a key of it"):
+    with raises(StateError, "key-mismatch"):
         running.state("record").get((3, "x"))
-    with pytest.raises(StateError, match="no field may be None"):
+    with raises(StateError, "key-mismatch", "None"):
         running.state("record").get(("x", None))
-    with pytest.raises(ConfigError, match="a limit of 0 keys"):
+    with raises(ConfigError, "out-of-range"):
         running.state("record").items(0)
     assert running.state("record").get(("nobody", 1)) is None
     assert running.state("record").get(("nobody", 1), 7) == 7
@@ -215,7 +216,7 @@ def test_what_cannot_be_looked_at_is_told(saved: rel.Snapshot, running: rel.Job)
         read["nobody"]
     unsigned = rel.read_snapshot(saved.location)
     assert unsigned["record"].num_rows == len(EXPECTED["record"])
-    with pytest.raises(StateError, match="'value': it holds pickled Python values, which are read from signed"):
+    with raises(StateError, "unsigned-values", "value"):
         unsigned["value"]
 
 
@@ -223,7 +224,7 @@ def test_what_was_damaged_is_refused(running: rel.Job, tmp_path: Path) -> None:
     damaged = running.snapshot(rel.Snapshot(tmp_path / "damaged", key=KEY))
     for file in (tmp_path / "damaged").glob("*.state"):
         file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(DamagedError, match="isn't what was written"):
+    with raises(DamagedError, "damaged-state"):
         rel.read_snapshot(damaged)["record"]
 
 
@@ -244,7 +245,7 @@ def test_keys_of_replicas_are_found_wherever_they_are() -> None:
         assert all(state.get(key) == value for key, value in list(EXPECTED["prices"].items())[:50])
         gate.open()
         job.wait(PATIENCE)
-        with pytest.raises(StateError, match="is finished"):
+        with raises(StateError, "job-not-running"):
             state.get(1.0)
     finally:
         gate.open()

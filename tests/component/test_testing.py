@@ -10,6 +10,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
 from rayelastic.graph.fluent.stream import Stream
+from tests.raising import raises
 
 
 class Row(NamedTuple):
@@ -75,7 +76,7 @@ def test_an_operator_that_raises_fails_the_check() -> None:
     def declare(stream: Stream) -> Stream:
         return stream.map(lambda t: 1 // (t.n - 150), name="inverse", schema={"n": int}, lane="python")
 
-    with pytest.raises(JobFailedError, match="operator 'inverse': ZeroDivisionError"):
+    with raises(JobFailedError, "function-raised", "ZeroDivisionError", operator="inverse"):
         testing.verify_operator(declare, ROWS, Row)
 
 
@@ -89,7 +90,7 @@ def test_a_script_waits_at_its_gates_and_fails_as_often_as_it_says() -> None:
     while job.metrics().operator("out").tuples_in < 1:
         assert not job.status.state.is_final
     gate.open()
-    with pytest.raises(JobFailedError, match="gone"):
+    with raises(JobFailedError, "function-raised"):
         job.wait(60)
     assert [t.n for t in rel.run(topology)["out"]] == [0, 1, 2]
 

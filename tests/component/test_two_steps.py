@@ -21,6 +21,7 @@ from rayelastic.reasons import Code
 from rayelastic.runtime.job.region_level import aggregates_for_two_steps
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from tests.component.rescaling import flows
+from tests.raising import raises
 from tests.reasons import codes, values
 
 PATIENCE = 60.0
@@ -98,7 +99,7 @@ def test_sums_that_are_too_large_fail_in_either_step() -> None:
         topology = rel.Topology("large")
         stream = topology.source(rel.rows([(1, value) for value in numbers], {"key": int, "n": int}), name="rows")
         stream.key_by("key").aggregate(name="sums", two_steps=True, n=rel.sum("n")).sink(rel.list(), name="out")
-        with pytest.raises(JobFailedError, match="doesn't fit into int64"):
+        with raises(JobFailedError, "job-failed", "doesn't fit into int64"):
             rel.run(topology, rel.JobConfig(threads=rel.Threads(run_records=1)))
 
 
@@ -287,10 +288,10 @@ def test_the_first_step_has_nothing_that_would_have_to_be_saved(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"emit": "update", "n": rel.count()}, "two_steps=True is for what is given at the end"),
+        ({"emit": "update", "n": rel.count()}, "two_steps=True needs emit='final'"),
         ({"n": rel.mean("value")}, "n=mean(value) can't be made of what parts"),
         ({"n": rel.top_k("value", 2)}, "n_1=largest(value, 1), n_2=largest(value, 2) can't be made"),
-        ({}, "nothing to aggregate"),
+        ({}, "no aggregates to compute"),
     ],
 )
 def test_what_can_not_be_in_two_steps_is_told_at_its_declaration(arguments: dict[str, object], problem: str) -> None:

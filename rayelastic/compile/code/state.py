@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.graph.records.schema import DataType, Field, Schema
 
@@ -55,10 +55,17 @@ def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
     record = bytearray(schema.record_size)
     for field, value in zip(schema.fields, values, strict=True):
         if not field.type.is_text and field.type not in _CODES:
-            raise SchemaError(f"state field '{field.name}' is {field.type.value}, which compiled state doesn't hold")
+            raise SchemaError(
+                f"state field '{field.name}' is {field.type.value}, which compiled state doesn't hold",
+                code=ErrorCode.UNSUPPORTED_TYPE,
+            )
         if value is None:
             if not field.nullable:
-                raise SchemaError(f"the default of state field '{field.name}' is None", hint="Declare it `| None`")
+                raise SchemaError(
+                    f"the default of state field '{field.name}' is None",
+                    hint="Declare it `| None`",
+                    code=ErrorCode.BAD_DEFAULT,
+                )
             continue
         if field.nullable:
             record[schema.validity_offset + field.validity // 8] |= 1 << field.validity % 8
@@ -66,7 +73,8 @@ def initial_record(schema: Schema, values: tuple[Any, ...]) -> bytes:
             record[field.offset : field.offset + field.type.size] = _encoded(field, value)
         except (struct.error, TypeError, AttributeError, OverflowError) as error:
             raise SchemaError(
-                f"the default {value!r} of state field '{field.name}' is no {field.type.value}: {error}"
+                f"the default {value!r} of state field '{field.name}' is no {field.type.value}: {error}",
+                code=ErrorCode.BAD_DEFAULT,
             ) from error
     return bytes(record)
 

@@ -31,7 +31,7 @@ from rayelastic.compile.reading.results.bindings import is_changed
 from rayelastic.compile.reading.results.dict_records import DictRecords, NoRecordError
 from rayelastic.compile.reading.statements import Statements
 from rayelastic.compile.reading.unassigned.flags import with_flags
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 
 __all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "names_of", "rewritten", "value_of"]
@@ -309,6 +309,7 @@ def _check_subscripts(node: ast.FunctionDef, name: str, record: type) -> None:
                 raise SchemaError(
                     f"it reads {name}[{key!r}], but a tuple has its fields as attributes",
                     hint=f"Write {name}.{key}. Its fields are {fields}",
+                    code=ErrorCode.FIELD_AS_KEY,
                 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rayelastic.errors import GraphError, SinkError
+from rayelastic.errors import ErrorCode, GraphError, SinkError
 from rayelastic.graph.edges.sinks import Choosy, CountSink
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
 from rayelastic.graph.records.data_type import DataType
@@ -48,8 +48,9 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
         return description
     if not hasattr(source, "check") or not hasattr(source, "schema"):
         raise GraphError(
-            f"{shown(source)} is no source",
+            f"{shown(source)} isn't a source",
             hint="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
+            code=ErrorCode.NOT_A_SOURCE,
         )
     described: SourceDescription = source
     return described
@@ -72,7 +73,8 @@ def _check_types(sink: SinkDescription, schema: Schema) -> None:
         if not sink.refuses.isdisjoint(_kinds(form)):
             raise SinkError(
                 f"field '{field.name}' of {schema.name} is {form.shown}, which {type(sink).__name__} can't write",
-                hint="Map it to what can be written, such as a str, or leave it out",
+                hint="Map it to a type that it writes, such as str, or leave it out",
+                code=ErrorCode.UNSUPPORTED_TYPE,
             )
 
 
@@ -91,8 +93,9 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
         return description
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
         raise GraphError(
-            f"{shown(sink)} is no sink",
+            f"{shown(sink)} isn't a sink",
             hint="Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()",
+            code=ErrorCode.NOT_A_SINK,
         )
     described: SinkDescription = sink
     return described

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rayelastic.errors import SourceError, SourceLostError
+from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 
 __all__ = [
     "FileIdentity",
@@ -57,8 +57,10 @@ class LocationError(Exception):
         hint: str = "Check the URI, and that this machine may reach it",
         *,
         is_outage: bool = False,
+        code: ErrorCode | None = None,
     ) -> None:
         super().__init__(problem)
+        self.code = code
         self.problem = problem
         self.hint = hint
         self.is_outage = is_outage  # the store doesn't answer
@@ -90,7 +92,7 @@ def local_path(location: str) -> str | None:
     if is_uri(location):
         return None
     if _COLLAPSED.match(location) is not None:
-        raise LocationError(f"{location!r} is a URI that went through pathlib.Path", "Give the URI as text")
+        raise LocationError(f"{location!r} is a URI that went through pathlib.Path", "Pass the URI as text")
     return location
 
 
@@ -170,8 +172,9 @@ class FileIdentity:
         """Raise SourceError if the file has shrunk or changed, because then its end isn't the end of its rows."""
         if change := self.change(location):
             raise SourceError(
-                f"{shown_location(location)!r} {change} while it was read",
-                hint="Read files that nobody changes: write each under another name, and rename it when complete",
+                f"{shown_location(location)!r} {change} while the job read it",
+                hint="Write each file under another name, and rename it when it is complete",
+                code=ErrorCode.CHANGED_FILE,
             )
 
 
@@ -229,7 +232,7 @@ def file_system(uri: str) -> tuple[Any, str]:
             LocationError(problem, is_outage=may_return(error, uri))
             if known
             else LocationError(
-                f"{shown_location(uri)!r} is of a scheme that isn't known", f"Give a path, or a URI of {SCHEMES}"
+                f"{shown_location(uri)!r} is of a scheme that isn't known", f"Pass a path, or a URI of {SCHEMES}"
             )
         ) from error
     return files, path
@@ -254,9 +257,15 @@ def matching(uri: str, *, directories: bool) -> tuple[list[str], str]:
         if fixed == len(parts) and about.type is fs.FileType.File:
             return [uri], ""
         if fixed == len(parts) and about.type is fs.FileType.NotFound:
-            raise LocationError(f"there is no file {shown_location(uri)!r}", "Check the URI")
+            raise LocationError(
+                f"there is no file {shown_location(uri)!r}", "Check the URI", code=ErrorCode.MISSING_FILE
+            )
         if fixed == len(parts) and not directories:
-            raise LocationError(f"{shown_location(uri)!r} is a folder", f"Name files: {shown_location(uri)}/*")
+            raise LocationError(
+                f"{shown_location(uri)!r} is a folder",
+                f"Name files: {shown_location(uri)}/*",
+                code=ErrorCode.IS_A_FOLDER,
+            )
         listing = files.get_file_info(fs.FileSelector(folder, allow_not_found=True, recursive=True))
     except OSError as error:
         raise LocationError(f"{shown_location(uri)!r} can't be listed: {_without(uri, str(error))}") from error
@@ -300,11 +309,12 @@ def reading(path: str, how: Callable[[], str], hint: str, operator: str | None =
         yield
     except LocationError as error:
         kind = SourceLostError if error.is_outage else SourceError
-        raise kind(error.problem, operator=operator, hint=error.hint) from error
+        raise kind(error.problem, operator=operator, hint=error.hint, code=error.code) from error
     except (ArrowException, ValueError, NotImplementedError, OSError) as error:
         problem = f"{shown_location(path)!r} can't be read {how()}: {error}"
-        kind = SourceLostError if may_return(error, path) else SourceError
-        raise kind(problem, operator=operator, hint=hint) from error
+        if may_return(error, path):
+            raise SourceLostError(problem, operator=operator, hint=hint) from error
+        raise SourceError(problem, operator=operator, hint=hint, code=ErrorCode.MALFORMED_FILE) from error
 
 
 def _pattern(glob: str) -> re.Pattern[str]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from rayelastic.errors import SinkError, SourceError
+from rayelastic.errors import ErrorCode, SinkError, SourceError
 from rayelastic.graph.edges.locations import LocationError, file_system, local_path, matching, shown_location
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -37,7 +37,12 @@ def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple
     files: list[tuple[str, str]] = []
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        raise SourceError("no path was given", operator=operator, hint="Give a file, a glob or several of them")
+        raise SourceError(
+            "no path was given",
+            operator=operator,
+            hint="Pass a file, a glob or several of them",
+            code=ErrorCode.MISSING_FILE,
+        )
     for path in given:
         files.extend(_found(os.fspath(path), operator, directories))
     return files
@@ -49,14 +54,18 @@ def _found(given: str, operator: str, directories: bool) -> list[tuple[str, str]
         if local is None:
             remote, root = matching(given, directories=directories)
             if not remote:
-                raise LocationError(f"no file matches {shown_location(given)!r}", "Check the URI")
+                raise LocationError(
+                    f"no file matches {shown_location(given)!r}", "Check the URI", code=ErrorCode.MISSING_FILE
+                )
             return [(name, root) for name in remote]
     except LocationError as error:
-        raise SourceError(error.problem, operator=operator, hint=error.hint) from error
+        raise SourceError(error.problem, operator=operator, hint=error.hint, code=error.code) from error
     pattern = str(Path(local).expanduser())
     matches = _matches(pattern, directories)
     if not matches:
-        raise SourceError(f"no file matches {given!r}", operator=operator, hint=_nearest(pattern))
+        raise SourceError(
+            f"no file matches {given!r}", operator=operator, hint=_nearest(pattern), code=ErrorCode.MISSING_FILE
+        )
     for name in matches:
         _check_readable(name, operator)
     return [(str(Path(name).absolute()), _root(pattern)) for name in matches]
@@ -80,7 +89,7 @@ def written_to(given: str | os.PathLike[str], operator: str) -> str:
     try:
         local = local_path(os.fspath(given))
     except LocationError as error:
-        raise SinkError(error.problem, operator=operator, hint=error.hint) from error
+        raise SinkError(error.problem, operator=operator, hint=error.hint, code=error.code) from error
     return os.fspath(given) if local is None else str(Path(local).expanduser().absolute())
 
 
@@ -91,7 +100,12 @@ def single(paths: Paths, operator: str, function: str) -> str:
         SinkError: Several paths, or a URI that can't be used.
     """
     if not isinstance(paths, str | os.PathLike):
-        raise SinkError("a sink writes to one path", operator=operator, hint=f"Give rel.{function} one path")
+        raise SinkError(
+            "a sink writes to one path",
+            operator=operator,
+            hint=f"Pass rel.{function} one path",
+            code=ErrorCode.WRONG_TYPE,
+        )
     return written_to(paths, operator)
 
 
@@ -112,11 +126,18 @@ def _check_readable(name: str, operator: str) -> None:
     path = Path(name)
     if path.is_dir():
         hint = f"Name files, for example {name.rstrip('/')}/*"
-        raise SourceError(f"{name!r} is a directory", operator=operator, hint=hint)
+        raise SourceError(f"{name!r} is a directory", operator=operator, hint=hint, code=ErrorCode.IS_A_FOLDER)
     if not path.exists():
-        raise SourceError(f"there is no file {name!r}", operator=operator, hint=_nearest(name))
+        raise SourceError(
+            f"there is no file {name!r}", operator=operator, hint=_nearest(name), code=ErrorCode.MISSING_FILE
+        )
     if not os.access(name, os.R_OK):
-        raise SourceError(f"{name!r} can't be read", operator=operator, hint="Give the user that runs this permission")
+        raise SourceError(
+            f"{name!r} can't be read",
+            operator=operator,
+            hint="Change its permissions for this user",
+            code=ErrorCode.NO_PERMISSION,
+        )
 
 
 def _nearest(name: str) -> str:
@@ -139,16 +160,31 @@ def check_writable(path: str, operator: str) -> None:
             file_system(path)
             return
     except LocationError as error:
-        raise SinkError(error.problem, operator=operator, hint=error.hint) from error
+        raise SinkError(error.problem, operator=operator, hint=error.hint, code=error.code) from error
     target = Path(local)
     if target.exists():
         if not os.access(target, os.W_OK):
-            raise SinkError(f"{path!r} can't be written", operator=operator, hint="Choose another path or permit it")
+            raise SinkError(
+                f"{path!r} can't be written",
+                operator=operator,
+                hint="Choose another path, or change its permissions",
+                code=ErrorCode.NO_PERMISSION,
+            )
         return
     parent = target.absolute().parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir():
-        raise SinkError(f"{path!r}: {parent} is no directory", operator=operator, hint="Choose another path")
+        raise SinkError(
+            f"{path!r}: {parent} isn't a directory",
+            operator=operator,
+            hint="Choose another path",
+            code=ErrorCode.NOT_WRITABLE,
+        )
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise SinkError(f"{path!r}: nothing can be made in {parent}", operator=operator, hint="Choose another path")
+        raise SinkError(
+            f"{path!r}: no file can be created in {parent}",
+            operator=operator,
+            hint="Choose another path",
+            code=ErrorCode.NOT_WRITABLE,
+        )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.edges.typed import Declared, N, Plain, SourceOf, Value
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -90,12 +90,18 @@ class PolledSource(SourceOf[T]):
             raise SourceError(
                 f"rel.polled({shown(self.source)}): it {what}",
                 operator=operator,
-                hint="Give an object with partitions() and open(partition, position), see rel.polled",
+                hint="Pass an object with partitions() and open(partition, position), see rel.polled",
+                code=ErrorCode.MISSING_METHOD,
             )
         check_object(self.source, LIFE, known=METHODS, error=SourceError)
         idle: object = getattr(self.source, "idle", IDLE)
         if not isinstance(idle, int | float) or isinstance(idle, bool) or not 0 <= idle < float("inf"):
-            raise SourceError(f"idle is {shown(idle)}", operator=operator, hint="Give seconds, 0 or more")
+            raise SourceError(
+                f"idle={shown(idle)} is invalid",
+                operator=operator,
+                hint="Pass seconds, 0 or more",
+                code=ErrorCode.OUT_OF_RANGE,
+            )
 
 
 @overload

@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from rayelastic.errors import SinkError
+from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.edges.sinks import OBJECTS, TREES
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
@@ -32,14 +32,16 @@ class PostgresSink:
                 "PostgreSQL needs psycopg, which isn't installed",
                 operator=operator,
                 hint="pip install 'rayelastic[postgres]'",
+                code=ErrorCode.MISSING_PACKAGE,
             )
         for what, value in (("conninfo", self.conninfo), ("table", self.table)):
             argument: object = value
             if not isinstance(argument, str) or (what == "table" and not argument.strip(".")):
                 raise SinkError(
-                    f"{what}={shown(argument)}",
+                    f"{what}={shown(argument)} is invalid",
                     operator=operator,
-                    hint="Give rel.postgres('postgresql://user@host/database', 'table')",
+                    hint="Pass rel.postgres('postgresql://user@host/database', 'table')",
+                    code=ErrorCode.WRONG_TYPE,
                 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
-from rayelastic.errors import SchemaError, SourceError
+from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.edges.typed import Declared, N, Plain, SourceOf, Value
 from rayelastic.graph.records.record_classes import field_names, values_by_name
 from rayelastic.graph.records.schema import Schema
@@ -37,9 +37,10 @@ class RowsSource(SourceOf[T]):
         for i, row in enumerate(self.rows):
             if not _fits(row, width):
                 raise SourceError(
-                    f"row {i} is {shown(row)}, which is no tuple of the {width} fields of {self.schema}",
+                    f"row {i} is {shown(row)}, which isn't a tuple of the {width} fields of {self.schema}",
                     operator=operator,
-                    hint="Give each row as a tuple with one value per field",
+                    hint="Pass each row as a tuple with one value per field",
+                    code=ErrorCode.SCHEMA_MISMATCH,
                 )
 
 
@@ -106,7 +107,8 @@ def _schema_of(rows: tuple[Any, ...]) -> object:
     if not isinstance(first, Mapping):
         raise SchemaError(
             "rel.rows can't infer the fields of plain tuples",
-            hint="Give schema=, or NamedTuples, dicts or dataclasses",
+            hint="Pass schema=, or NamedTuples, dicts or dataclasses",
+            code=ErrorCode.NO_SCHEMA,
         )
     types: dict[Any, set[type]] = {}
     for row in rows:
@@ -124,7 +126,8 @@ def _type_of(name: Any, found: set[type]) -> Any:
         shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
         raise SchemaError(
             f"rel.rows can't infer the type of field {name!r}: its values are {shown}",
-            hint="Give schema={field: type}",
+            hint="Pass schema={field: type}",
+            code=ErrorCode.NO_SCHEMA,
         )
     kind = kinds.pop()
     return kind | None if type(None) in found else kind
@@ -140,7 +143,9 @@ def _in_order(number: int, row: Any, schema: Schema) -> Any:
     if missing or surplus:
         what = f"has no field {missing[0]!r}" if missing else f"has the field {surplus[0]!r}"
         raise SchemaError(
-            f"row {number} {what}, its schema is {schema}", hint="Give each row these fields and no others"
+            f"row {number} {what}, its schema is {schema}",
+            hint="Pass rows with these fields and no others",
+            code=ErrorCode.SCHEMA_MISMATCH,
         )
     return tuple(named.get(name) for name in schema.names)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from rayelastic.errors import SinkError
+from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.edges.paths import check_writable
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
@@ -111,16 +111,22 @@ class GrowingSink:
         _check_seconds(self.period, operator)
         if PurePosixPath(self.path.partition("?")[0]).suffix:
             raise SinkError(
-                f"{self.path!r} names a file, and the table grows file by file",
+                f"{self.path!r} names a file, and the table needs a folder",
                 operator=operator,
                 hint="Name a folder",
+                code=ErrorCode.NOT_A_FOLDER,
             )
         check_writable(self.path, operator)
 
 
 def _check_seconds(period: object, operator: str) -> None:
     if isinstance(period, bool) or not isinstance(period, int | float) or not 0 < period < LONGEST_PERIOD:
-        raise SinkError(f"a period of {period!r} seconds", operator=operator, hint="Give seconds, such as 5")
+        raise SinkError(
+            f"a period of {period!r} seconds",
+            operator=operator,
+            hint="Pass seconds, such as 5",
+            code=ErrorCode.OUT_OF_RANGE,
+        )
 
 
 class Committing(Protocol):
@@ -177,6 +183,7 @@ class CallSink:
                 f"rel.call needs a function, not {shown(function)}",
                 operator=operator,
                 hint="Pass the function itself, or an object, not what it returns and not its class",
+                code=ErrorCode.NOT_A_FUNCTION,
             )
         code = function if inspect.isroutine(function) else type(function).__call__
         if is_async(function) or inspect.isgeneratorfunction(code):
@@ -185,15 +192,17 @@ class CallSink:
                 f"rel.call got a function that {what}: nothing would run it",
                 operator=operator,
                 hint="Make it a plain function; async work goes into a flat_map before the sink",
+                code=ErrorCode.ASYNC_FUNCTION,
             )
         check_object(function, (*LIFE, FLUSH), error=SinkError)
         methods = [name for name in _COMMITS if has_method(function, name)]
         if methods and len(methods) < len(_COMMITS):
             lacks = [name for name in _COMMITS if name not in methods]
             raise SinkError(
-                f"its class {type(function).__name__} has {methods[0]}(), but no {lacks[0]}(): none of them is called",
+                f"its class {type(function).__name__} has {methods[0]}(), but no {lacks[0]}(): none would be called",
                 operator=operator,
-                hint=f"Write {', '.join(_COMMITS)}, or only flush() for what it may write twice",
+                hint=f"Write {', '.join(_COMMITS)}, or only flush() for at least once",
+                code=ErrorCode.MISSING_METHOD,
             )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
-from rayelastic.errors import SchemaError, SourceError
+from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.edges.formats.byte_streams import check_encoding
 from rayelastic.graph.edges.formats.casts import cast_table, decoded
 from rayelastic.graph.edges.formats.columns import Columns, chosen_columns, renamed
@@ -139,8 +139,9 @@ def arrow_source(table: Any, schema: object = None, columns: Columns = None) -> 
         table = pa.table(table)
     elif not isinstance(table, pa.Table):
         raise SchemaError(
-            f"rel.arrow can't take a {type(table).__name__}",
-            hint="Give a pyarrow.Table or RecordBatch, or a DataFrame of pandas or Polars",
+            f"rel.arrow doesn't accept a {type(table).__name__}",
+            hint="Pass a pyarrow.Table or RecordBatch, or a DataFrame of pandas or Polars",
+            code=ErrorCode.WRONG_TYPE,
         )
     table, declared = matched(table, schema, columns)
     return ArrowSource(table, declared)
@@ -154,7 +155,8 @@ def _of_frame(frame: Any) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise SchemaError(
             f"the DataFrame has a column that Arrow can't hold: {error}",
-            hint="Give the column values of one type, or leave it out: frame.drop(columns=...)",
+            hint="Convert the column to one type, or leave it out: frame.drop(columns=...)",
+            code=ErrorCode.UNSUPPORTED_TYPE,
         ) from error
 
 
@@ -179,11 +181,16 @@ def matched(table: Any, schema: object, columns: Columns = None) -> tuple[Any, S
             raise SchemaError(
                 f"column '{f.name}' has nulls, but {declared.name} declares it without",
                 hint=f"Declare it '{f.name}: {f.type.python_type.__name__} | None', or drop the rows",
+                code=ErrorCode.NULL_VALUES,
             )
     try:
         return cast_table(table, declared.to_arrow()), declared
     except (ValueError, TypeError, NotImplementedError) as error:  # the classes of pyarrow's errors
-        raise SchemaError(f"the table doesn't match {declared}: {error}", hint="Declare the columns' types") from error
+        raise SchemaError(
+            f"the table doesn't match {declared}: {error}",
+            hint="Declare the columns' types",
+            code=ErrorCode.SCHEMA_MISMATCH,
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,10 +354,16 @@ def _check_function(function: object, whose: str, operator: str) -> None:
         raise SourceError(
             f"{whose} needs a function, not {shown(function)}",
             operator=operator,
-            hint="Give the function itself, not what it returns",
+            hint="Pass the function itself, not what it returns",
+            code=ErrorCode.NOT_A_FUNCTION,
         )
 
 
 def _check_count(count: object, name: str, operator: str) -> None:
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
-        raise SourceError(f"{name} is {shown(count)}", operator=operator, hint="Give a whole number, 0 or more")
+        raise SourceError(
+            f"{name}={shown(count)} is invalid",
+            operator=operator,
+            hint="Pass a whole number, 0 or more",
+            code=ErrorCode.OUT_OF_RANGE,
+        )

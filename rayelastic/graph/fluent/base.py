@@ -10,7 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.fluent.declarations import Declarations, declare
 from rayelastic.graph.fluent.streams import Streams
 from rayelastic.graph.records.schema import Schema
@@ -126,6 +126,7 @@ class StreamBase(ABC, Generic[StreamT]):
                 operator=self._upstream.called,
                 location=caller_location(),
                 hint=f"It has {has}" if has else hint,
+                code=ErrorCode.UNKNOWN_PORT,
             )
         return self._at(self.topology, (stream_name(operator_of(self.inputs[0]), port),), output.schema)
 
@@ -172,10 +173,15 @@ def taken(topology: Declarations, port: str, stream: object) -> Upstream | None:
     if stream is None:
         return None
     if not isinstance(stream, StreamBase):
-        raise GraphError(f"{port}={shown(stream)} is no stream", hint="Pass what map, source or union return")
+        raise GraphError(
+            f"{port}={shown(stream)} isn't a stream",
+            hint="Pass what map, source or union return",
+            code=ErrorCode.NOT_A_STREAM,
+        )
     if stream.topology is not topology:
         raise GraphError(
             f"{port}= is a stream of another topology, '{stream.topology.name}'",
             hint=f"Declare both in '{topology.name}'",
+            code=ErrorCode.OTHER_TOPOLOGY,
         )
     return stream._upstream

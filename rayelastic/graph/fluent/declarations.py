@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.declaration import check_name
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.loops import check_loops, fed_back
@@ -70,14 +70,19 @@ class Declarations:
         rayelastic.errors.GraphError: operator 'numbers' (...): nothing takes its output: a stream without a sink...
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
-            raise GraphError(f"topology '{self.name}' has no source", hint="Start with topology.source(rel.text(...))")
+            raise GraphError(
+                f"topology '{self.name}' has no source",
+                hint="Start with topology.source(rel.text(...))",
+                code=ErrorCode.NO_SOURCE,
+            )
         for feedback, location in self._feedbacks.items():
             if location is not None:
                 raise GraphError(
-                    "this feedback isn't closed: nothing comes back",
+                    "this feedback isn't closed: no stream returns",
                     operator=feedback,
                     location=location,
                     hint="Call its close(stream) with the stream at the end of the loop",
+                    code=ErrorCode.OPEN_FEEDBACK,
                 )
         topological_order(self._operators)
         check_loops(self._operators)
@@ -117,7 +122,7 @@ def open_feedback(topology: Declarations, name: str, location: str) -> None:
         GraphError: The name is taken.
     """
     if name in topology._feedbacks:
-        raise GraphError("the name is taken by another feedback", hint="Give it another name")
+        raise GraphError("another feedback has this name", hint="Rename it", code=ErrorCode.DUPLICATE_NAME)
     topology._feedbacks[name] = location
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.fluent.declarations import Declarations, close_feedback
 from rayelastic.graph.fluent.stream import Stream
 from rayelastic.graph.records.schema import Schema
@@ -40,21 +40,36 @@ class Feedback(Stream):
             self._check(stream)
         if not close_feedback(self.topology, self.name, self.inputs[0], stream.inputs):
             raise GraphError(
-                "nobody takes this feedback",
+                "no operator reads this feedback",
                 operator=self.name,
                 location=caller_location(),
                 hint="Unite it with the stream that enters the loop before closing it",
+                code=ErrorCode.UNUSED_FEEDBACK,
             )
         self.closed = True
 
     def _check(self, stream: object) -> None:
         if self.closed:
-            raise GraphError("this feedback is closed already", hint="Unite the streams that come back")
+            raise GraphError(
+                "this feedback is closed already",
+                hint="Unite the returning streams first",
+                code=ErrorCode.CLOSED_FEEDBACK,
+            )
         if not isinstance(stream, Stream) or isinstance(stream, Feedback):
-            raise GraphError(f"{shown(stream)} can't come back", hint="Give the stream at the end of the loop")
+            raise GraphError(
+                f"{shown(stream)} isn't a stream that can return",
+                hint="Pass the stream at the end of the loop",
+                code=ErrorCode.NOT_A_STREAM,
+            )
         if stream.topology is not self.topology:
-            raise GraphError("what comes back is of another topology", hint=f"Declare it in '{self.topology.name}'")
+            raise GraphError(
+                "the returning stream is of another topology",
+                hint=f"Declare it in '{self.topology.name}'",
+                code=ErrorCode.OTHER_TOPOLOGY,
+            )
         if not stream.schema.same_fields(self.schema):
             raise GraphError(
-                f"{stream.schema} comes back where {self.schema} is expected", hint="Map it to that schema"
+                f"the returning stream has {stream.schema} where {self.schema} is expected",
+                hint="Map it to that schema",
+                code=ErrorCode.SCHEMA_MISMATCH,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aligned import Aligned
@@ -242,10 +242,13 @@ def right_of(left: StreamBase[Any], name: str, right: object) -> Upstream:
     """
     with NewOperator(name, left.topology.operators):
         if not isinstance(right, StreamBase):
-            raise GraphError(f"a join needs a stream, not {shown(right)}", hint="Write left.join(right)")
+            raise GraphError(
+                f"a join needs a stream, not {shown(right)}", hint="Write left.join(right)", code=ErrorCode.NOT_A_STREAM
+            )
         if right.topology is not left.topology:
             raise GraphError(
                 f"a join with a stream of another topology, '{right.topology.name}'",
                 hint=f"Declare both in '{left.topology.name}'",
+                code=ErrorCode.OTHER_TOPOLOGY,
             )
         return right._upstream

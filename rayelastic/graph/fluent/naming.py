@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any, TypeVar
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.fluent.declarations import Declarations, is_free, mark_automatic
 from rayelastic.graph.spec.location import caller_location
 
@@ -77,6 +77,7 @@ def _check_no_name_first(
         f"{method.__name__} takes the name of its operator as a keyword",
         location=caller_location(),
         hint=f"Write .{method.__name__}({', '.join(arguments)})",
+        code=ErrorCode.POSITIONAL_NAME,
     )
 
 

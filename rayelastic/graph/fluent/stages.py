@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.declarations import declare, drafted
 from rayelastic.graph.fluent.naming import named
@@ -164,8 +164,9 @@ class StageMethods(StreamBase[StreamT]):
             leaving: object = body(self._at(draft, up.inputs, up.schema, up.keys))
             if not isinstance(leaving, StreamBase) or leaving.topology is not draft:
                 raise GraphError(
-                    f"the body of the stage gave {shown(leaving)}",
-                    hint="Return the stream that its last operator gives",
+                    f"the body of the stage returned {shown(leaving)}",
+                    hint="Return the stream of its last operator",
+                    code=ErrorCode.NOT_A_STREAM,
                 )
             inside = tuple(spec for spec in draft.operators.values() if spec.name not in up.operators)
             return Section(inside, leaving.inputs, leaving.schema)
@@ -182,4 +183,5 @@ def _check_body(body: object) -> None:
         raise GraphError(
             f"the body of a stage is a function from a stream to a stream, not {shown(body)}",
             hint="Write lambda s: s.map(function)",
+            code=ErrorCode.NOT_A_FUNCTION,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import GenericAlias
 from typing import Any, ClassVar, NoReturn, cast
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.edges.ends import sink_operator
 from rayelastic.graph.edges.sinks import print as printing
 from rayelastic.graph.fluent.base import streams_of, taken
@@ -130,28 +130,29 @@ class Stream(
         inputs = self.inputs
         with declaring(self._upstream.called, caller_location()):
             if not others:
-                raise GraphError("union needs another stream", hint="Write a.union(b)")
+                raise GraphError("union needs another stream", hint="Write a.union(b)", code=ErrorCode.MISSING_ARGUMENT)
             for other in others:
                 self._check_unites(other)
                 for name in other.inputs:
                     if name in inputs:
-                        raise GraphError(f"union has '{name}' twice", hint="Unite each stream once")
+                        problem = f"union has '{name}' twice"
+                        raise GraphError(problem, hint="Unite each stream once", code=ErrorCode.DUPLICATE_STREAM)
                 inputs += other.inputs
         return Stream(self.topology, inputs, self.schema)
 
     def _check_unites(self, other: object) -> None:
         if not isinstance(other, Stream):
-            raise GraphError(f"union needs streams, not {shown(other)}", hint="Write a.union(b)")
+            problem = f"union needs streams, not {shown(other)}"
+            raise GraphError(problem, hint="Write a.union(b)", code=ErrorCode.NOT_A_STREAM)
         if other.topology is not self.topology:
-            raise GraphError(
-                f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'",
-                hint=f"Declare both in '{self.topology.name}'",
-            )
+            problem = f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'"
+            raise GraphError(problem, hint=f"Declare both in '{self.topology.name}'", code=ErrorCode.OTHER_TOPOLOGY)
         if not self.schema.same_fields(other.schema):
             raise GraphError(
-                f"union of different schemas: '{self._upstream.called}' gives {self.schema}, "
-                f"'{other._upstream.called}' gives {other.schema}",
+                f"union of different schemas: '{self._upstream.called}' has {self.schema}, "
+                f"'{other._upstream.called}' has {other.schema}",
                 hint="Map one of them to the schema of the other",
+                code=ErrorCode.SCHEMA_MISMATCH,
             )
 
     @named
@@ -169,9 +170,8 @@ class Stream(
         with NewOperator(name, self.topology.operators):
             first = next(iter(definition_of(operator).inputs))
             if first in others:
-                raise GraphError(
-                    f"its input port '{first}' gets two streams", hint="Unite them first: a.union(b).apply(...)"
-                )
+                problem, hint = f"its input port '{first}' has two streams", "Unite them first: a.union(b).apply(...)"
+                raise GraphError(problem, hint=hint, code=ErrorCode.DUPLICATE_STREAM)
         return apply(self.topology, name, operator, {first: self, **others}, on_error)
 
     @named
@@ -352,10 +352,11 @@ class TimelyStream(Stream):
         """
         if not any(port.name == LATE for port in self._spec.outputs):
             raise GraphError(
-                "nothing comes too late for a window by count",
+                "a window by count has no late tuples",
                 operator=self._spec.name,
                 location=caller_location(),
                 hint="Leave .late() out, or use windows by event time",
+                code=ErrorCode.UNSUPPORTED_WINDOW,
             )
         assert self._spec.input_schema is not None
         return Stream(self.topology, (stream_name(self._spec.name, LATE),), self._spec.input_schema)
@@ -376,6 +377,7 @@ class SunkStream:
                 operator=self.name,
                 location=caller_location(),
                 hint="Call both on the stream before: it may have several consumers",
+                code=ErrorCode.NO_OUTPUT,
             )
         raise AttributeError(attribute)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Generic, NoReturn, TypeVar
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.location import caller_location
 
 __all__ = ["Streams"]
@@ -61,4 +61,5 @@ class Streams(Generic[StreamT]):
             operator=self._name,
             location=caller_location(),
             hint=f"Its output ports are {', '.join(self._streams)}",
+            code=ErrorCode.UNKNOWN_PORT,
         )

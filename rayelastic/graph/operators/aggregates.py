@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane
 
@@ -266,7 +266,8 @@ def stddev(field: str, ddof: int = 1) -> AggregateSpec:
     [(1.4142135623730951,)]
     """
     if not _is_within(ddof, 0, math.inf, int):
-        raise GraphError(f"stddev with ddof={shown(ddof)}", hint="Give 1 for a sample or 0 for a population")
+        hint = "Pass 1 for a sample or 0 for a population"
+        raise GraphError(f"stddev with ddof={shown(ddof)} is invalid", hint=hint, code=ErrorCode.OUT_OF_RANGE)
     return AggregateSpec(AggregateFunction.STDDEV, field, None, float(ddof))
 
 
@@ -300,7 +301,7 @@ def top_k(field: str, k: int) -> TopK:
     [(9, 8)]
     """
     if not _is_within(k, 1, MOST_RANKS, int):
-        raise GraphError(f"top_k with k={shown(k)}", hint=f"Give a number from 1 to {MOST_RANKS}")
+        raise GraphError(f"top_k(k={shown(k)}) is invalid", hint=f"Pass 1 to {MOST_RANKS}", code=ErrorCode.OUT_OF_RANGE)
     return TopK(field, k)
 
 
@@ -327,10 +328,9 @@ def quantile(field: str, probability: float, error: float = 0.01) -> AggregateSp
     [(100.4...,)]
     """
     if not _is_within(probability, 0, 1) or not _is_within(error, LEAST_ERROR, 0.5):
-        raise GraphError(
-            f"quantile with probability={shown(probability)}, error={shown(error)}",
-            hint=f"Give a probability from 0 to 1, and an error from {LEAST_ERROR:.5f} to 0.5",
-        )
+        problem = f"quantile with probability={shown(probability)}, error={shown(error)}"
+        hint = f"Pass a probability from 0 to 1 and an error from {LEAST_ERROR:.5f} to 0.5"
+        raise GraphError(problem, hint=hint, code=ErrorCode.OUT_OF_RANGE)
     return AggregateSpec(AggregateFunction.QUANTILE, field, None, float(probability), float(error))
 
 
@@ -344,8 +344,9 @@ def check_updates(ttl: object, emit: Emit) -> None:
     """Raise GraphError if an aggregate that emits when the input ends has a time to live."""
     if ttl is not None and emit is Emit.FINAL:
         raise GraphError(
-            f"ttl={shown(ttl)}: emit='final' gives every key when the input has ended, and some would be forgotten",
+            f"ttl={shown(ttl)}: emit='final' emits every key at the end, and some would have expired",
             hint="Use emit='update', or a window",
+            code=ErrorCode.STATE_EXPIRES_EARLY,
         )
 
 
@@ -359,11 +360,12 @@ def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, Aggreg
     for output, spec in aggregates.items():
         if not isinstance(spec, AggregateSpec | TopK):
             raise GraphError(
-                f"{output}={shown(spec)} is no aggregate",
+                f"{output}={shown(spec)} isn't an aggregate",
                 hint="Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field",
+                code=ErrorCode.NOT_AN_AGGREGATE,
             )
         for name, aggregate in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
             if name in specs:
-                raise GraphError(f"there are two aggregates '{name}'", hint="Give one of them another name")
+                raise GraphError(f"two aggregates '{name}'", hint="Rename one", code=ErrorCode.DUPLICATE_NAME)
             specs[name] = aggregate
     return specs

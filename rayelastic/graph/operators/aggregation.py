@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rayelastic.errors import GraphError, SchemaError
+from rayelastic.errors import ErrorCode, GraphError, SchemaError
 from rayelastic.graph.operators.aggregates import (
     AggregateFunction,
     AggregateSpec,
@@ -57,13 +57,19 @@ def aggregate(
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={emit!r}", hint="Choose 'final' or 'update'") from None
+            raise GraphError(
+                f"emit={emit!r} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
+            ) from None
         wanted = expanded(aggregates)
         gives = aggregated_schema(name, up.schema, up.keys, wanted)
         check_updates(ttl, when)
         lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
         if lives is not None and lives.since == "change":
-            raise GraphError("each tuple changes an aggregate", hint="Use since='last', or 'first'")
+            raise GraphError(
+                "each tuple changes an aggregate, so since='change' has no meaning",
+                hint="Use since='last', or 'first'",
+                code=ErrorCode.UNSUPPORTED_TTL,
+            )
         return up.operator(
             name,
             OperatorKind.AGGREGATE,
@@ -83,15 +89,17 @@ def aggregate_in_two_steps(
     with NewOperator(name, up.operators):
         if emit not in (Emit.FINAL, Emit.FINAL.value) or ttl is not None:
             raise GraphError(
-                "two_steps=True is for what is given at the end: updates follow each tuple",
+                "two_steps=True needs emit='final': updates follow each tuple",
                 hint="Leave two_steps=, or emit= and ttl=, out",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
         wanted = expanded(aggregates)
         single = [f"{output}={spec}" for output, spec in wanted.items() if spec.function not in _SECOND]
         if single:
             raise GraphError(
-                f"two_steps=True, but {', '.join(single)} can't be made of what parts of the tuples give",
+                f"two_steps=True, but {', '.join(single)} can't be merged from partial results",
                 hint="Use count, sum, min, max, first or last: a mean is a sum and a count",
+                code=ErrorCode.NOT_MERGEABLE,
             )
     with NewOperator(f"{name}.partial", up.operators) as location:
         gives = aggregated_schema(f"{name}.partial", up.schema, up.keys, wanted)
@@ -169,11 +177,13 @@ def aggregated_schema(
         SchemaError: An unknown field, or a sum or mean of a field that isn't numeric.
     """
     if not aggregates:
-        raise GraphError("nothing to aggregate", hint="Name at least one aggregate, such as count=rel.count()")
+        hint = "Pass at least one, such as n=rel.count()"
+        raise GraphError("no aggregates to compute", hint=hint, code=ErrorCode.MISSING_ARGUMENT)
     columns = [(k, source.field(k).format, source.field(k).nullable) for k in keys]
     for output, spec in aggregates.items():
         if output in keys:
-            raise GraphError(f"the aggregate '{output}' has the name of a key field", hint="Give it another name")
+            problem = f"the aggregate '{output}' has the name of a key field"
+            raise GraphError(problem, hint="Rename the aggregate", code=ErrorCode.DUPLICATE_FIELD)
         columns.append((output, *_result(spec, source)))
     return laid_out(name, columns)
 
@@ -182,13 +192,14 @@ def _result(spec: AggregateSpec, source: Schema) -> tuple[str, bool]:
     """Return the Arrow format and the nullability of an aggregate's result."""
     if spec.field is None:
         if spec.function is not AggregateFunction.COUNT:
-            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""))
+            raise GraphError(f"{spec} needs a field", hint=source.suggestion(""), code=ErrorCode.MISSING_ARGUMENT)
         return DataType.INT64.default_format, False
     field: Field = source.field(spec.field)
     if spec.function is AggregateFunction.DISTINCT and not field.type.is_key:
         raise SchemaError(
-            f"{spec} needs values that are keys, but field '{field.name}' of {source.name} is {field.type.value}",
-            hint="Map what tells them apart to a field of its own",
+            f"{spec} needs a field that can be a key, but field '{field.name}' of {source.name} is {field.type.value}",
+            hint="Map what distinguishes them to a field of its own",
+            code=ErrorCode.WRONG_FIELD_TYPE,
         )
     if spec.function in (AggregateFunction.COUNT, AggregateFunction.DISTINCT):
         return DataType.INT64.default_format, False
@@ -234,4 +245,5 @@ def _check_number(spec: AggregateSpec, field: Field, source: Schema, fits: bool)
         raise SchemaError(
             f"{spec} needs a number, but field '{field.name}' of {source.name} is {field.type.value}",
             hint="Map the field to int or float first, or use rel.count(), first or last",
+            code=ErrorCode.WRONG_FIELD_TYPE,
         )

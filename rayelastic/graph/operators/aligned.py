@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import LONGEST_SPAN, TICKS_PER_SECOND, Seconds, TimeInfo
@@ -72,10 +72,16 @@ def ticks_of(
     """
     unit = time or CLOCK
     if (wanted.seconds is None) == (wanted.days is None):
-        raise GraphError("a window has seconds or days", hint="Give one of them")
+        raise GraphError(
+            "a window has seconds or days", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
+        )
     if wanted.days is None:
         if wanted.zone is not None:
-            raise GraphError(f"zone={shown(wanted.zone)} without days=", hint="Give days=, or leave zone= out")
+            raise GraphError(
+                f"zone={shown(wanted.zone)} without days=",
+                hint="Pass days=, or leave zone= out",
+                code=ErrorCode.MISSING_ARGUMENT,
+            )
         size = unit.ticks(wanted.seconds, what)
         every = size if slide is None else unit.ticks(slide, "slide")
         return Ticks(size, every, _offset(up, time, wanted.align_to) % every, "")
@@ -83,17 +89,23 @@ def ticks_of(
     every = size if slide is None else _whole(slide, "slide")
     first = _MONDAY if wanted.align_to is None else wanted.align_to
     if type(first) is not dt.date:
-        raise GraphError(f"align_to={shown(first)} with days=", hint="Give the date of a day on which a window starts")
+        raise GraphError(
+            f"align_to={shown(first)} with days=",
+            hint="Pass the date of a day on which a window starts",
+            code=ErrorCode.WRONG_TYPE,
+        )
     day = DAY * TICKS_PER_SECOND[unit.unit]
     if max(size, every) * day > LONGEST_SPAN:
-        raise GraphError(f"days={shown(wanted.days)} are too long", hint="Give fewer")
+        raise GraphError(f"days={shown(wanted.days)} is too long", hint="Pass fewer days", code=ErrorCode.OUT_OF_RANGE)
     offset = (first - _FIRST_DAY).days % every * day
     return Ticks(size * day, every * day, offset, _zone(up, time, wanted.zone))
 
 
 def _whole(days: object, what: str) -> int:
     if isinstance(days, bool) or not isinstance(days, int) or days < 1:
-        raise GraphError(f"{what}={shown(days)}", hint="Give a number of days, 1 or more")
+        raise GraphError(
+            f"{what}={shown(days)} is invalid", hint="Pass a number of days, 1 or more", code=ErrorCode.OUT_OF_RANGE
+        )
     return days
 
 
@@ -105,7 +117,8 @@ def _offset(up: Upstream, time: TimeInfo | None, align_to: object) -> int:
     except (TypeError, ValueError, OverflowError) as error:
         raise GraphError(
             f"align_to={shown(align_to)}: {error}",
-            hint="Give a time at which a window starts, of the type of the event time",
+            hint="Pass a time at which a window starts, of the type of the event time",
+            code=ErrorCode.WRONG_TYPE,
         ) from None
 
 
@@ -131,7 +144,11 @@ def checked_zone(zone: object) -> str:
             raise ZoneInfoNotFoundError
         zone_of(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise GraphError(f"zone={shown(zone)} is no time zone", hint="Give one such as 'Europe/Berlin'") from None
+        raise GraphError(
+            f"zone={shown(zone)} isn't a time zone",
+            hint="Pass a name such as 'Europe/Berlin'",
+            code=ErrorCode.UNKNOWN_TIME_ZONE,
+        ) from None
     return "" if name == "UTC" else name
 
 

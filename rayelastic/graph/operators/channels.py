@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NoReturn
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.splits import Split, split_operator
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
@@ -247,7 +247,8 @@ def _check_chain(dealer: OperatorSpec, inside: Section) -> None:
     if inputs != dealer.streams[:1] or left:
         raise GraphError(
             "with order=True a channel is a single chain, and this body branches",
-            hint="Leave order out, or branch behind the stage",
+            hint="Leave order out, or branch downstream of the stage",
+            code=ErrorCode.BRANCHING_STAGE,
         )
 
 
@@ -282,27 +283,31 @@ def _keys(up: Upstream, by: str | Sequence[str] | None) -> tuple[str, ...]:
         return up.keys
     fields: object = (by,) if isinstance(by, str) else by
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
-        raise GraphError(f"by={shown(by)}", hint="Give a field, or several")
+        raise GraphError(f"by={shown(by)} is invalid", hint="Pass a field, or several", code=ErrorCode.WRONG_TYPE)
     return up.keyed(tuple(fields)).keys if fields else ()
 
 
 def _count(value: object, what: str, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise GraphError(f"{what}={shown(value)} channels", hint=f"Give a whole number from 1 to {most}")
+        raise GraphError(
+            f"{what}={shown(value)} channels", hint=f"Pass a whole number from 1 to {most}", code=ErrorCode.OUT_OF_RANGE
+        )
     return value
 
 
 def _check_flag(order: object) -> None:
     if not isinstance(order, bool):
-        raise GraphError(f"order={shown(order)}", hint="Give True or False")
+        raise GraphError(f"order={shown(order)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE)
 
 
 def _start(value: object, most: int) -> int:
     start = _count(value, "start", MOST_THREADS)
     if start > most:
-        raise GraphError(f"start={start} of at most {most} channels", hint=f"Give {most} or less")
+        raise GraphError(
+            f"start={start} of at most {most} channels", hint=f"Pass {most} or less", code=ErrorCode.OUT_OF_RANGE
+        )
     return start
 
 
 def _refuse(spec: OperatorSpec, problem: str, hint: str) -> NoReturn:
-    raise GraphError(problem, operator=spec.name, location=spec.location, hint=hint)
+    raise GraphError(problem, operator=spec.name, location=spec.location, hint=hint, code=ErrorCode.BRANCHING_STAGE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
@@ -24,7 +24,7 @@ def select(up: Upstream, name: str, fields: tuple[str, ...]) -> OperatorSpec:
     """See ``Stream.select``."""
     with NewOperator(name, up.operators):
         if not fields:
-            raise GraphError("select needs a field", hint=up.schema.suggestion(""))
+            raise GraphError("select needs a field", hint=up.schema.suggestion(""), code=ErrorCode.MISSING_ARGUMENT)
         kept = {field: up.schema.field(field) for field in fields}
     return _projected(up, name, kept)
 
@@ -35,7 +35,7 @@ def drop(up: Upstream, name: str, fields: tuple[str, ...]) -> OperatorSpec:
         dropped = [up.schema.field(field).name for field in fields]
         kept = {field.name: field for field in up.schema.fields if field.name not in dropped}
         if not kept:
-            raise GraphError("drop leaves no field", hint="Keep one at least")
+            raise GraphError("drop leaves no field", hint="Keep at least one", code=ErrorCode.NO_FIELDS)
     return _projected(up, name, kept)
 
 
@@ -43,13 +43,21 @@ def rename(up: Upstream, name: str, names: Any) -> OperatorSpec:
     """See ``Stream.rename``."""
     with NewOperator(name, up.operators):
         if not isinstance(names, Mapping):
-            raise GraphError(f"rename needs {{old: new}}, not {shown(names)}", hint="Write .rename({'old': 'new'})")
+            raise GraphError(
+                f"rename needs {{old: new}}, not {shown(names)}",
+                hint="Write .rename({'old': 'new'})",
+                code=ErrorCode.WRONG_TYPE,
+            )
         for field in names:
             up.schema.field(field)
         renamed = [names.get(field.name, field.name) for field in up.schema.fields]
         twice = next((field for field in renamed if renamed.count(field) > 1), None)
         if twice is not None:
-            raise GraphError(f"rename makes two fields {twice!r}", hint="Give each field a name of its own")
+            raise GraphError(
+                f"rename makes two fields {twice!r}",
+                hint="Rename one of them",
+                code=ErrorCode.DUPLICATE_FIELD,
+            )
         fields = dict(zip(renamed, up.schema.fields, strict=True))
         _schema_of(fields)
     return _projected(up, name, fields)
@@ -66,14 +74,22 @@ def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], 
     """See ``Stream.with_columns``."""
     with NewOperator(name, up.operators) as location:
         if not columns:
-            raise GraphError("with_columns needs a column", hint="Write .with_columns(column=lambda t: t.field * 2)")
+            raise GraphError(
+                "with_columns needs a column",
+                hint="Write .with_columns(column=lambda t: t.field * 2)",
+                code=ErrorCode.MISSING_ARGUMENT,
+            )
         fields = {field.name: field for field in up.schema.fields}
         for column, function in columns.items():
             check_function(function, OperatorKind.MAP, None)
             request = FunctionRequest(f"{name}.{column}", OperatorKind.MAP, function, up.schema, location=location)
             schema = up.compiler.compile(request).output_schema
             if len(schema.fields) != 1:
-                raise GraphError(f"the function of column {column!r} gives {schema}", hint="Return one value")
+                raise GraphError(
+                    f"the function of column {column!r} returns {schema}",
+                    hint="Return one value",
+                    code=ErrorCode.BAD_RETURN,
+                )
             fields[column] = schema.fields[0]
         output = _schema_of(fields)
     functions = {f"f{number}": function for number, function in enumerate(columns.values())}
@@ -96,7 +112,11 @@ def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
     """See ``Stream.inspect``."""
     with NewOperator(name, up.operators):
         if not callable(fn) or not binds(fn, (None,)):
-            raise GraphError(f"inspect needs a function of one tuple, not {shown(fn)}", hint="Write .inspect(print)")
+            raise GraphError(
+                f"inspect needs a function of one tuple, not {shown(fn)}",
+                hint="Write .inspect(print)",
+                code=ErrorCode.NOT_A_FUNCTION,
+            )
 
     def inspected(t: Any) -> Any:
         fn(t)
@@ -112,7 +132,11 @@ def check_count(count: object) -> int:
         GraphError: It isn't a positive whole number.
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise GraphError(f"take({shown(count)}) is no number of tuples", hint="Give a whole number, 0 or more")
+        raise GraphError(
+            f"take({shown(count)}) isn't a number of tuples",
+            hint="Pass a whole number, 0 or more",
+            code=ErrorCode.OUT_OF_RANGE,
+        )
     return count
 
 

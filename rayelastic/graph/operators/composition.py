@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import TimeToLive
@@ -81,10 +81,15 @@ def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None
         raise GraphError(
             f"ttl={shown(definition.ttl)}, and the event times of its inputs are in {' and '.join(sorted(units))}",
             hint="Map them to times of the same unit",
+            code=ErrorCode.EVENT_TIME_MISMATCH,
         )
     lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=", clock=clock)
     if lives is not None and lives.since == "change":
-        raise GraphError("nobody sees whether invoke changes its state", hint="Use since='last', or 'first'")
+        raise GraphError(
+            "invoke may change its state at any time, so since='change' has no meaning",
+            hint="Use since='last', or 'first'",
+            code=ErrorCode.UNSUPPORTED_TTL,
+        )
     return lives if clock or lives is None else replace(lives, further=tuple(time for time in times[1:] if time))
 
 
@@ -92,14 +97,18 @@ def _inputs(definition: OperatorDefinition, streams: Mapping[str, Upstream | Non
     unknown = next((port for port in streams if port not in definition.inputs), None)
     if unknown is not None:
         raise GraphError(
-            f"it has no input port {unknown!r}", hint=f"Its input ports are {', '.join(definition.inputs)}"
+            f"it has no input port {unknown!r}",
+            hint=f"Its input ports are {', '.join(definition.inputs)}",
+            code=ErrorCode.UNKNOWN_PORT,
         )
     ports = []
     for port, wanted in definition.inputs.items():
         up = streams.get(port)
         if up is None:
             raise GraphError(
-                f"nothing is given to its input port '{port}'", hint=f"Pass {port}=stream, or take the port away"
+                f"its input port '{port}' has no stream",
+                hint=f"Pass {port}=stream, or remove the port",
+                code=ErrorCode.UNCONNECTED_PORT,
             )
         if wanted.schema is not None:
             _check_fields(port, wanted.schema, up.schema)
@@ -113,20 +122,24 @@ def _check_fields(port: str, wanted: Schema, given: Schema) -> None:
         field_given = given.field(field.name)
         if field_given.type is not field.type or field_given.nullable > field.nullable:
             raise GraphError(
-                f"input port '{port}' wants {field}, but its stream has {field_given}",
+                f"input port '{port}' expects {field}, but its stream has {field_given}",
                 hint=f"Map the stream to {wanted}",
+                code=ErrorCode.SCHEMA_MISMATCH,
             )
 
 
 def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple[OutputPort, ...]) -> None:
     if policy is not OnError.FAIL and inputs[0].demand is not None:
         raise GraphError(
-            f"on_error='{policy.value}' of an operator that waits for all its ports: which tuple would it be?",
-            hint="Catch what can happen in invoke",
+            f"on_error='{policy.value}' of an operator that waits for all its ports: no single tuple fails",
+            hint="Catch exceptions in invoke",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
     if policy is OnError.DIVERT and (len(inputs) > 1 or not outputs):
         raise GraphError(
-            "on_error='divert' needs a single input port, and an output port", hint="Use 'skip', or catch in invoke"
+            "on_error='divert' needs a single input port, and an output port",
+            hint="Use 'skip', or catch in invoke",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
 
 
@@ -135,8 +148,9 @@ def _keys(port: str, definition: OperatorDefinition, up: Upstream) -> tuple[str,
         return ()  # an operator without keyed state doesn't depend on keys
     if not up.keys:
         raise GraphError(
-            f"it keeps state of keys, but the stream of input port '{port}' has none",
+            f"it keeps state of keys, but the stream of input port '{port}' has no key",
             hint="Write .key_by(field, ...) on it",
+            code=ErrorCode.NO_KEY,
         )
     return up.keys
 
@@ -151,6 +165,7 @@ def _check_keys(ports: list[InputPort]) -> None:
             raise GraphError(
                 f"its input ports have keys of different types: {'; '.join(shown_keys)}",
                 hint="Use key_by with as many fields, of the same types, on each",
+                code=ErrorCode.KEY_MISMATCH,
             )
 
 
@@ -160,8 +175,9 @@ def _outputs(definition: OperatorDefinition, instance: Any, inputs: Mapping[str,
         ports = instance.output_schemas(dict(inputs))
         if not isinstance(ports, Mapping) or not all(isinstance(port, str) and port.isidentifier() for port in ports):
             raise GraphError(
-                f"output_schemas gave {shown(ports)}",
+                f"output_schemas returned {shown(ports)}",
                 hint="Return {output port: schema}, the names being identifiers",
+                code=ErrorCode.BAD_RETURN,
             )
     return tuple(
         OutputPort(port, inputs[given] if isinstance(given, str) else Schema.of(given)) for port, given in ports.items()
@@ -176,4 +192,5 @@ def _copied(instance: Any) -> Any:
         raise GraphError(
             f"it can't be copied: {error}",
             hint="Open files, locks and connections in initialize(), not in __init__()",
+            code=ErrorCode.NOT_COPYABLE,
         ) from error

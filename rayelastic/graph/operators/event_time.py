@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
@@ -105,21 +105,33 @@ def _ahead(ahead: object) -> float | None:
         return None
     seconds = seconds_of(ahead, "ahead")
     if not 0 <= seconds <= LONGEST_IDLE:
-        raise GraphError(f"ahead={shown(ahead)}", hint=f"Give seconds, 0 or more and {LONGEST_IDLE:,} at most")
+        raise GraphError(
+            f"ahead={shown(ahead)} is invalid",
+            hint=f"Pass seconds, 0 or more and {LONGEST_IDLE:,} at most",
+            code=ErrorCode.OUT_OF_RANGE,
+        )
     return float(seconds)
 
 
 def _idle_after(idle_after: object, by_clock: object) -> float:
     if not isinstance(by_clock, bool):
-        raise GraphError(f"by_clock={shown(by_clock)}", hint="Give True or False")
+        raise GraphError(
+            f"by_clock={shown(by_clock)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
+        )
     if idle_after is None:
         if by_clock:
-            raise GraphError("by_clock=True without idle_after=", hint="Say after how many seconds it is idle")
+            raise GraphError(
+                "by_clock=True without idle_after=",
+                hint="Say after how many seconds it is idle",
+                code=ErrorCode.MISSING_ARGUMENT,
+            )
         return 0.0
     seconds = seconds_of(idle_after, "idle_after")
     if not 0 < seconds <= LONGEST_IDLE:
         raise GraphError(
-            f"idle_after={shown(idle_after)}", hint=f"Give seconds, more than 0 and {LONGEST_IDLE:,} at most"
+            f"idle_after={shown(idle_after)} is invalid",
+            hint=f"Pass seconds, more than 0 and {LONGEST_IDLE:,} at most",
+            code=ErrorCode.OUT_OF_RANGE,
         )
     return float(seconds)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import concurrency_of, is_async
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
@@ -59,6 +59,7 @@ def function_operator(
             raise GraphError(
                 f"a ttl since the last change needs the compiled lane: {compiled.reason}",
                 hint="Use since='last' or 'first', or a function that compiles",
+                code=ErrorCode.UNSUPPORTED_TTL,
             )
         gives = up.schema if kind is OperatorKind.FILTER else compiled.output_schema
         if policy is OnError.DIVERT:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.composition import class_operator
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, binds
@@ -100,9 +100,13 @@ def switch(
     with NewOperator(name, up.operators):
         _check(on, "on")
         if off not in ("wait", "drop"):
-            raise GraphError(f"off={shown(off)}", hint="Choose 'wait' or 'drop'")
+            raise GraphError(
+                f"off={shown(off)} is invalid", hint="Choose 'wait' or 'drop'", code=ErrorCode.UNKNOWN_CHOICE
+            )
         if not isinstance(start, bool):
-            raise GraphError(f"start={shown(start)}", hint="Give True or False")
+            raise GraphError(
+                f"start={shown(start)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
+            )
     return class_operator(
         name, _Switch(on, start, off == "wait"), {DATA: up, CONTROL: control}, up.operators, up.compiler
     )
@@ -121,10 +125,16 @@ def gate(
 
 def _check(function: object, what: str) -> None:
     if not callable(function) or not binds(function, (None,)):
-        raise GraphError(f"{what}={shown(function)} is no function of a tuple", hint="Give lambda t: ...")
+        raise GraphError(
+            f"{what}={shown(function)} isn't a function of a tuple",
+            hint="Pass lambda t: ...",
+            code=ErrorCode.NOT_A_FUNCTION,
+        )
     check_object(function)
 
 
 def _check_most(most: object) -> None:
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        raise GraphError(f"most={shown(most)}", hint="Give a number of tuples, 0 or more")
+        raise GraphError(
+            f"most={shown(most)} is invalid", hint="Pass a number of tuples, 0 or more", code=ErrorCode.OUT_OF_RANGE
+        )

@@ -9,7 +9,7 @@ import datetime as dt
 import math
 from dataclasses import dataclass
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import NewOperator
@@ -67,7 +67,11 @@ def throttle(up: Upstream, name: str, per_second: float) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         rate: object = per_second
         if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
-            raise GraphError(f"per_second={shown(rate)}", hint="Give tuples a second, such as 1000")
+            raise GraphError(
+                f"per_second={shown(rate)} is invalid",
+                hint="Pass tuples a second, such as 1000",
+                code=ErrorCode.OUT_OF_RANGE,
+            )
         body = Throttle(per_second)
         outputs = (OutputPort(OUT, up.schema),)
         return up.operator(name, OperatorKind.THROTTLE, StateKind.STATEFUL, body, location, outputs)
@@ -78,7 +82,11 @@ def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         delay: object = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
         if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not 0 <= delay <= LONGEST_DELAY:
-            raise GraphError(f"seconds={shown(seconds)}", hint=f"Give seconds up to {LONGEST_DELAY:g}, or a timedelta")
+            raise GraphError(
+                f"seconds={shown(seconds)} is invalid",
+                hint=f"Pass seconds up to {LONGEST_DELAY:g}, or a timedelta",
+                code=ErrorCode.OUT_OF_RANGE,
+            )
         _check_most(most)
         body = Delay(delay, most)
         outputs = (OutputPort(OUT, up.schema),)
@@ -87,4 +95,6 @@ def delay(up: Upstream, name: str, seconds: Seconds, most: int) -> OperatorSpec:
 
 def _check_most(most: object) -> None:
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise GraphError(f"most={shown(most)}", hint="Give a number of tuples, 1 or more")
+        raise GraphError(
+            f"most={shown(most)} is invalid", hint="Pass a number of tuples, 1 or more", code=ErrorCode.OUT_OF_RANGE
+        )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
@@ -123,14 +123,22 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
     """See ``KeyedStream.match``."""
     with NewOperator(name, up.operators) as location:
         if how not in ("inner", "left"):
-            raise GraphError(f"how={shown(how)}", hint="Choose 'inner' or 'left'")
+            raise GraphError(
+                f"how={shown(how)} is invalid", hint="Choose 'inner' or 'left'", code=ErrorCode.UNKNOWN_CHOICE
+            )
         if not isinstance(pattern, Pattern):
             raise GraphError(
-                f"{shown(pattern)} is no pattern", hint="Give rel.Pattern(name, fn).then(name, fn, within=seconds)"
+                f"{shown(pattern)} isn't a pattern",
+                hint="Pass rel.Pattern(name, fn).then(name, fn, within=seconds)",
+                code=ErrorCode.WRONG_TYPE,
             )
         time = up.event_time
         if time is None:
-            raise GraphError("a pattern goes by event time", hint="Write .event_time(field) before .key_by")
+            raise GraphError(
+                "a pattern goes by event time",
+                hint="Write .event_time(field) before .key_by",
+                code=ErrorCode.NO_EVENT_TIME,
+            )
         _check_steps(pattern.steps)
         steps = tuple(
             (
@@ -170,6 +178,7 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
         raise GraphError(
             f"a pattern of {counted(len(steps), 'step')}",
             hint=f"Add .then(name, fn, within=seconds); it may have {_MOST} steps, .filter is for one",
+            code=ErrorCode.OUT_OF_RANGE,
         )
     for step in steps:
         check_port(step.name, "step of a pattern, which")
@@ -181,7 +190,7 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
     names = [step.name for step in steps]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise GraphError(f"two steps are called '{twice}'", hint="Give each a name of its own")
+        raise GraphError(f"two steps are named '{twice}'", hint="Rename one of them", code=ErrorCode.DUPLICATE_NAME)
 
 
 def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step, ...], *, outer: bool) -> Schema:
@@ -195,7 +204,11 @@ def _schema(name: str, up: Upstream, fields: tuple[str, ...], steps: tuple[Step,
     names = [column for column, _, _ in columns]
     twice = next((column for column in names if names.count(column) > 1), None)
     if twice is not None:
-        raise GraphError(f"two fields of what it gives are called '{twice}'", hint="Name a step otherwise")
+        raise GraphError(
+            f"two output fields are named '{twice}'",
+            hint="Rename a step",
+            code=ErrorCode.DUPLICATE_FIELD,
+        )
     return laid_out(name, columns)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rayelastic.errors import GraphError, LaneError
+from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime, TimeInfo, TimeToLive
@@ -113,7 +113,9 @@ def process(
     """See ``KeyedStream.process``."""
     with NewOperator(name, up.operators) as location:
         if not isinstance(clock, bool):
-            raise GraphError(f"clock={shown(clock)}", hint="Give True or False")
+            raise GraphError(
+                f"clock={shown(clock)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
+            )
         instance = instance_of(cls)
         _check_methods(type(instance))
         check_object(instance, LIFE)
@@ -124,7 +126,11 @@ def process(
         gives = Schema.of(schema)
         lives = up.time_to_live(ttl, None, clock=time is None)
         if lives is not None and lives.since == "change":
-            raise GraphError("nobody sees whether a method changes its state", hint="Use since='last', or 'first'")
+            raise GraphError(
+                "a method may change its state at any time, so since='change' has no meaning",
+                hint="Use since='last', or 'first'",
+                code=ErrorCode.UNSUPPORTED_TTL,
+            )
         request = ProcessRequest(name, instance, up.schema, gives, up.keys, state or dict, time, location)
         return up.operator(
             name,
@@ -145,7 +151,9 @@ def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane
     if not isinstance(code, str):
         return replace(body, code=code, why="compiled to machine code")
     if lane != "auto":
-        raise LaneError(f"it can't be compiled: {code}", hint="Change that, or use lane='python'")
+        raise LaneError(
+            f"it can't be compiled: {code}", hint="Change that, or use lane='python'", code=ErrorCode.NOT_COMPILED
+        )
     return replace(body, why=f"not compiled: {code}")
 
 
@@ -162,8 +170,9 @@ def instance_of(cls: object) -> object:
         return cls()
     except TypeError as error:
         raise GraphError(
-            f"an object of class {cls.__name__} can't be made: {error}",
-            hint=f"Give the object itself: {cls.__name__}(...)",
+            f"an object of class {cls.__name__} can't be created: {error}",
+            hint=f"Pass the object itself: {cls.__name__}(...)",
+            code=ErrorCode.FUNCTION_RAISED,
         ) from None
 
 
@@ -172,17 +181,30 @@ def _check_methods(cls: type) -> None:
         if name.startswith("on_") and name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, 1)
             hint = f"Did you mean {near[0]}?" if near else f"It may have {', '.join(METHODS)}"
-            raise GraphError(f"class {cls.__name__} has a method {name}, which nobody calls", hint=hint)
+            raise GraphError(
+                f"class {cls.__name__} has a method {name} that the runtime doesn't call",
+                hint=hint,
+                code=ErrorCode.UNKNOWN_METHOD,
+            )
     if not hasattr(cls, "on_tuple"):
-        raise GraphError(f"class {cls.__name__} has no method on_tuple", hint="Write def on_tuple(self, t, state, out)")
+        raise GraphError(
+            f"class {cls.__name__} has no method on_tuple",
+            hint="Write def on_tuple(self, t, state, out)",
+            code=ErrorCode.MISSING_METHOD,
+        )
     for name, takes in METHODS.items():
         method = getattr(cls, name, None)
         if method is None:
             continue
         if is_async(method) or inspect.isgeneratorfunction(method):
-            raise GraphError(f"{name} is async, or yields", hint="Make it a plain method that calls out.give(tuple)")
+            raise GraphError(
+                f"{name} is async, or yields",
+                hint="Make it a plain method that calls out.give(tuple)",
+                code=ErrorCode.ASYNC_FUNCTION,
+            )
         if not binds(method, (None, *takes.split(", "))):
             raise GraphError(
                 f"{name} is called as {name}({takes}), but takes {inspect.signature(method)}",
                 hint=f"Write def {name}(self, {takes})",
+                code=ErrorCode.WRONG_PARAMETERS,
             )

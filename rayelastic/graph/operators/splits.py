@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator, check_function, lane_of
@@ -72,6 +72,7 @@ def split(
             raise GraphError(
                 "split needs a number of streams or a predicate for each",
                 hint="Write .split(4), or .split(even=lambda t: t.n % 2 == 0)",
+                code=ErrorCode.MISSING_ARGUMENT,
             )
         if ways is not None:
             names = tuple(f"out{number}" for number in range(_checked(ways)))
@@ -101,13 +102,17 @@ def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, l
     )
     choice = up.compiler.compile(request)
     if choice.lane is Lane.VECTORISED:
-        raise GraphError("split chooses for one tuple, not for a run", hint="Take the annotation away")
+        raise GraphError("split decides for one tuple, not for a batch", hint="Remove the annotation")
     return choice
 
 
 def _checked(ways: object) -> int:
     if not isinstance(ways, int) or isinstance(ways, bool) or not 1 <= ways <= _MOST:
-        raise GraphError(f"split into {shown(ways)} streams", hint=f"Give a whole number from 1 to {_MOST}")
+        raise GraphError(
+            f"split into {shown(ways)} streams",
+            hint=f"Pass a whole number from 1 to {_MOST}",
+            code=ErrorCode.OUT_OF_RANGE,
+        )
     return ways
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aggregates import (
     AggregateFunction,
     AggregateSpec,
@@ -185,10 +185,8 @@ def length_of(length: object, seconds: object) -> dt.timedelta:
         GraphError: It isn't a timedelta, so that it may mean tuples or seconds; or seconds= was passed, too.
     """
     if not isinstance(length, dt.timedelta) or seconds is not None:
-        raise GraphError(
-            f"window({shown(length)}) may be tuples or seconds",
-            hint="Write .window(count=..), .window(seconds=..), or give one timedelta",
-        )
+        hint = "Write .window(count=..), .window(seconds=..), or give one timedelta"
+        raise GraphError(f"window({shown(length)}) may be tuples or seconds", hint=hint, code=ErrorCode.WRONG_TYPE)
     return length
 
 
@@ -210,24 +208,28 @@ def window(
             raise GraphError(
                 "a window has a count, seconds or days, or a function assigns it",
                 hint="Write .window(count=...), .window(seconds=...), .window(days=...) or .window(assign=...)",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
         by_time = count is None
         if not (wanted.align_to is None and wanted.zone is None) and (assign is not None or not by_time):
-            raise GraphError("align_to and zone are for windows of seconds or days", hint="Leave them out")
+            problem = "align_to and zone are for windows of seconds or days"
+            raise GraphError(problem, hint="Leave them out", code=ErrorCode.CONFLICTING_ARGUMENTS)
         if lateness is not None and (clock or not by_time):
-            raise GraphError(
-                "lateness is for windows by event time", hint="By count, or by the clock, no tuple is late"
-            )
+            hint = "By count, or by the clock, no tuple is late"
+            raise GraphError("lateness is for windows by event time", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
         if clock and not by_time:
-            raise GraphError("clock is for windows by time", hint="Write .window(seconds=..., clock=True)")
+            hint = "Write .window(seconds=..., clock=True)"
+            raise GraphError("clock is for windows by time", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
         if ttl is not None and (by_time or within is not None):
-            raise GraphError(f"ttl={shown(ttl)} is for windows by count alone", hint="Others end by themselves")
+            problem = f"ttl={shown(ttl)} is for windows by count alone"
+            raise GraphError(problem, hint="Others end by themselves", code=ErrorCode.UNSUPPORTED_TTL)
         if within is not None:
             return _batch(up, count, within, slide, rest)
         if not by_time:
             return _by_count(up, count, slide, rest, ttl)
         if rest is not None:
-            raise GraphError("rest is for windows by count", hint="Windows by time are all given at the end")
+            hint = "Windows by time are all emitted at the end"
+            raise GraphError("rest is for windows by count", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
         time = None if clock else _time_of(up, "a window by time")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if assign is not None:
@@ -238,16 +240,19 @@ def window(
 
 def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: int) -> Window:
     if slide is not None:
-        raise GraphError("slide is for windows of seconds", hint="The function says where windows begin and end")
+        hint = "The function says where windows begin and end"
+        raise GraphError("slide is for windows of seconds", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
     if not callable(assign) or not binds(assign, (None,)):
-        raise GraphError(f"assign={shown(assign)} can't be called as assign(t)", hint="Give a function of a tuple")
+        problem = f"assign={shown(assign)} can't be called as assign(t)"
+        raise GraphError(problem, hint="Pass a function of a tuple", code=ErrorCode.WRONG_PARAMETERS)
     check_object(assign)
     return Window(WindowKind.ASSIGNED, 1, 1, time, assign=assign, lateness=lateness)
 
 
 def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: object) -> Window:
     if count is None or slide is not None or rest is not None:
-        raise GraphError("within is for batches by count alone", hint="Write .window(count=..., within=...)")
+        hint = "Write .window(count=..., within=...)"
+        raise GraphError("within is for batches by count alone", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
     size, time = _tuples(count, "count"), up.event_time
     return Window(WindowKind.BATCH, size, size, time, within=(time or CLOCK).ticks(within, "within"))
 
@@ -256,12 +261,14 @@ def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds], lateness: Sec
     """See ``Stream.session``."""
     with declaring(up.called, caller_location()):
         if lateness is not None and clock:
-            raise GraphError("lateness is for sessions by event time", hint="By the clock no tuple is late")
+            hint = "By the clock no tuple is late"
+            raise GraphError("lateness is for sessions by event time", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
         time = None if clock else _time_of(up, "a session")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if callable(gap):
             if not binds(gap, (None,)):
-                raise GraphError(f"gap={shown(gap)} can't be called as gap(t)", hint="Give a function of a tuple")
+                problem = f"gap={shown(gap)} can't be called as gap(t)"
+                raise GraphError(problem, hint="Pass a function of a tuple", code=ErrorCode.WRONG_PARAMETERS)
             check_object(gap)
             return Window(WindowKind.SESSION, 0, 0, time, gap=gap, lateness=late)
         ticks = (time or CLOCK).ticks(gap, "gap")
@@ -272,7 +279,8 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
     """See ``WindowedStream.aggregate``."""
     with NewOperator(name, up.operators) as location:
         if not window.is_native:
-            raise GraphError(f"{window} aren't aggregated natively", hint="Use .fold, .reduce, .top or .process")
+            hint = "Use .fold, .reduce, .top or .process"
+            raise GraphError(f"{window} don't support .aggregate", hint=hint, code=ErrorCode.UNSUPPORTED_WINDOW)
         wanted = {output: _by_time(aggregate, window) for output, aggregate in expanded(aggregates).items()}
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(
@@ -350,7 +358,8 @@ def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, Aggregate
         bounds.append((CORRECTED, "b", False))
     for bound, _, _ in bounds:
         if bound in (*keys, *wanted):
-            raise GraphError(f"a window by time has a field '{bound}' already", hint="Give yours another name")
+            problem = f"a window by time has a field '{bound}' already"
+            raise GraphError(problem, hint="Rename yours", code=ErrorCode.DUPLICATE_FIELD)
     columns = [(f.name, f.format, f.nullable) for f in gives.fields]
     return laid_out(name, [*columns[: len(keys)], *bounds, *columns[len(keys) :]])
 
@@ -360,11 +369,13 @@ def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl
     every = size if slide is None else _tuples(slide, "slide")
     lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
     if lives is not None and lives.since == "change":
-        raise GraphError("each tuple changes a window", hint="Use since='last', or 'first'")
+        problem = "each tuple changes a window, so since='change' has no meaning"
+        raise GraphError(problem, hint="Use since='last', or 'first'", code=ErrorCode.UNSUPPORTED_TTL)
     if lives is not None and rest:
         raise GraphError(
-            f"ttl={shown(ttl)}: rest=True gives what each key has left at the end, and some would be forgotten",
+            f"ttl={shown(ttl)}: rest=True emits the rest of each key at the end, and some would have expired",
             hint="Leave rest= out, or use within= in place of ttl=",
+            code=ErrorCode.STATE_EXPIRES_EARLY,
         )
     rest = lives is None and every >= size if rest is None else rest
     return Window(WindowKind.COUNT, size, every, rest=rest, ttl=lives)
@@ -372,7 +383,8 @@ def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl
 
 def _tuples(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LONGEST_COUNT:
-        raise GraphError(f"{what}={shown(value)}", hint="Give a number of tuples, 1 or more")
+        problem = f"{what}={shown(value)} is invalid"
+        raise GraphError(problem, hint="Pass a number of tuples, 1 or more", code=ErrorCode.OUT_OF_RANGE)
     return value
 
 
@@ -382,5 +394,6 @@ def _time_of(up: Upstream, what: str) -> TimeInfo:
         raise GraphError(
             f"{what} needs an event time, and this stream has none, or has lost it",
             hint="Write .event_time(field) before; united streams need the same, and maps keep the field",
+            code=ErrorCode.NO_EVENT_TIME,
         )
     return time

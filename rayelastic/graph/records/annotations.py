@@ -16,7 +16,7 @@ import typing
 import uuid
 from typing import Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.data_type import FORMATS, HOLDS, DataType, arrow_type_of, own_class
 from rayelastic.graph.records.forms import (
     JSON,
@@ -121,7 +121,11 @@ def _name_of(zone: dt.tzinfo) -> str:
         minutes = abs(offset) // dt.timedelta(minutes=1)
         name = f"{'-' if offset < dt.timedelta() else '+'}{minutes // 60:02}:{minutes % 60:02}"
     if name is None:
-        raise SchemaError(f"{zone!r} is no time zone with a name", hint="Give datetime.UTC or a zoneinfo.ZoneInfo")
+        raise SchemaError(
+            f"{zone!r} isn't a time zone with a name",
+            hint="Pass datetime.UTC or a zoneinfo.ZoneInfo",
+            code=ErrorCode.UNKNOWN_TIME_ZONE,
+        )
     return str(name)
 
 
@@ -153,7 +157,9 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
     """Return a struct with the fields of a named tuple or dataclass."""
     if cls in inside:
         raise SchemaError(
-            f"{cls.__name__} holds itself", hint="Give a record as many levels as it has, or use rel.Json"
+            f"{cls.__name__} contains itself",
+            hint="Declare a class for each level, or use rel.Json",
+            code=ErrorCode.RECURSIVE_RECORD,
         )
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -161,6 +167,7 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
         raise SchemaError(
             f"the annotations of {cls.__name__} can't be read: {error}",
             hint="Define the types that it names in its module",
+            code=ErrorCode.BAD_ANNOTATION,
         ) from error
     parts = []
     for name in _names_of(cls):
@@ -168,11 +175,13 @@ def _of_fields(cls: type, inside: tuple[type, ...]) -> Form:
         form, nullable = optional_form(hints.get(name), (*inside, cls))
         if form is None:
             raise SchemaError(
-                f"field {name!r} of {cls.__name__}: {_shown(hints.get(name))} can't be held by a record", hint=HOLDS
+                f"field {name!r} of {cls.__name__}: {_shown(hints.get(name))} doesn't fit a record",
+                hint=HOLDS,
+                code=ErrorCode.UNSUPPORTED_TYPE,
             )
         parts.append((name, form, nullable))
     if not parts:
-        raise SchemaError(f"{cls.__name__} has no fields", hint="Give it one at least")
+        raise SchemaError(f"{cls.__name__} has no fields", hint="Declare at least one", code=ErrorCode.NO_FIELDS)
     return struct_form(parts, cls)
 
 
@@ -184,7 +193,8 @@ def _check_name(where: str, name: str) -> None:
     if not is_field_name(name):
         raise SchemaError(
             f"field {name!r} of {where} can't be an attribute of a tuple",
-            hint="Rename it to a Python name that is no keyword and doesn't start with an underscore",
+            hint="Rename it to a Python name that isn't a keyword and doesn't start with an underscore",
+            code=ErrorCode.BAD_FIELD_NAME,
         )
 
 

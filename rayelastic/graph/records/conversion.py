@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.annotations import form_of, numpy_form, optional_form
 from rayelastic.graph.records.data_type import HOLDS, Column
 from rayelastic.graph.records.record_classes import field_hints, field_names
@@ -45,7 +45,7 @@ def columns_of(declared: object, name: str | None) -> Columns:
     united = typing.get_origin(declared) in (typing.Union, types.UnionType)
     if united or form_of(declared) is not None:
         return called, [_of_annotation(called, "value", declared)], None
-    raise SchemaError(f"{shown(declared)} is no schema", hint=_TAKES)
+    raise SchemaError(f"{shown(declared)} isn't a schema", hint=_TAKES, code=ErrorCode.WRONG_TYPE)
 
 
 def _read(declared: type, hints: Callable[[type], dict[str, Any]]) -> dict[str, Any]:
@@ -55,6 +55,7 @@ def _read(declared: type, hints: Callable[[type], dict[str, Any]]) -> dict[str, 
         raise SchemaError(
             f"the annotations of {declared.__name__} can't be read: {error}",
             hint="Define the types that it names in its module",
+            code=ErrorCode.BAD_ANNOTATION,
         ) from error
 
 
@@ -63,7 +64,11 @@ def _of_class(declared: type, name: str) -> Columns:
     columns = []
     for n in declared._fields:  # type: ignore[attr-defined]
         if n not in annotations:
-            raise SchemaError(f"field '{n}' of {name} has no type", hint="Use typing.NamedTuple with annotations")
+            raise SchemaError(
+                f"field '{n}' of {name} has no type",
+                hint="Use typing.NamedTuple with annotations",
+                code=ErrorCode.BAD_ANNOTATION,
+            )
         columns.append(_of_annotation(name, n, annotations[n]))
     return name, columns, declared
 
@@ -72,7 +77,11 @@ def _of_annotation(schema: str, name: str, annotation: object) -> Column:
     text, nullable = optional_form(annotation)
     if text is None:
         shown = getattr(annotation, "__name__", None) if isinstance(annotation, type) else None
-        raise SchemaError(f"field {name!r} of {schema}: {shown or annotation} can't be held by a record", hint=HOLDS)
+        raise SchemaError(
+            f"field {name!r} of {schema}: {shown or annotation} doesn't fit a record",
+            hint=HOLDS,
+            code=ErrorCode.UNSUPPORTED_TYPE,
+        )
     return name, text, nullable
 
 
@@ -82,7 +91,11 @@ def _of_arrow(declared: Any, name: str) -> Columns:
         text = form_of(column.type)
         if text is None:
             hint = f"Cast or leave out the column. {HOLDS}"
-            raise SchemaError(f"field '{column.name}' of {name}: {column.type} can't be held by a record", hint=hint)
+            raise SchemaError(
+                f"field '{column.name}' of {name}: {column.type} doesn't fit a record",
+                hint=hint,
+                code=ErrorCode.UNSUPPORTED_TYPE,
+            )
         columns.append((column.name, text, bool(column.nullable)))
     return name, columns, None
 
@@ -92,7 +105,11 @@ def _of_numpy(declared: Any, name: str) -> Columns:
     for column in declared.names:
         text = numpy_form(declared[column])
         if text is None:
-            raise SchemaError(f"field '{column}' of {name}: {declared[column]} can't be held by a record", hint=HOLDS)
+            raise SchemaError(
+                f"field '{column}' of {name}: {declared[column]} doesn't fit a record",
+                hint=HOLDS,
+                code=ErrorCode.UNSUPPORTED_TYPE,
+            )
         columns.append((column, text, False))
     return name, columns, None
 

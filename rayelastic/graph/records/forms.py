@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import quote, unquote
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.sealing import WITHIN_PROCESS, Seal, seal_of_this_process
 
@@ -227,8 +227,9 @@ def decimal_form(precision: int, scale: int) -> Form:
     """
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise SchemaError(
-            f"a decimal of {precision} digits, {scale} of them behind the point, can't be held by a record",
-            hint="Take 1 to 38 digits, of which no more than all stand behind the point",
+            f"a decimal of {precision} digits, {scale} of them after the point, doesn't fit a record",
+            hint="Use 1 to 38 digits, with at most all of them after the point",
+            code=ErrorCode.UNSUPPORTED_TYPE,
         )
     return Form(f"d:{precision},{scale}", DataType.DECIMAL)
 
@@ -262,7 +263,8 @@ def enum_form(cls: type[enum.Enum]) -> Form:
     if not members or issubclass(cls, enum.Flag):
         raise SchemaError(
             f"{cls.__name__} has {'members that can be combined' if members else 'no members'}",
-            hint="Declare the field as an int" if members else "Give it members",
+            hint="Declare the field as an int" if members else "Add members",
+            code=ErrorCode.UNSUPPORTED_TYPE,
         )
     letter, texts = "u", [member.name for member in members]
     if all(type(member.value) is int and abs(member.value) < 2**63 for member in members):

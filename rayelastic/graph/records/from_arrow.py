@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rayelastic.errors import SinkError
+from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema, generated_type
@@ -33,6 +33,7 @@ def tuples_of(table: Any, schema: Schema) -> list[Any]:
             raise SinkError(
                 f"field '{field.name}' has a time that a datetime can't hold ({error})",
                 hint="Write it to a file, or give the event time as a number",
+                code=ErrorCode.UNWRITABLE_VALUE,
             ) from error
         columns.append(values if reader is None else [reader(value) for value in values])
     return list(map(schema.tuple_type, *columns))

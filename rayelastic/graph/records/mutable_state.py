@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.shown import shown
 
 __all__ = ["MutableState", "state"]
@@ -71,7 +71,11 @@ def state(cls: C) -> C:
     """
     declared: object = cls
     if not isinstance(declared, type):
-        raise SchemaError(f"@rel.state decorates a class, not {shown(declared)}", hint="Write it above a class")
+        raise SchemaError(
+            f"@rel.state decorates a class, not {shown(declared)}",
+            hint="Write it above a class",
+            code=ErrorCode.BAD_STATE_CLASS,
+        )
     annotations = inspect.get_annotations(declared)
     _check(declared, annotations)
     of_fields: Any = NamedTuple
@@ -88,11 +92,19 @@ def _check(cls: type, annotations: dict[str, Any]) -> None:
     lacking = [field for field in annotations if field not in members]
     further = [name for name in members if name not in annotations and not name.startswith("__")]
     if cls.__bases__ != (object,):
-        raise SchemaError(f"{cls.__name__} has a base class", hint="Write all fields into the class itself")
+        raise SchemaError(
+            f"{cls.__name__} has a base class",
+            hint="Write all fields in the class itself",
+            code=ErrorCode.BAD_STATE_CLASS,
+        )
     if not annotations or further:
         what = f"{further[0]} without a type, or a method" if further else "no field"
-        raise SchemaError(f"{cls.__name__} has {what}", hint="Write fields alone, such as n: int = 0")
+        raise SchemaError(
+            f"{cls.__name__} has {what}", hint="Write fields alone, such as n: int = 0", code=ErrorCode.BAD_STATE_CLASS
+        )
     if lacking:
         raise SchemaError(
-            f"{lacking[0]} of {cls.__name__} has no first value", hint=f"Write {lacking[0]}: type = value"
+            f"{lacking[0]} of {cls.__name__} has no default",
+            hint=f"Write {lacking[0]}: type = value",
+            code=ErrorCode.BAD_DEFAULT,
         )

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.conversion import columns_of
 from rayelastic.graph.records.data_type import HOLDS, Column, DataType, numpy_format_of, parsed_format
 from rayelastic.graph.records.forms import Form, known_of, plain_form, within_process
@@ -116,7 +116,7 @@ class Schema:
         Record(value: float64)
         >>> Schema.of({"tags": set})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        rayelastic.errors.SchemaError: field 'tags' of Record: set can't be held by a record. A record holds bool, ...
+        rayelastic.errors.SchemaError: field 'tags' of Record: set doesn't fit a record. A record holds bool, ...
         """
         return declared if isinstance(declared, Schema) else laid_out(*columns_of(declared, name))
 
@@ -142,7 +142,9 @@ class Schema:
         """
         field = self.find(name)
         if field is None:
-            raise SchemaError(f"{self.name} has no field {name!r}", hint=self.suggestion(name))
+            raise SchemaError(
+                f"{self.name} has no field {name!r}", hint=self.suggestion(name), code=ErrorCode.UNKNOWN_FIELD
+            )
         return field
 
     def suggestion(self, name: object) -> str:
@@ -240,7 +242,11 @@ def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = 
     columns = list(columns)
     twice = [n for n, times in Counter(n for n, _, _ in columns).items() if times > 1]
     if twice:
-        raise SchemaError(f"field {twice[0]!r} of {name} is declared twice", hint="Rename one of the two")
+        raise SchemaError(
+            f"field {twice[0]!r} of {name} is declared twice",
+            hint="Rename one of the two",
+            code=ErrorCode.DUPLICATE_FIELD,
+        )
     fields: list[Field] = []
     end = bits = 0
     for column, text, nullable in columns:
@@ -249,7 +255,9 @@ def laid_out(name: str, columns: Iterable[Column], declared_type: type | None = 
             form = plain_form(text)
         except KeyError:
             raise SchemaError(
-                f"field '{column}' of {name} has Arrow format {text!r}, which a record can't hold", hint=HOLDS
+                f"field '{column}' of {name} has Arrow format {text!r}, which a record can't hold",
+                hint=HOLDS,
+                code=ErrorCode.UNSUPPORTED_TYPE,
             ) from None
         kind = form.kind
         offset = _round_up(end, kind.alignment)
@@ -268,7 +276,8 @@ def _check_field_name(schema: str, name: object) -> None:
     if not is_field_name(name):
         raise SchemaError(
             f"field {name!r} of {schema} can't be an attribute of a tuple",
-            hint="Rename it to a Python name that is no keyword and doesn't start with an underscore",
+            hint="Rename it to a Python name that isn't a keyword and doesn't start with an underscore",
+            code=ErrorCode.BAD_FIELD_NAME,
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from rayelastic.errors import GraphError, SchemaError
+from rayelastic.errors import ErrorCode, GraphError, SchemaError
 from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.schema import Field, Schema
 from rayelastic.graph.records.shown import shown
@@ -67,9 +67,10 @@ class TimeInfo:
         ticks = round(exact)
         if not least <= ticks <= LONGEST_SPAN or not math.isclose(exact, ticks, rel_tol=1e-12):
             raise GraphError(
-                f"{what}={shown(span)} is {exact:g} of field '{self.field}' in {self.unit}, and has to be whole, "
+                f"{what}={shown(span)} is {exact:g} of field '{self.field}' in {self.unit}, and must be whole, "
                 f"{least} at least",
-                hint="Give whole ticks of the time field, or a field of a finer unit",
+                hint="Pass whole ticks of the time field, or a field of a finer unit",
+                code=ErrorCode.OUT_OF_RANGE,
             )
         return ticks
 
@@ -137,7 +138,11 @@ def seconds_of(span: object, what: str) -> float:
     """
     seconds = span.total_seconds() if isinstance(span, dt.timedelta) else span
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not abs(seconds) <= LONGEST_SPAN:
-        raise GraphError(f"{what}={shown(span)} is no length of time", hint="Give seconds, or a timedelta")
+        raise GraphError(
+            f"{what}={shown(span)} isn't a length of time",
+            hint="Pass seconds, or a timedelta",
+            code=ErrorCode.WRONG_TYPE,
+        )
     return seconds
 
 
@@ -156,13 +161,15 @@ def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:
     field: Field = schema.field(name)
     if field.nullable:
         raise SchemaError(
-            f"field '{name}' of {schema.name} may be null and can't be the event time",
+            f"field '{name}' of {schema.name} may be null and so can't be the event time",
             hint="Declare it without None, or filter and map the nulls away first",
+            code=ErrorCode.BAD_EVENT_TIME,
         )
     if unit is not None and (unit not in TICKS_PER_SECOND or not field.type.is_integer):
         raise GraphError(
             f"unit={shown(unit)} for field '{name}', which is {field.type.value}",
-            hint="Give 's', 'ms', 'us' or 'ns', and only where the field is an integer",
+            hint="Pass 's', 'ms', 'us' or 'ns', and only where the field is an integer",
+            code=ErrorCode.UNKNOWN_CHOICE,
         )
     if field.type is DataType.TIMESTAMP:
         return TimeInfo(name, parsed_format(field.format)[2][0])
@@ -171,6 +178,7 @@ def time_of_field(schema: Schema, name: str, unit: str | None) -> TimeInfo:
     if field.type.is_float:
         return TimeInfo(name, "us")
     raise SchemaError(
-        f"field '{name}' of {schema.name} is {field.type.value} and holds no times",
-        hint="The event time has to be a datetime, an integer, or a float of seconds",
+        f"field '{name}' of {schema.name} is {field.type.value} and can't be the event time",
+        hint="Use a datetime, an integer, or a float of seconds",
+        code=ErrorCode.BAD_EVENT_TIME,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import DataType, Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.ports import OutputPort
@@ -32,7 +32,11 @@ def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
     try:
         return OnError(choice)
     except ValueError:
-        raise GraphError(f"{parameter}={shown(choice)}", hint="Choose 'fail', 'skip' or 'divert'") from None
+        raise GraphError(
+            f"{parameter}={shown(choice)} is invalid",
+            hint="Choose 'fail', 'skip' or 'divert'",
+            code=ErrorCode.UNKNOWN_CHOICE,
+        ) from None
 
 
 def dead_letters(schema: Schema) -> OutputPort:
@@ -47,7 +51,9 @@ def dead_letters(schema: Schema) -> OutputPort:
     for name in _ADDED:
         if schema.find(name) is not None:
             raise GraphError(
-                f"its tuples have a field '{name}', which dead letters add", hint="Map that field to another name"
+                f"its tuples have a field '{name}', which dead letters add",
+                hint="Map that field to another name",
+                code=ErrorCode.DUPLICATE_FIELD,
             )
     text = DataType.STRING.default_format
     columns = [(field.name, field.format, field.nullable) for field in schema.fields]

@@ -7,24 +7,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from rayelastic.errors import DeclarationError, GraphError, LaneError
+from rayelastic.errors import DeclarationError, ErrorCode, GraphError, LaneError
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec
 
-_NAME_WAY_OUT = "Give it a short printable name, such as 'word_count'"
+_NAME_WAY_OUT = "Use a short printable name, such as 'word_count'"
 LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
 
 
 def check_name(name: object, what: str = "an operator") -> None:
     """Reject a name that can't key metrics, state, plans and links."""
     if not isinstance(name, str):
-        raise GraphError(f"the name of {what} is {shown(name)}, which is no str", hint=_NAME_WAY_OUT)
+        raise GraphError(
+            f"the name of {what} is {shown(name)}, which isn't a str", hint=_NAME_WAY_OUT, code=ErrorCode.BAD_NAME
+        )
     if not name or name != name.strip():
-        raise GraphError(f"the name of {what} is {name!r}: empty or with space around", hint=_NAME_WAY_OUT)
+        raise GraphError(
+            f"the name of {what} is {name!r}: empty or with space around", hint=_NAME_WAY_OUT, code=ErrorCode.BAD_NAME
+        )
     if "/" in name or "->" in name or not name.isprintable():
         raise GraphError(
-            f"the name of {what} is {name!r}: '/', '->' and control characters are taken", hint=_NAME_WAY_OUT
+            f"the name of {what} is {name!r}: '/', '->' and control characters are reserved",
+            hint=_NAME_WAY_OUT,
+            code=ErrorCode.BAD_NAME,
         )
 
 
@@ -33,8 +39,9 @@ def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
     if name in operators:
         other = operators[name]
         raise GraphError(
-            f"the name is taken by the {other.kind.value} declared at {other.location or 'an unknown place'}",
-            hint=f"Give {'that one' if other.automatic else 'each operator of a topology'} its own name=",
+            f"the name is used by the {other.kind.value} declared at {other.location or 'an unknown place'}",
+            hint="Set name= of that one" if other.automatic else "Use another name=",
+            code=ErrorCode.DUPLICATE_NAME,
         )
 
 
@@ -89,22 +96,32 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
     """
     verb = kind.value
     if not callable(function):
-        raise GraphError(f"{verb} needs a function, not {shown(function)}", hint=f"Write .{verb}(function)")
+        raise GraphError(
+            f"{verb} needs a function, not {shown(function)}",
+            hint=f"Write .{verb}(function)",
+            code=ErrorCode.NOT_A_FUNCTION,
+        )
     if concurrent and state is not None:
         raise GraphError(
-            "calls that wait at the same time can't have the state of a key, which belongs to one call at a time",
-            hint="Keep the state in an operator before or behind it, or drop concurrent= and async",
+            "concurrent calls can't share the state of a key",
+            hint="Keep the state in another operator, or drop concurrent= and async",
+            code=ErrorCode.ASYNC_LANE,
         )
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if kind is not OperatorKind.FLAT_MAP and yields:
-        raise GraphError(f"{verb} got a function that yields", hint="Use flat_map, or return instead of yield")
+        raise GraphError(
+            f"{verb} got a function that yields",
+            hint="Use flat_map, or return instead of yield",
+            code=ErrorCode.MUST_RETURN,
+        )
     arguments = (None,) if state is None else (None, None)
     given = "one tuple" if state is None else "a tuple and the state of its key"
     if not binds(function, arguments):
         hint = " For a state of the key, write .key_by(...) before and state= here" if state is None else ""
         raise GraphError(
             f"{verb} calls its function with {given}, but it takes {inspect.signature(function)}",
-            hint=f"Give it {counted(len(arguments), 'positional argument')}.{hint}",
+            hint=f"Let it accept {counted(len(arguments), 'positional argument')}.{hint}",
+            code=ErrorCode.WRONG_PARAMETERS,
         )
 
 
@@ -112,15 +129,17 @@ def check_state(state: Any) -> None:
     """Reject a value that can't make the initial state of a key."""
     if not callable(state):
         raise GraphError(
-            f"state={shown(state)} can't make the state of a key",
-            hint="Give a NamedTuple class with defaults, or a function without arguments",
+            f"state={shown(state)} can't create the state of a key",
+            hint="Pass a NamedTuple class with defaults, or a function without arguments",
+            code=ErrorCode.WRONG_TYPE,
         )
     if not binds(state, ()):
         missing = [n for n in getattr(state, "_fields", ()) if n not in state._field_defaults]
         what = f"its fields {', '.join(missing)} have no default" if missing else "it takes arguments"
         raise GraphError(
-            f"state={shown(getattr(state, '__name__', state))} can't make the state of a key: {what}",
-            hint="Give every field its initial value, or a function without arguments",
+            f"state={shown(getattr(state, '__name__', state))} can't create the state of a key: {what}",
+            hint="Write an initial value for every field, or a function without arguments",
+            code=ErrorCode.BAD_DEFAULT,
         )
 
 
@@ -147,7 +166,8 @@ def lane_of(choice: object) -> Literal["auto"] | Lane:
         lane = Lane.BUILT_IN
     if lane is Lane.BUILT_IN:
         raise LaneError(
-            f"lane={shown(choice)} is no lane of a function",
+            f"lane={shown(choice)} isn't a lane of a function",
             hint="Choose 'auto', 'compiled', 'vectorised' or 'python'",
+            code=ErrorCode.UNKNOWN_CHOICE,
         )
     return lane

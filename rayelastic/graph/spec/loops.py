@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import InputPort, operator_of
 
@@ -88,4 +88,4 @@ def _reach(start: Iterable[str], following: Callable[[str], Iterable[str]]) -> s
 
 
 def _refuse(spec: OperatorSpec, problem: str, hint: str) -> None:
-    raise GraphError(problem, operator=spec.name, location=spec.location, hint=hint)
+    raise GraphError(problem, operator=spec.name, location=spec.location, hint=hint, code=ErrorCode.BAD_LOOP)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, overload
 
-from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.errors import DeclarationError, ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime
@@ -197,10 +197,14 @@ def definition_of(instance: object) -> OperatorDefinition:
         return definition
     if isinstance(instance, type) and hasattr(instance, _MARK):
         raise GraphError(
-            f"apply needs an instance, not the class {instance.__name__}", hint=f"Write {instance.__name__}(...)"
+            f"apply needs an instance, not the class {instance.__name__}",
+            hint=f"Write {instance.__name__}(...)",
+            code=ErrorCode.NOT_AN_OPERATOR,
         )
     raise GraphError(
-        f"{shown(instance)} is no operator", hint="Decorate its class with @rel.operator, or use map or flat_map"
+        f"{shown(instance)} isn't an operator",
+        hint="Decorate its class with @rel.operator, or use map or flat_map",
+        code=ErrorCode.NOT_AN_OPERATOR,
     )
 
 
@@ -208,9 +212,10 @@ def _wanted(count: object, kind: DemandKind, schema: object) -> Wanted:
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         verb = "exactly" if kind is DemandKind.EXACT else "at_least"
         raise GraphError(
-            f"rel.{verb}({shown(count)}) is no number of tuples",
+            f"rel.{verb}({shown(count)}) isn't a number of tuples",
             location=caller_location(),
-            hint="Give a whole number, 1 or more",
+            hint="Pass a whole number, 1 or more",
+            code=ErrorCode.OUT_OF_RANGE,
         )
     return Wanted(None if schema is None else Schema.of(schema), Demand(count, kind))
 
@@ -219,25 +224,37 @@ def _definition(
     cls: object, inputs: object, outputs: object, state: Callable[[], Any] | None, stateless: object, lane: object
 ) -> OperatorDefinition:
     if not isinstance(cls, type):
-        raise GraphError(f"@rel.operator decorates a class, not {shown(cls)}", hint="Use .map(function)")
+        raise GraphError(
+            f"@rel.operator decorates a class, not {shown(cls)}",
+            hint="Use .map(function)",
+            code=ErrorCode.NOT_AN_OPERATOR,
+        )
     wanted = {port: _checked_input(wanted_input) for port, wanted_input in _named(inputs, IN, "input").items()}
     if not wanted:
-        raise GraphError("it has no input port", hint="Name one, or make a source with rel.generate")
+        raise GraphError(
+            "it has no input port", hint="Name one, or make a source with rel.generate", code=ErrorCode.MISSING_ARGUMENT
+        )
     asking = [port for port, demand in wanted.items() if demand.demand is not None]
     if asking and len(asking) < len(wanted):
         free = next(port for port in wanted if port not in asking)
         raise GraphError(
             f"it waits for input port '{asking[0]}' but not for '{free}'",
-            hint="Give all ports rel.exactly or rel.at_least, or none",
+            hint="Pass all ports rel.exactly or rel.at_least, or none",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
     if state is not None:
         check_state(state)
         if stateless:
-            raise GraphError("it has state= and says that it is stateless", hint="Leave one of them out")
+            raise GraphError(
+                "it has state= and stateless=True",
+                hint="Leave one of them out",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
+            )
         if asking:
             raise GraphError(
                 "it has state of keys and waits for several ports, whose tuples have different keys",
-                hint="Take the tuples as they come, and let the state tell when all are there",
+                hint="Accept tuples one by one, and count them in the state",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
     _check_methods(cls, wanted, bool(asking), state is not None)
     gives = _checked_outputs(cls, outputs, wanted)
@@ -275,18 +292,23 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
     if outputs is None:
         if not tells:
             raise GraphError(
-                "nothing says what it gives", hint="Give outputs= a schema, {port: schema}, or {} for no output"
+                "its output schema is unknown",
+                hint="Pass outputs= a schema, {port: schema}, or {} for no output",
+                code=ErrorCode.NO_SCHEMA,
             )
         return None
     if tells:
-        raise GraphError("it has outputs= and output_schemas", hint="Leave one of them out")
+        raise GraphError(
+            "it has outputs= and output_schemas", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
+        )
     schemas: dict[str, Schema | str] = {}
     for port, declared in _named(outputs, OUT, "output").items():
         if isinstance(declared, str):
             if declared not in wanted:
                 raise GraphError(
-                    f"output port '{port}' is like '{declared}', which is no input port of it",
+                    f"output port '{port}' refers to '{declared}', which isn't one of its input ports",
                     hint=f"Name one of {', '.join(wanted)}, or give a schema",
+                    code=ErrorCode.UNKNOWN_PORT,
                 )
             schemas[port] = declared
         else:
@@ -296,7 +318,11 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
 
 def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, keyed: bool) -> None:
     if not callable(getattr(cls, "invoke", None)):
-        raise GraphError("it has no method invoke", hint="Write def invoke(self, t), which yields tuples")
+        raise GraphError(
+            "it has no method invoke",
+            hint="Write def invoke(self, t), which yields tuples",
+            code=ErrorCode.MISSING_METHOD,
+        )
     if conjunctive:
         takes = tuple(wanted)
     else:
@@ -308,22 +334,30 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
         if method is None:
             continue
         if not callable(method):
-            raise GraphError(f"{name} is {shown(method)}, no method", hint=f"Write def {name}(self)")
+            raise GraphError(
+                f"{name} is {shown(method)}, no method", hint=f"Write def {name}(self)", code=ErrorCode.NOT_A_FUNCTION
+            )
         if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-            raise GraphError(f"{name} is async", hint="Make it a plain method")
+            raise GraphError(f"{name} is async", hint="Make it a plain method", code=ErrorCode.ASYNC_FUNCTION)
         bound = isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod)
         if not binds(method, (None,) * (len(arguments) + (not bound))):
             shown_arguments = ", ".join((*(() if bound else ("self",)), *arguments))
             raise GraphError(
                 f"{name} is called as {name}({shown_arguments}), but takes {inspect.signature(method)}",
                 hint="Change its parameters",
+                code=ErrorCode.WRONG_PARAMETERS,
             )
     check_names(cls, LIFE, others=FLUSHED)
     if hasattr(cls, "snapshot") != hasattr(cls, "restore"):
         defined, lacks = ("snapshot", "restore") if hasattr(cls, "snapshot") else ("restore", "snapshot")
-        raise GraphError(f"it has {defined}, but no {lacks}", hint="Write both: what one returns the other takes")
+        raise GraphError(
+            f"it has {defined}, but no {lacks}",
+            hint="Write both: one returns what the other accepts",
+            code=ErrorCode.MISSING_METHOD,
+        )
     if hasattr(cls, "drain") and not conjunctive:
         raise GraphError(
-            "it has drain, but takes tuples as they come: nothing is ever left",
-            hint="Write shutdown, or let all input ports want something with rel.exactly or rel.at_least",
+            "it has drain, but accepts tuples one by one: none is ever left",
+            hint="Write shutdown, or use rel.exactly or rel.at_least for all input ports",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Mapping
 from typing import Protocol
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of
 
@@ -57,6 +57,7 @@ def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
                     operator=spec.name,
                     location=spec.location,
                     hint="Build the graph through the streams of one Topology",
+                    code=ErrorCode.OTHER_TOPOLOGY,
                 )
         for upstream in spec.upstream:
             consumers_of[upstream].append(spec.name)
@@ -91,10 +92,11 @@ def topological_order(operators: Mapping[str, OperatorSpec]) -> list[str]:
         cycle = _cycle(operators, {name for name, missing in waiting.items() if missing})
         spec = operators[cycle[0]]
         raise GraphError(
-            f"its output comes back to its own input: {' -> '.join([*cycle, cycle[0]])}",
+            f"its output returns to its own input: {' -> '.join([*cycle, cycle[0]])}",
             operator=spec.name,
             location=spec.location,
             hint="Cut the cycle: streams may branch and unite, and return through topology.feedback(...) only",
+            code=ErrorCode.CYCLE,
         )
     return order
 

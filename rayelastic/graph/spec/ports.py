@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 
@@ -99,7 +99,9 @@ def check_port(name: object, what: str) -> None:
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise GraphError(
-            f"{shown(name)} can't name an {what} port", hint="Give it a Python name without underscore in front"
+            f"{shown(name)} can't name an {what} port",
+            hint="Use a Python name that doesn't start with an underscore",
+            code=ErrorCode.BAD_NAME,
         )
 
 
@@ -111,11 +113,11 @@ def side_ports(sides: object) -> tuple[OutputPort, ...]:
         SchemaError: A schema can't be laid out.
     """
     if not isinstance(sides, Mapping):
-        raise GraphError(f"sides={shown(sides)}", hint="Give {port: schema}")
+        raise GraphError(f"sides={shown(sides)} is invalid", hint="Pass {port: schema}", code=ErrorCode.WRONG_TYPE)
     for name in sides:
         check_port(name, "output")
         if name in (OUT, "errors"):
-            raise GraphError(f"a side output can't be called '{name}'", hint="Give it another name")
+            raise GraphError(f"a side output can't be called '{name}'", hint="Rename it", code=ErrorCode.BAD_NAME)
     return tuple(OutputPort(name, Schema.of(schema)) for name, schema in sides.items())
 
 

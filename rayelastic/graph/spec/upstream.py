@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Protocol, get_args
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -112,6 +112,7 @@ def _read(fn: Callable[[Any], Any]) -> tuple[str, ...]:
     raise GraphError(
         "key_by takes fields, and the function computes",
         hint="Write .map(fn) before, with the key as a field, and .key_by('field')",
+        code=ErrorCode.WRONG_TYPE,
     )
 
 
@@ -151,22 +152,28 @@ class Upstream:
         """
         with declaring(self.called, caller_location()):
             if not given:
-                raise GraphError("key_by needs a field", hint=self.schema.suggestion(""))
+                raise GraphError(
+                    "key_by needs a field", hint=self.schema.suggestion(""), code=ErrorCode.MISSING_ARGUMENT
+                )
             fields: tuple[Any, ...] = tuple(name for one in given for name in (_read(one) if callable(one) else (one,)))
             for name in fields:
                 if name not in self.schema.names:
                     raise GraphError(
                         f"key_by({shown(name)}): {self.schema.name} has no such field",
                         hint=self.schema.suggestion(name),
+                        code=ErrorCode.UNKNOWN_FIELD,
                     )
                 form = plain_form(self.schema.field(name).format)
                 if not form.kind.is_key:
                     raise GraphError(
-                        f"key_by({shown(name)}): field '{name}' of {self.schema.name} is {form.shown}, which is no key",
-                        hint="Map what tells the keys apart to a field of its own, such as a str or a number",
+                        f"key_by({shown(name)}): field '{name}' of {self.schema.name} is {form.shown}, not a key",
+                        hint="Map what distinguishes the keys to a field of its own, such as a str or a number",
+                        code=ErrorCode.WRONG_FIELD_TYPE,
                     )
             if len(set(fields)) < len(fields):
-                raise GraphError(f"key_by{fields!r} names a field twice", hint="Name each field once")
+                raise GraphError(
+                    f"key_by{fields!r} names a field twice", hint="Name each field once", code=ErrorCode.DUPLICATE_FIELD
+                )
         return replace(self, keys=fields)
 
     def behind(self, spec: OperatorSpec, keys: tuple[str, ...] = ()) -> Upstream:
@@ -208,10 +215,18 @@ class Upstream:
         if ttl is None:
             return None
         if lacks is not None:
-            raise GraphError(f"ttl={shown(ttl)} without {lacks}", hint=f"Give {lacks} too, or leave ttl= out")
+            raise GraphError(
+                f"ttl={shown(ttl)} without {lacks}",
+                hint=f"Pass {lacks} too, or leave ttl= out",
+                code=ErrorCode.MISSING_ARGUMENT,
+            )
         since = ttl.since if isinstance(ttl, Ttl) else "last"
         if since not in get_args(Since):
-            raise GraphError(f"ttl counts since={shown(since)}", hint="Choose 'last', 'first' or 'change'")
+            raise GraphError(
+                f"since={shown(since)} of ttl= is invalid",
+                hint="Choose 'last', 'first' or 'change'",
+                code=ErrorCode.UNKNOWN_CHOICE,
+            )
         ttl = ttl.seconds if isinstance(ttl, Ttl) else ttl
         time = None if clock else self.event_time
         if time is not None:
@@ -220,7 +235,8 @@ class Upstream:
         if not 1 <= ticks <= LONGEST_SPAN:
             longest = LONGEST_SPAN // TICKS_PER_SECOND[_CLOCK_UNIT]
             raise GraphError(
-                f"ttl={shown(ttl)} is no time that a key could live",
-                hint=f"Give seconds, more than 0 and no more than {longest:,}, or a timedelta",
+                f"ttl={shown(ttl)} is out of range",
+                hint=f"Pass seconds, more than 0 and no more than {longest:,}, or a timedelta",
+                code=ErrorCode.OUT_OF_RANGE,
             )
         return TimeToLive(ticks, None, since)

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from rayelastic.errors import DeclarationError, GraphError
+from rayelastic.errors import DeclarationError, ErrorCode, GraphError
 from rayelastic.graph.spec.declaration import binds
 
 __all__ = [
@@ -120,7 +120,9 @@ def check_names(
             hint = f"Call it {instead}(), which comes {_WHEN[instead]}; or pass a function that calls the object"
         else:
             hint = f"Use {_WHERE}, which have initialize() and shutdown()"
-        raise error(f"its class {cls.__name__} has {name}(), which is never called", hint=hint)
+        raise error(
+            f"its class {cls.__name__} has {name}(), which is never called", hint=hint, code=ErrorCode.UNKNOWN_METHOD
+        )
 
 
 def _check_called(
@@ -129,16 +131,19 @@ def _check_called(
     cls, method = type(given).__name__, getattr(given, name)
     if name not in called:
         where = "rel.call" if name == FLUSH else _WHERE
-        raise error(f"its class {cls} has {name}(), which is never called here", hint=f"Use {where}, or rename it")
+        problem = f"its class {cls} has {name}(), which is never called here"
+        raise error(problem, hint=f"Use {where}, or rename it", code=ErrorCode.UNKNOWN_METHOD)
     if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-        raise error(f"{name} of {cls} yields, and nothing takes that", hint="Make it a plain method")
+        raise error(f"{name} of {cls} yields", hint="Make it a plain method", code=ErrorCode.ASYNC_FUNCTION)
     if inspect.iscoroutinefunction(method) and not (awaited and name != FLUSH):
         raise error(
-            f"{name} of {cls} is async, and so isn't awaited here",
+            f"{name} of {cls} is async, and nothing awaits it",
             hint=f"Write def {name}(self); it may be async where __call__ is",
+            code=ErrorCode.ASYNC_FUNCTION,
         )
     if not binds(method, ()):
         raise error(
             f"{name} of {cls} is called without arguments, but takes {inspect.signature(method)}",
             hint=f"Write def {name}(self)",
+            code=ErrorCode.WRONG_PARAMETERS,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rayelastic.errors import GraphError, NotShippableError
+from rayelastic.errors import ErrorCode, GraphError, NotShippableError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import stream_name
 
@@ -19,10 +19,11 @@ def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
             if stream_name(spec.name, port.name) not in taken and not port.optional:
                 what = "output" if len(spec.outputs) == 1 else f"output port '{port.name}'"
                 raise GraphError(
-                    f"nothing takes its {what}: a stream without a sink",
+                    f"its {what} has no sink",
                     operator=spec.name,
                     location=spec.location,
                     hint="End it with .sink(...), such as rel.count(), or leave the operator out",
+                    code=ErrorCode.NO_SINK,
                 )
 
 
@@ -41,5 +42,5 @@ def check_shippable(specs: Iterable[OperatorSpec]) -> None:
             f"it can't be sent to another process: {error}",
             operator=specs[0].name if len(specs) == 1 else None,
             location=specs[0].location if len(specs) == 1 else "",
-            hint="Make what its function needs inside the function, or pass plain values instead of open things",
+            hint="Create what its function needs inside the function, or pass plain values",
         ) from error

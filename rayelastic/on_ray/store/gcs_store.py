@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from rayelastic.errors import JobExistsError, UnavailableError
+from rayelastic.errors import ErrorCode, JobExistsError, UnavailableError
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.rescale.change_journal import JournalStore
@@ -58,7 +58,9 @@ class GcsStore(JournalStore):
             key = self._key(self._next)
             if self._doubtful is None or adapter.kv_get(key, NAMESPACE) != self._doubtful:
                 raise JobExistsError(
-                    f"another coordinator writes {self._prefix!r}", hint="A job has one coordinator: attach to it"
+                    f"another coordinator writes {self._prefix!r}",
+                    hint="A job has one coordinator: attach to it",
+                    code=ErrorCode.SECOND_COORDINATOR,
                 )
             self._next, self._doubtful = self._next + 1, None  # it was stored, only the answer was lost
         key = self._key(self._next)
@@ -77,7 +79,8 @@ class GcsStore(JournalStore):
             self._doubtful = self._doubtful or value
             raise UnavailableError(
                 f"a line of the journal {self._prefix!r} can't be written: {error}",
-                hint="The job goes on; see whether Ray's GCS runs",
+                hint="The job continues; check that Ray's GCS runs",
+                code=ErrorCode.JOURNAL_NOT_WRITTEN,
             ) from error
 
     def close(self) -> None:

@@ -59,23 +59,23 @@ class Checkpoint:
     def __post_init__(self) -> None:
         every: object = self.every
         if not isinstance(every, int | float) or isinstance(every, bool) or not SHORTEST <= every < float("inf"):
-            raise ConfigError(f"Checkpoint(every={every!r})", hint=f"Give seconds, {SHORTEST:g} or more")
+            raise ConfigError(f"Checkpoint(every={every!r})", hint=f"Pass seconds, {SHORTEST:g} or more")
         timeout: object = self.outage_timeout
         if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 <= timeout < float("inf"):
-            raise ConfigError(f"Checkpoint(outage_timeout={timeout!r})", hint="Give seconds, 0 or more")
+            raise ConfigError(f"Checkpoint(outage_timeout={timeout!r})", hint="Pass seconds, 0 or more")
         for name, least in (("keep", 1), ("restarts", 0)):
             value: object = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ConfigError(f"Checkpoint({name}={value!r})", hint=f"Give a whole number, {least} or more")
+                raise ConfigError(f"Checkpoint({name}={value!r})", hint=f"Pass a whole number, {least} or more")
         location: object = self.location
         if location is not None and not (isinstance(location, str | Path) and str(location)):
-            raise ConfigError(f"Checkpoint({location!r}): no location", hint="Give a folder, a URI, or None")
+            raise ConfigError(f"Checkpoint({location!r}): no location", hint="Pass a folder, a URI, or None")
         if location is not None:
             text = str(location)
             object.__setattr__(self, "location", text if "://" in text else str(Path(text).absolute()))
         key: object = self.key
         if key is not None and not (isinstance(key, bytes) and len(key) >= SHORTEST_KEY):
             raise ConfigError(
-                f"Checkpoint(key=...) has to be {SHORTEST_KEY} bytes or more",
+                f"Checkpoint(key=...) must be {SHORTEST_KEY} bytes or more",
                 hint="Make one with secrets.token_bytes(32) and keep it where a later job can read it",
             )

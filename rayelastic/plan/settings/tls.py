@@ -50,14 +50,14 @@ class TLS:
     def __post_init__(self) -> None:
         for name, value in (("cert", self.cert), ("key", self.key), ("ca", self.ca)):
             if not (isinstance(value, str) and value) and not (name == "ca" and value is None):
-                raise ConfigError(f"rel.TLS({name}={value!r}) is no file", hint="Give the path of a PEM file")
+                raise ConfigError(f"rel.TLS({name}={value!r}) isn't a file", hint="Pass the path of a PEM file")
         if self.ca is None and not _is_loopback(self.host):
             raise ConfigError(
                 f"rel.TLS(host={self.host!r}) without ca: others could read the metrics",
                 hint="Name the authority of the clients by ca=, or leave host out",
             )
         if not isinstance(self.links, bool):
-            raise ConfigError(f"rel.TLS(links={self.links!r})", hint="Give True or False")
+            raise ConfigError(f"rel.TLS(links={self.links!r})", hint="Pass True or False")
         if self.links and self.ca is None:
             raise ConfigError(
                 "rel.TLS(links=True) without ca: links need an authority",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import RayelasticError, StateError
+from rayelastic.errors import ErrorCode, RayelasticError, StateError
 from rayelastic.runtime.checkpoint.saving import Taken
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import CheckpointCounters, State
@@ -113,7 +113,7 @@ class CheckpointLoop:
 
     def _take_next(self) -> Exception | None:
         if self._state() is not State.RUNNING:
-            return StateError("the job doesn't run")
+            return StateError("the job doesn't run", code=ErrorCode.JOB_NOT_RUNNING)
         with self._changed:
             self._begun += 1
             begun = self._begun

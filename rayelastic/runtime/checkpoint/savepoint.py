@@ -10,7 +10,7 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.checkpoint.saving import (
     SAVE_TIMEOUT,
     STOP_PATIENCE,
@@ -98,7 +98,7 @@ def take_savepoint(
     folder.prepare()
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
-        raise StateError(f"an element of job '{job.name}' is missing")
+        raise StateError(f"a PE of job '{job.name}' is missing", code=ErrorCode.PE_MISSING)
     held = Standstill(job.name, handles, STOP_PATIENCE)
     journal.stops(str(snapshot.location))
     try:

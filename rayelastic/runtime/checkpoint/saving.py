@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, RayelasticError, SinkError, StateError
+from rayelastic.errors import ErrorCode, PELostError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
@@ -113,7 +113,7 @@ def check_savable(job: JobSpec, state: State) -> None:
         StateError: It can't be saved.
     """
     if state is not State.RUNNING:
-        raise StateError(f"job '{job.name}' is {state.value}: there is nothing to save")
+        raise StateError(f"job '{job.name}' is {state.value}: nothing to save", code=ErrorCode.JOB_NOT_RUNNING)
 
 
 def save_job(
@@ -208,7 +208,7 @@ def take_checkpoint(
     folder, began = SnapshotFolder(snapshot), time.monotonic()
     handles = {pe: running[pe] for pe in plan.pes if pe in running}
     if len(handles) < len(plan.pes):
-        raise StateError(f"an element of job '{job.name}' is missing")
+        raise StateError(f"a PE of job '{job.name}' is missing", code=ErrorCode.PE_MISSING)
     folder.prepare()
     try:
         journal.stops(str(snapshot.location))
@@ -263,7 +263,10 @@ def _at_marks(
     lost = ask_all(handles, lambda element: element.status().lost_peers, COMMIT_TIMEOUT)
     for pe, peers in lost.items():
         for peer in handles.keys() & peers.keys():  # a barrier may have overtaken the tuples that were lost there
-            raise StateError(f"the link between {pe} and {peer} of job '{job.name}' was lost: {peers[peer]}")
+            raise StateError(
+                f"the link between {pe} and {peer} of job '{job.name}' was lost: {peers[peer]}",
+                code=ErrorCode.LINK_FAILED,
+            )
     return [part for part, _ in saved], max(held for _, held in saved)
 
 
@@ -324,7 +327,9 @@ def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
                 pass
     except StateError as error:
         raise StateError(
-            f"what was saved can't be read back: {error}", hint="Give a folder that every node of the cluster sees"
+            f"the saved state can't be read back: {error}",
+            hint="Pass a folder that every node of the cluster sees",
+            code=ErrorCode.BAD_LOCATION,
         ) from None
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from rayelastic.errors import PELostError, StateError
+from rayelastic.errors import ErrorCode, PELostError, StateError
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
@@ -61,7 +61,7 @@ class Standstill:
             if not busy:
                 return
             if time.monotonic() > until:
-                raise StateError(busy, hint="Try again when it is less busy")
+                raise StateError(busy, hint="Retry when it is less busy", code=ErrorCode.JOB_BUSY)
             threading.Event().wait(turn)
             turn = min(2 * turn, MOST_TURN)
 
@@ -72,7 +72,7 @@ class Standstill:
         if not busy and is_empty({pe: flow for pe, (flow, _) in held.items()}):
             return ""
         self.each(lambda element: element.let_go_on(), RELEASE_TIMEOUT)
-        return busy or f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s"
+        return busy or f"job '{self._job}' didn't process its queued tuples within {self._patience:g} s"
 
     def each(self, ask: Callable[[ElementApi], T], patience: float) -> dict[str, T]:
         """Call all elements at once; return {element: its answer}.
@@ -94,8 +94,9 @@ class Standstill:
         while not is_empty(self.each(lambda element: element.flow(), ANSWER_TIMEOUT)):
             if time.monotonic() > until:
                 raise StateError(
-                    f"what is under way in job '{self._job}' wasn't processed within {self._patience:g} s",
-                    hint="Try again when it is less busy",
+                    f"job '{self._job}' didn't process its queued tuples within {self._patience:g} s",
+                    hint="Retry when it is less busy",
+                    code=ErrorCode.JOB_BUSY,
                 )
             nobody.wait(LOOK)
 

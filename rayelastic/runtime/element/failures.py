@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
-from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, is_outage
+from rayelastic.errors import ErrorCode, JobFailedError, SinkError, SinkTakenError, code_of, is_outage
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.operators.windows import Window, Windowing, checked_spans
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.location import is_users
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 from rayelastic.runtime.values.failure import Cause, Failure
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
     name, record, exception = native.operator, native.record, native.exception
     spec = operators.get(name)
     if spec is None:
-        return Failure(native.message, name, lost_link=TOO_LARGE not in native.message)
+        return Failure(native.message, name, lost_link=TOO_LARGE not in native.message, code=ErrorCode.LINK_FAILED)
     shown = None
     if record is not None:
         shown = repr(spec.inputs[native.port].schema.tuple_type(*record))
@@ -49,14 +49,17 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
         text, outage = _traceback(exception), is_outage(exception)
-        return Failure(reason, name, shown, text, outside=outage, outage=outage, cause=Cause(exception))
+        kind = code_of(exception, ErrorCode.FUNCTION_RAISED)
+        return Failure(reason, name, shown, text, outside=outage, outage=outage, code=kind, cause=Cause(exception))
     code = spec.body if native.message else _function_of(spec.body)
     explained = isinstance(code, OperatorCode) and (code.lane is Lane.COMPILED or code is not spec.body)
     if record is not None and isinstance(code, OperatorCode) and explained:
         explanation = load(code).explain(record)
         cause = Cause(explanation.exception) if explanation.exception is not None else None
-        return Failure(explanation.message, name, shown, explanation.traceback, cause=cause)
-    return Failure(native.message or "it failed without saying why", name, shown)
+        said = explanation.message
+        return Failure(said, name, shown, explanation.traceback, code=ErrorCode.FUNCTION_RAISED, cause=cause)
+    kind = ErrorCode.SOURCE_FAILED if spec.kind is OperatorKind.SOURCE else ErrorCode.JOB_FAILED
+    return Failure(native.message or "it failed without saying why", name, shown, code=kind)
 
 
 def _traceback(exception: BaseException) -> str:
@@ -70,18 +73,25 @@ def _traceback(exception: BaseException) -> str:
 def sink_failure(error: SinkError) -> Failure:
     """Explain why a sink couldn't prepare: the job recovers, unless another job has taken over the sink."""
     outside, outage = not isinstance(error, SinkTakenError), is_outage(error)
-    return Failure(str(error), error.operator, outside=outside, outage=outage, cause=Cause(error))
+    cause = Cause(error)
+    return Failure(error.message, error.operator, outside=outside, outage=outage, code=error.code, cause=cause)
 
 
 def completion_failure(error: Exception) -> Failure:
     """Explain why a sink's output couldn't be completed, or a user's object couldn't be shut down."""
     if isinstance(error, JobFailedError):
         return Failure(
-            error.reason, error.operator, traceback=error.traceback_text, outside=True, cause=Cause(error.__cause__)
+            error.reason,
+            error.operator,
+            traceback=error.traceback_text,
+            outside=True,
+            code=error.code,
+            cause=Cause(error.__cause__),
         )
     if isinstance(error, SinkError):
-        return replace(sink_failure(error), reason=f"a sink could not be completed: {error}")
-    return Failure(f"a sink could not be completed: {error}", outside=True, cause=Cause(error))
+        return replace(sink_failure(error), reason=f"a sink could not be completed: {error.message}")
+    reason = f"a sink could not be completed: {error}"
+    return Failure(reason, outside=True, code=code_of(error), cause=Cause(error))
 
 
 def _function_of(body: object) -> object:

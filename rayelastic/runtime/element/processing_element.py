@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import SinkError, StateError, is_outage
+from rayelastic.errors import ErrorCode, SinkError, StateError, is_outage
 from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife
@@ -158,7 +158,9 @@ class ProcessingElement:
         before = {name: sink.before for name, sink in self._hosted.sinks.items()}
         with self._life.ending:
             if self._given_up and self.spec.by_epoch:  # another element shows this one's hidden output
-                raise StateError(f"{self.spec.pe} was given up before its sinks were completed")
+                raise StateError(
+                    f"{self.spec.pe} was abandoned before its sinks were complete", code=ErrorCode.CHECKPOINT_ABANDONED
+                )
             left = self._hosted.complete()
         return {name: SinkResult(name, before[name] + taken[name], value) for name, value in left.items()}
 
@@ -325,7 +327,7 @@ class ProcessingElement:
 
     def _started(self) -> Running:
         if self._running is None:
-            raise StateError(f"{self.spec.pe} hasn't been started: it has no state yet")
+            raise StateError(f"{self.spec.pe} hasn't started and has no state", code=ErrorCode.PE_NOT_STARTED)
         return self._running
 
     def _held(self) -> Holding:

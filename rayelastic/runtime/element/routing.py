@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic._native import RouterAnswer
-from rayelastic.errors import LinkError, StateError
+from rayelastic.errors import ErrorCode, LinkError, StateError
 from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.reach.dialling import address_of, native_link
@@ -136,7 +136,9 @@ class Routing:
             if hello.channel != f"link:{link.name}":
                 continue
             if not self._gathers[plan.edge.name].add(self._keep(link, connection, hello.sender)):
-                raise LinkError(f"{plan.edge.end} has had all its tuples", link=link.name)
+                raise LinkError(
+                    f"{plan.edge.end} has received its last tuple", link=link.name, code=ErrorCode.STREAM_ENDED
+                )
             return True
         return False
 
@@ -287,7 +289,7 @@ class Routing:
 
     def _answer(self, edge: str, ticket: int) -> RouterAnswer:
         if self._scheduler is None:
-            raise StateError(f"the router of {edge} doesn't run yet")
+            raise StateError(f"the router of {edge} doesn't run yet", code=ErrorCode.PE_NOT_STARTED)
         self._scheduler.poke(self._numbers[edge])
         return self._routers[edge].wait(ticket, COMMAND_TIMEOUT)
 

@@ -220,7 +220,7 @@ def send_state(
         _send(connection, key, sequence + 1, 0, Kind.END, b"")
         taken, _, kind, _ = _receive(connection, key, ())
         if kind is not Kind.END:
-            raise LinkError("the receiver of state answered with something else than the end")
+            raise LinkError("the receiver of state sent an unexpected answer")
         return taken, size
 
 
@@ -234,7 +234,7 @@ def receive_state(connection: socket.socket, key: bytes, stores: StateStores) ->
         connection.settimeout(SILENCE)
         _, _, kind, body = _receive(connection, key, ())
         if kind is not Kind.BEGIN:
-            raise LinkError("a transfer of state begins with something else than its keys")
+            raise LinkError("a transfer of state doesn't start with its keys")
         operators, ranges, keys = _begun(body)
         by_checksum = [not stores.is_pickled(operator) for operator in operators]
         for operator in operators:
@@ -244,7 +244,7 @@ def receive_state(connection: socket.socket, key: bytes, stores: StateStores) ->
             sequence, number, kind, body = _receive(connection, key, by_checksum)
             expected += 1
             if sequence != expected or kind is Kind.BEGIN or number >= max(1, len(operators)):
-                raise LinkError("a frame of state isn't the next one")
+                raise LinkError("a frame of state is out of order")
             if kind is Kind.END:
                 _send(connection, key, taken, 0, Kind.END, b"")
                 return taken
@@ -295,7 +295,7 @@ def _receive(connection: socket.socket, key: bytes, by_checksum: Sequence[bool])
     body = _exactly(connection, length)
     short = kind == Kind.CHUNK.value and operator < len(by_checksum) and by_checksum[operator]
     if not hmac.compare_digest(signature, _signature(key, header, body, by_checksum=short)):
-        raise LinkError("a frame of state isn't as it was signed")
+        raise LinkError("a frame of state has a wrong signature")
     return sequence, operator, Kind(kind), body
 
 
@@ -311,7 +311,7 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
     while view:
         got = connection.recv_into(view)
         if got == 0:
-            raise LinkError("the other side of a transfer of state went away")
+            raise LinkError("the peer of a state transfer closed the connection")
         view = view[got:]
     return bytes(body)
 
@@ -321,4 +321,4 @@ def _lost_as_link_error() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LinkError(f"a transfer of state broke: {error}") from error
+        raise LinkError(f"a state transfer broke: {error}") from error

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, SourceError
+from rayelastic.errors import ErrorCode, PELostError, SourceError
 from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.runtime.ingest.feed import Secured
@@ -85,7 +85,7 @@ class FedSources:
         """
         status = self._status()
         if status.state.is_final or self._stops:
-            raise SourceError("its job is over, or about to be", operator=source)
+            raise SourceError("its job has ended or is about to end", operator=source, code=ErrorCode.JOB_NOT_RUNNING)
         if status.state is not State.RUNNING or self._saving:
             return None
         try:
@@ -103,7 +103,7 @@ class FedSources:
             return True
         if pushed_to is not None and self._checkpoint is not None and self._is_gone(source, pushed_to):
             return True
-        self._fail(Failure(reason, operator=source))
+        self._fail(Failure(reason, operator=source, code=ErrorCode.FEED_FAILED))
         return False
 
     def secure(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
@@ -137,7 +137,7 @@ class FedSources:
     def _secured(self, source: str, address: IngestAddress, epoch: Epoch, rows: dict[int, int]) -> Secured:
         until, status = time.monotonic() + PATIENCE, self._status()
         if status.state.is_final:
-            raise SourceError("its job is over", operator=source)
+            raise SourceError("its job has ended", operator=source, code=ErrorCode.JOB_NOT_RUNNING)
         if status.state is not State.RUNNING:
             return Secured.GONE
         try:

@@ -14,7 +14,7 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import DamagedError, SinkError
+from rayelastic.errors import DamagedError, ErrorCode, SinkError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
 from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
@@ -233,6 +233,7 @@ class PartFolder:
         whose = "an earlier run of this job" if same_job else "another job or program"
         raise SinkError(
             f"{self._folder.shown!r} has {counted(len(unknown), 'part file')} of {whose}, such as {unknown[0]!r}: "
-            "its rows would be mixed with those of this run",
+            "its rows would mix with those of this run",
             hint="Restore the checkpoint or snapshot of that run, remove the files, or name another folder",
+            code=ErrorCode.FOREIGN_OUTPUT,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rayelastic.errors import SourceLostError, StateError
+from rayelastic.errors import ErrorCode, SourceLostError, StateError
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
 from rayelastic.graph.edges.formats.parquet_files import ParquetSource
@@ -138,16 +138,17 @@ def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
     except (OSError, LocationError) as error:
         if is_away(spec.body, error):
             raise SourceLostError(
-                f"what it read can't be compared: {error}", operator=spec.name, location=spec.location
+                f"its input can't be compared: {error}", operator=spec.name, location=spec.location
             ) from error
         problem = f"can't be read: {error}"
     if problem is not None:
         raise StateError(
-            f"the snapshot has its position in what it read, {problem}",
+            f"the snapshot has its position in the input, {problem}",
             operator=spec.name,
             location=spec.location,
-            hint="Give it the input that it had, to which rows may have been added at the end, "
+            hint="Restore its input, to which rows may have been appended, "
             f"or restore Snapshot(..., drop=({spec.name!r},)), which reads from the start",
+            code=ErrorCode.CHANGED_INPUT,
         )
 
 

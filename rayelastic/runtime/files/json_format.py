@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SinkError
+from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.edges.formats.texts import base64_of, duration_text
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
@@ -113,7 +113,9 @@ def _checked(text: str) -> str:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
         problem = "is nested too deep" if isinstance(error, RecursionError) else f"isn't JSON: {error}"
-        raise SinkError(f"a value of rel.Json {problem}: {shown(text)}", hint="Write it as a str") from None
+        raise SinkError(
+            f"a value of rel.Json {problem}: {shown(text)}", hint="Write it as a str", code=ErrorCode.UNWRITABLE_VALUE
+        ) from None
     return text.replace("\n", " ").replace("\r", " ")
 
 

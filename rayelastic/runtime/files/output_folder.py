@@ -71,7 +71,9 @@ class OutputFolder:
             local = local_path(location)
             self._files, path = (fs.LocalFileSystem(), local) if local is not None else file_system(location)
         except LocationError as error:
-            raise (SinkLostError if error.is_outage else SinkError)(error.problem, hint=error.hint) from error
+            raise (SinkLostError if error.is_outage else SinkError)(
+                error.problem, hint=error.hint, code=error.code
+            ) from error
         self._location = location
         self.is_local = local is not None
         is_file = is_file and bool(PurePosixPath(path).suffix)

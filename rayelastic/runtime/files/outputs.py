@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 
 __all__ = ["Blob", "BlobStore", "Output", "SinkContext"]
 
@@ -86,7 +86,8 @@ class Output:
         if held["location"] and not has_ledger:
             raise StateError(
                 f"the snapshot is of an earlier version, which has no list of the parts that sink {sink!r} wrote",
-                hint=f"Restore it with that version, or begin the sink's output anew: Snapshot(drop=({sink!r},))",
+                hint=f"Restore it with that version, or start its output anew: Snapshot(drop=({sink!r},))",
+                code=ErrorCode.OLDER_VERSION,
             )
         return cls(**{one.name: held[one.name] for one in fields(cls) if one.name in held})
 

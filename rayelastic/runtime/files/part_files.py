@@ -7,7 +7,7 @@ import json
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import DamagedError
+from rayelastic.errors import DamagedError, ErrorCode
 from rayelastic.runtime.files.kept.blob_log import BlobLog, ItemCodec
 from rayelastic.runtime.files.output_folder import OutputFolder, WrittenFile, hidden_name
 
@@ -78,9 +78,10 @@ def check_whole(folder: OutputFolder, shown: Sequence[WrittenFile], hidden: Sequ
 
 def _damaged(folder: OutputFolder, name: str, what: str) -> DamagedError:
     return DamagedError(
-        f"{name!r} in {folder.shown!r} {what}, and what is restored counts on its rows",
+        f"{name!r} in {folder.shown!r} {what}, and the restored state needs its rows",
         hint="Put it back or restore an earlier checkpoint; if a run that was restored from an earlier one "
         "has taken these rows back, restore a later checkpoint of that run",
+        code=ErrorCode.MISSING_OUTPUT,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayelastic.errors import SourceError, StateError
+from rayelastic.errors import ErrorCode, SourceError, StateError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.ingest.frames import Epoch
 
@@ -182,7 +182,9 @@ class Accepted:
                 self._partitions[Epoch(query, epoch), number] = partition
                 self._latest[query] = max(epoch, self._latest.get(query, 0))
         except (LookupError, TypeError, ValueError, AttributeError):
-            raise StateError("its position in the snapshot is damaged", operator=self._source) from None
+            raise StateError(
+                "its position in the snapshot is damaged", operator=self._source, code=ErrorCode.DAMAGED_POSITION
+            ) from None
 
     # -- implementation -------------------------------------------------------------------------------------------
 
@@ -226,7 +228,7 @@ class Accepted:
             del self._partitions[key]
 
     def _error(self, problem: str, hint: str) -> SourceError:
-        return SourceError(problem, operator=self._source, hint=hint)
+        return SourceError(problem, operator=self._source, hint=hint, code=ErrorCode.REJECTED_PUSH)
 
 
 def _checksums(partition: Partition) -> list[tuple[int, int, int]]:

@@ -48,5 +48,5 @@ class DriverSink(Protocol):
         ...
 
     def finish(self, rows: int, value: Any) -> Any:
-        """Make the user's result from that of the processing element's sink."""
+        """Make the user's result from that of the PE's sink."""
         ...

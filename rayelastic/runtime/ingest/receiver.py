@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.runtime.ingest.accepted import Accepted, Partition
 from rayelastic.runtime.ingest.frames import (
     MAX_FRAME,
@@ -308,7 +308,7 @@ class IngestServer:
                     self._splits.end(frame.partition)
 
     def _error(self, problem: str, *, hint: str = "") -> SourceError:
-        return SourceError(problem, operator=self._source, hint=hint)
+        return SourceError(problem, operator=self._source, hint=hint, code=ErrorCode.REJECTED_PUSH)
 
     def _refuse(self, connection: socket.socket, partition: int, reason: str) -> None:
         with self._lock:

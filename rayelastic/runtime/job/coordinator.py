@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import JobExistsError, PELostError, RayelasticError
+from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, code_of
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.plan.explain import describe
 from rayelastic.runtime.checkpoint.outages import without_checkpoints
@@ -142,7 +142,7 @@ class Coordinator:
         try:
             self._cluster.start(plan, tuple(plan.pes), self._job.restore)
         except BaseException as error:
-            self._life.fail(Failure(f"the job could not be started: {error}"))
+            self._life.fail(Failure(f"the job could not be started: {error}", code=code_of(error)))
             raise
         self._journal.end(plan, began=self._life.wall())
         self._runs()
@@ -160,7 +160,7 @@ class Coordinator:
         try:
             self._cluster.adopt()
             if self._journal.plan is None:
-                self._life.fail(Failure("its coordinator died before the job had started"))
+                self._life.fail(Failure("its coordinator died before the job started", code=ErrorCode.PE_LOST))
                 return
             if self._journal.renewing:
                 self._runs()
@@ -355,7 +355,7 @@ class Coordinator:
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)
         if (handle := self._cluster.handles.get(pe)) is None:
-            raise PELostError(f"there is no processing element {pe} at the moment")
+            raise PELostError(f"PE {pe} doesn't exist at the moment", code=ErrorCode.PE_MISSING)
         return handle.within(CALL_TIMEOUT)
 
     def _end_sources(self) -> None:
@@ -384,8 +384,7 @@ class Coordinator:
         if self._safety is not None:
             self._safety.halt()
         self._loops.halt()
-        reason, operator = (failure.reason, failure.operator) if failure is not None else ("", None)
-        level = logging.INFO if failure is None else logging.ERROR
+        reason, operator, code = (failure.reason, failure.operator, failure.code) if failure else ("", None, None)
         try:
             left = encoded(self._telemetry.results()) if self._journal.outlives and state is State.FINISHED else {}
             self._journal.ends_job(state.value, reason, left)
@@ -393,7 +392,8 @@ class Coordinator:
             return
         except Exception as error:  # the job ends, even if that can't be recorded
             tell("end not noted", job=self._job.name, level=logging.WARNING, reason=str(error))
-        tell("job ended", job=self._job.name, level=level, state=state.value, reason=reason, operator=operator)
+        said: dict[str, Any] = {"state": state.value, "reason": reason, "operator": operator, "code": code}
+        tell("job ended", job=self._job.name, level=logging.ERROR if failure else logging.INFO, **said)
         if self._safety is not None:
             self._safety.discard()
         self._cluster.kill()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from rayelastic.errors import PELostError
+from rayelastic.errors import ErrorCode, PELostError
 from rayelastic.graph.operators.joins.build_first import sources_that_wait
 from rayelastic.graph.spec.event_time import time_units
 from rayelastic.plan.config import Regions
@@ -174,7 +174,7 @@ class JobCluster:
             PELostError: It is gone.
         """
         if (handle := self.handles.get(pe)) is None:
-            raise PELostError(f"there is no processing element {pe} any more")
+            raise PELostError(f"PE {pe} no longer exists", code=ErrorCode.PE_MISSING)
         element = handle.within(timeout)
 
         def send(call: Call) -> Any:
@@ -194,7 +194,7 @@ class JobCluster:
         """
         address = self._addresses.get(pe)
         if address is None:
-            raise PELostError(f"processing element {pe} doesn't listen")
+            raise PELostError(f"PE {pe} doesn't listen", code=ErrorCode.PE_MISSING)
         return address
 
     def is_running(self, pe: str) -> bool:

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from rayelastic.errors import PELostError
+from rayelastic.errors import ErrorCode, PELostError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.values.status import SinkResult
 
@@ -49,8 +49,9 @@ def decoded(kept: Mapping[str, Mapping[str, Any]]) -> dict[str, SinkResult]:
             if result["table"] is None:
                 raise PELostError(
                     f"the job has finished, but the {counted(result['rows'], 'row')} that sink '{name}' kept in memory "
-                    "died with its coordinator",
+                    "were lost with its coordinator",
                     hint="Write them to files",
+                    code=ErrorCode.RESULTS_LOST,
                 )
             value = _to_table(base64.b64decode(result["table"]))
         results[name] = SinkResult(name, result["rows"], value)

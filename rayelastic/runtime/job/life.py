@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rayelastic.errors import ErrorCode
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import CheckpointCounters, JobStatus, PEStatus, State
 
@@ -132,7 +133,9 @@ class JobLife:
         with self._changed:
             if self._state.is_final or pe not in self._elements:
                 return False
-            self._elements[pe] = replace(self._elements[pe], state=State.FAILED, failure=Failure(reason))
+            self._elements[pe] = replace(
+                self._elements[pe], state=State.FAILED, failure=Failure(reason, code=ErrorCode.PE_LOST)
+            )
             return True
 
     def keeps(self, pes: Collection[str]) -> None:

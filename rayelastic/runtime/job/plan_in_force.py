@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rayelastic.errors import ErrorCode
 from rayelastic.runtime.rescale.batches import has_given_all
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.values.failure import Failure
@@ -60,4 +61,4 @@ class PlanInForce:
         keeping = [repr(name) for name in operators if state_form(self._operators[name]) is not None]
         what = f"the state of {', '.join(keeping)} there" if keeping else "what was in it"
         no_way_back = "" if self._journal.checkpoints else ": there is no checkpoint to go on from"
-        return Failure(f"{reason}; {what} is lost{no_way_back}")
+        return Failure(f"{reason}; {what} is lost{no_way_back}", code=ErrorCode.PE_LOST)

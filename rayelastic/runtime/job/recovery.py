@@ -17,7 +17,16 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, SinkTakenError, StateError, UnreadableError, is_outage
+from rayelastic.errors import (
+    ChangeError,
+    ErrorCode,
+    PELostError,
+    SinkTakenError,
+    StateError,
+    UnreadableError,
+    code_of,
+    is_outage,
+)
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
@@ -141,14 +150,20 @@ class Recovery:
         """
         with self._lock:
             if self._underway or self._life.state is not State.RUNNING or self._life.is_cancelling:
-                raise ChangeError("the job goes back, or ends: its plan stays", hint="Try again when it runs")
+                raise ChangeError(
+                    "the job is restoring or ending: its plan stays",
+                    hint="Retry when it runs",
+                    code=ErrorCode.JOB_NOT_RUNNING,
+                )
             self._underway, self._again = True, None
         began, problem = self._clock(), None
         try:
             prepare()
             began = self._clock()
             if self._again is None:
-                over = None if self._life.recovers() else ChangeError("the job is over")
+                over = (
+                    None if self._life.recovers() else ChangeError("the job has ended", code=ErrorCode.JOB_NOT_RUNNING)
+                )
                 problem = over or self._attempt(Failure("its plan changes"), wanted, renewed=renewed)
         except Exception as error:
             problem = error
@@ -157,7 +172,7 @@ class Recovery:
             goes_back = lost is not None or (problem is not None and self._life.is_recovering)
             self._underway = goes_back
         if goes_back:
-            failure = lost or Failure(f"its plan couldn't be changed: {problem}")
+            failure = lost or Failure(f"its plan couldn't be changed: {problem}", code=ErrorCode.CHANGE_FAILED)
             threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
         if goes_back or problem is not None:
             raise ChangeError(f"the plan stays as it was: {problem or lost}") from problem
@@ -368,8 +383,8 @@ class Recovery:
 def _cause(problem: Exception | None, again: Failure | None) -> Failure:
     """Return the reason for the next attempt."""
     if is_outage(problem):
-        return Failure(str(problem), getattr(problem, "operator", None), outage=True)
-    return again if again is not None else Failure(str(problem))
+        return Failure(str(problem), getattr(problem, "operator", None), outage=True, code=code_of(problem))
+    return again if again is not None else Failure(str(problem), code=code_of(problem))
 
 
 def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:

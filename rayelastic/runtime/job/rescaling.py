@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, ConfigError, PELostError
+from rayelastic.errors import ChangeError, ConfigError, ErrorCode, PELostError
 from rayelastic.plan.config import Regions
 from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
@@ -94,6 +94,7 @@ class Rescaling:
                     f"region {region} keeps its replicas: {why}",
                     operator=planned.region.operators[0],
                     hint="JobConfig(regions='manual') lets data-parallel regions grow",
+                    code=ErrorCode.FIXED_REGION,
                 )
             pes = plan.region(region).pipelines[0].pes[:replicas]
             wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
@@ -140,7 +141,9 @@ class Rescaling:
 
     def _change(self, wanted: ExecPlan) -> ExecPlan:
         if self._life.is_recovering:  # of its new elements some don't run yet
-            raise ChangeError("the job goes back: its plan stays", hint="Try again when it runs")
+            raise ChangeError(
+                "the job is restoring: its plan stays", hint="Retry when it runs", code=ErrorCode.JOB_NOT_RUNNING
+            )
         change = plan_change(self._plan.now, wanted)
         self._cluster.hold_levels(True)
         try:

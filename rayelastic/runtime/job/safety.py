@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, PELostError, StateError, UnreadableError
+from rayelastic.errors import ChangeError, ErrorCode, PELostError, StateError, UnreadableError
 from rayelastic.graph.edges.locations import below
 from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.settings.checkpoint import Checkpoint
@@ -139,7 +139,10 @@ class Safety:
         before = self._life.checkpoints.taken
         self._loop.take()
         if self._life.checkpoints.taken == before:
-            raise ChangeError(f"no checkpoint could be taken: {self._life.checkpoints.problem or 'the job is over'}")
+            raise ChangeError(
+                f"no checkpoint could be taken: {self._life.checkpoints.problem or 'the job has ended'}",
+                code=ErrorCode.NO_CHECKPOINT,
+            )
         if self._settings.location is None:
             saved = Snapshot(self._journal.checkpoints[-1].location, key=checkpoint_key(self._job, self._settings))
             carry(self._job, saved, self._plan.now, wanted, self._cluster.handles, self._host)
@@ -194,7 +197,7 @@ class Safety:
         except UnreadableError:
             raise
         except StateError as error:
-            self._life.fail(Failure(str(error)))
+            self._life.fail(Failure(error.message, code=error.code))
             raise
 
     def _note_complete(self, root: str) -> None:

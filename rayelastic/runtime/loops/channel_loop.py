@@ -165,7 +165,7 @@ class ChannelLoop(PeriodicLoop):
 def channel_loop(
     spec: PESpec, sample: Callable[[], _native.Sample], ids: Mapping[str, int], widths: Mapping[str, Width]
 ) -> ChannelLoop | None:
-    """Return the loop of a processing element's elastic stages; None if it has none, or elasticity is off.
+    """Return the loop of a PE's elastic stages; None if it has none, or elasticity is off.
 
     Args:
         spec: The processing element.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic.compile import Flags, PortsCode, PortsFunction
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.errors import JobFailedError
+from rayelastic.errors import ErrorCode, JobFailedError
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import StateKind
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -39,7 +39,9 @@ def class_operator(spec: OperatorSpec, function: PortsFunction, job: str) -> _na
         function.initialize()
     except Exception as error:
         shown = "".join(traceback.format_exception(error))
-        raise JobFailedError(error_text(error), job=job, operator=spec.name, traceback_text=shown) from error
+        raise JobFailedError(
+            error_text(error), job=job, operator=spec.name, traceback_text=shown, code=ErrorCode.FUNCTION_RAISED
+        ) from error
     outputs = [native_schema(port.schema) for port in spec.outputs]
     function.checks = [_native.RecordCheck(spec.name, native_schema(port.schema)) for port in code.outputs]
     return _native.Operator.python_ports(

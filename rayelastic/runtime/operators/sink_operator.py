@@ -166,7 +166,7 @@ class SinkOperator:
         except SinkError:
             raise
         except Exception as error:
-            raise SinkError(f"it can't show what it has written: {error_text(error)}", hint=CHECK) from error
+            raise SinkError(f"it can't publish its output: {error_text(error)}", hint=CHECK) from error
 
     def close(self) -> Any:
         """End the sink, once, and return its result.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.errors import SinkError, StateError
+from rayelastic.errors import ErrorCode, SinkError, StateError
 from rayelastic.graph.edges.postgres import PostgresSink
 from rayelastic.graph.edges.sinks import (
     ArrowSink,
@@ -87,7 +87,10 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
         case JsonSink():
             return _filed(spec, body.path, JsonFormat(schema), context, past.taken(name))
     raise SinkError(
-        f"{type(body).__name__} can't be written here", operator=name, hint="Use one of the sinks of rayelastic"
+        f"{type(body).__name__} can't be written here",
+        operator=name,
+        hint="Use one of the sinks of rayelastic",
+        code=ErrorCode.NOT_A_SINK,
     )
 
 

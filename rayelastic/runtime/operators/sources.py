@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import Flags
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.edges.formats.byte_streams import content_of
 from rayelastic.graph.edges.formats.csv_files import CsvSource
 from rayelastic.graph.edges.formats.json_files import JsonSource
@@ -174,7 +174,10 @@ def _source_operator(spec: OperatorSpec) -> SourceOperator:
         case IngestSource():
             return _pushed_source(spec, body)
     raise SourceError(
-        f"{type(body).__name__} can't be read here", operator=name, hint="Use one of the sources of rayelastic"
+        f"{type(body).__name__} can't be read here",
+        operator=name,
+        hint="Use one of the sources of rayelastic",
+        code=ErrorCode.NOT_A_SOURCE,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.errors import JobFailedError, StateError
+from rayelastic.errors import ErrorCode, JobFailedError, StateError
 from rayelastic.graph.edges.polled import PolledSource
 from rayelastic.graph.edges.sinks import CallSink
 from rayelastic.graph.edges.sources import CallableSource, GenerateSource
@@ -62,6 +62,7 @@ def with_copy(spec: OperatorSpec) -> OperatorSpec:
             operator=spec.name,
             location=spec.location,
             hint="Open connections, files and locks in initialize(), or run the job without checkpoints",
+            code=ErrorCode.NOT_COPYABLE,
         ) from error
 
 
@@ -132,7 +133,9 @@ class UserObjects:
                 self._loop.wait_for(made, timeout)
         except Exception as error:
             reason, shown = error_text(error), "".join(traceback.format_exception(error))
-            raise JobFailedError(reason, job=self._job, operator=operator, traceback_text=shown) from error
+            raise JobFailedError(
+                reason, job=self._job, operator=operator, traceback_text=shown, code=ErrorCode.FUNCTION_RAISED
+            ) from error
 
 
 def _object_of(spec: OperatorSpec) -> Any:

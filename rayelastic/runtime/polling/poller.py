@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rayelastic.errors import SourceError, StateError
+from rayelastic.errors import ErrorCode, SourceError, StateError
 from rayelastic.plan.plan_text import counted
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ class Poller:
         try:
             self._at = {name: _At(at, int(given), bool(ended)) for name, (at, given, ended) in saved.position.items()}
         except (AttributeError, TypeError, ValueError):
-            raise StateError("its position in the snapshot is damaged", operator=self._name) from None
+            raise StateError(
+                "its position in the snapshot is damaged", operator=self._name, code=ErrorCode.DAMAGED_POSITION
+            ) from None
         return 0
 
     def position(self, given: int) -> dict[str, tuple[Any, int, bool]]:
@@ -166,7 +168,11 @@ class Poller:
     def _open_new(self, parts: dict[str, Partition]) -> None:
         for name in self._body.source.partitions():
             if not isinstance(name, str):
-                raise SourceError(f"partitions() named {name!r}, which is no text", hint="Name each by a text")
+                raise SourceError(
+                    f"partitions() returned {name!r}, which isn't a text",
+                    hint="Return a text for each",
+                    code=ErrorCode.BAD_RETURN,
+                )
             with self._lock:
                 at = self._at.setdefault(name, _At())
             if name in parts or at.ended or self._has_last(name):
@@ -190,9 +196,9 @@ class Poller:
             batch = self._batch(part)
             if batch is None:
                 raise SourceError(
-                    f"partition {name!r} ended {counted(left, 'row')} before where it was, from position "
-                    f"{at.position!r}",
-                    hint="Give the same rows again behind a position",
+                    f"partition {name!r} ended {counted(left, 'row')} before its last position, from {at.position!r}",
+                    hint="Return the same rows for the same position",
+                    code=ErrorCode.CHANGED_INPUT,
                 )
             if batch.num_rows > left:
                 self._give(name, part, batch.slice(left))
@@ -231,17 +237,29 @@ class Poller:
         if isinstance(rows, pa.RecordBatch):
             return rows.select(self._schema.names).cast(self._schema)
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-            raise SourceError(f"poll() gave {type(rows).__name__}", hint="Give a list of tuples, or None at the end")
+            raise SourceError(
+                f"poll() returned {type(rows).__name__}",
+                hint="Pass a list of tuples, or None at the end",
+                code=ErrorCode.BAD_RETURN,
+            )
         width = len(self._schema)
         tuples = [row if isinstance(row, tuple) else (row,) for row in rows]
         for row in tuples:
             if len(row) != width:
-                raise SourceError(f"poll() gave {row!r}", hint=f"Give tuples of the {width} fields of its schema")
+                raise SourceError(
+                    f"poll() returned {row!r}",
+                    hint=f"Pass tuples of the {width} fields of its schema",
+                    code=ErrorCode.BAD_RETURN,
+                )
         columns = [pa.array([row[i] for row in tuples], one.type) for i, one in enumerate(self._schema)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         for column, one in zip(columns, self._schema, strict=True):
             if column.null_count and not one.nullable:
-                raise SourceError(f"poll() gave None for {one.name!r}", hint=f"Declare it as `{one.name}: ... | None`")
+                raise SourceError(
+                    f"poll() returned None for {one.name!r}",
+                    hint=f"Declare it as `{one.name}: ... | None`",
+                    code=ErrorCode.BAD_RETURN,
+                )
         return batch
 
 
@@ -253,6 +271,7 @@ def _position(part: Partition, name: str) -> Any:
         raise SourceError(
             f"the position of partition {name!r} can't be saved: {error}",
             hint="Keep numbers, texts, lists and dictionaries of them in it",
+            code=ErrorCode.NOT_SAVEABLE,
         ) from None
 
 

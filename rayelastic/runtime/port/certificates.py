@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 
 if TYPE_CHECKING:
     from rayelastic.plan.settings.tls import TLS
@@ -25,7 +25,8 @@ def server_context(tls: TLS) -> ssl.SSLContext:
         if path is not None and not Path(path).is_file():
             raise ConfigError(
                 f"rel.TLS({name}={path!r}): there is no such file on {socket.gethostname()}",
-                hint="Give the path of a PEM file",
+                hint="Pass the path of a PEM file",
+                code=ErrorCode.MISSING_FILE,
             )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -34,14 +35,17 @@ def server_context(tls: TLS) -> ssl.SSLContext:
     except (ssl.SSLError, OSError) as error:
         raise ConfigError(
             f"rel.TLS(cert={tls.cert!r}, key={tls.key!r}) can't be used: {error}",
-            hint="Give a certificate and the private key that belongs to it, as PEM, the key without a password",
+            hint="Pass a certificate and the private key that belongs to it, as PEM, the key without a password",
+            code=ErrorCode.BAD_CERTIFICATE,
         ) from error
     if tls.ca is not None:
         try:
             context.load_verify_locations(tls.ca)
         except (ssl.SSLError, OSError) as error:
             raise ConfigError(
-                f"rel.TLS(ca={tls.ca!r}) can't be used: {error}", hint="Give certificates of authorities, as PEM"
+                f"rel.TLS(ca={tls.ca!r}) can't be used: {error}",
+                hint="Pass certificates of authorities, as PEM",
+                code=ErrorCode.BAD_CERTIFICATE,
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
     return context

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.runtime.port.dialling import PortAddress, dial
 from rayelastic.runtime.port.handshake import (
     HandshakeError,
@@ -125,8 +125,9 @@ class DataPort:
     ) -> None:
         if host in ("", "0.0.0.0", "::", "*"):
             raise ConfigError(
-                f"processing element '{pe_id}' can't listen on '{host}', which means all interfaces",
-                hint="Give the node's own address, or 127.0.0.1 if everything runs on one node.",
+                f"PE '{pe_id}' can't listen on '{host}', which means all interfaces",
+                hint="Pass the node's own address, or 127.0.0.1 if everything runs on one node.",
+                code=ErrorCode.OPEN_ADDRESS,
             )
         if secure:
             check_encryption(certificates)

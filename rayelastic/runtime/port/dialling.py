@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rayelastic.errors import LinkError
+from rayelastic.errors import ErrorCode, LinkError
 from rayelastic.runtime.port.handshake import REPLY_BYTES, VERDICT_BYTES, Dialler, HandshakeError, Hello, Refusal
 from rayelastic.runtime.port.secure_socket import GET_OPENSSL, SecureSocket
 
@@ -93,10 +93,12 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
     try:
         connection = _connect(address, deadline)
     except TimeoutError as error:
-        hint = "Is there a firewall between the nodes?"
+        hint = "Check for a firewall between the nodes"
         raise HandshakeError(Refusal.TIMEOUT, f"{where} can't be reached in time", hint=hint) from error
     except OSError as error:
-        raise LinkError(f"{where} doesn't listen: {error}", hint="Is it still running?") from error
+        raise LinkError(
+            f"{where} doesn't listen: {error}", hint="Check that it still runs", code=ErrorCode.LINK_TIMEOUT
+        ) from error
     with contextlib.ExitStack() as undo:
         undo.enter_context(connection)
         try:
@@ -109,7 +111,7 @@ def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: f
             raise HandshakeError(Refusal.TIMEOUT, f"{where} didn't answer the handshake in time") from error
         except OSError as error:
             problem = f"{where} closed the connection during the handshake: {error}"
-            raise HandshakeError(Refusal.LOST, problem, hint="Is it still running?") from error
+            raise HandshakeError(Refusal.LOST, problem, hint="Check that it still runs") from error
         if address.secure and connection.family != socket.AF_UNIX:
             key = dialler.key
             connection = undo.enter_context(_encrypted(connection, key, address.certificates, where, deadline))

@@ -21,7 +21,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.errors import LinkError
+from rayelastic.errors import ErrorCode, LinkError
 
 MAGIC = b"RELH"
 VERSION = 1
@@ -149,6 +149,7 @@ def _encode_hello(job_id: str, hello: Hello, nonce: bytes) -> bytes:
             f"the names '{job_id}', '{hello.sender}', '{hello.receiver}' and '{hello.channel}' take {length} bytes, "
             f"a handshake has room for {_MAX_HELLO_BYTES}",
             hint="Use shorter names for the operators.",
+            code=ErrorCode.BAD_NAME,
         )
     prefix = _PREFIX.pack(MAGIC, VERSION, length, hello.epoch, nonce)
     return prefix + b"".join(bytes([len(text)]) + text for text in texts)
@@ -220,7 +221,7 @@ _WHY = {
     Refusal.EPOCH: ("the link epoch is older than its own", "This side was replaced and has to stop."),
     Refusal.IDENTITY: ("it is of another job, or another element", "Ask the coordinator for the address again."),
     Refusal.TIMEOUT: ("the handshake took too long", "Is one of the nodes overloaded?"),
-    Refusal.LOST: ("the connection broke", "Is it still running?"),
+    Refusal.LOST: ("the connection broke", "Check that it still runs"),
     Refusal.BUSY: ("too many handshakes at once", "Dial again."),
     Refusal.ENCRYPTION: ("no encrypted connection could be made", "Is OpenSSL there the same as here?"),
     Refusal.CHANNEL: ("nobody there serves the channel", "Is the plan the same on both sides?"),

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from rayelastic import _native
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.runtime.port.certificates import server_context
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def check_encryption(certificates: TLS | None = None) -> None:
         raise ConfigError(
             f"rel.Network(secure=True): {missing} on {socket.gethostname()}",
             hint=f"{GET_OPENSSL}, or leave secure out",
+            code=ErrorCode.MISSING_PACKAGE,
         )
     if certificates is not None:
         server_context(certificates)

@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 
 __all__ = ["BadRow", "Files", "LeftOut", "PutAside", "rejected"]
 
 SHOWN_ROWS = 10  # of the dropped ones
 TELLS = "Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"
-ENCODING_WAY_OUT = "Give its encoding=, such as 'latin-1'"
+ENCODING_WAY_OUT = "Pass its encoding=, such as 'latin-1'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Files:
 def rejected(bad: BadRow) -> None:
     """Fail the source."""
     hint = ENCODING_WAY_OUT if "UTF-8" in bad.error else TELLS
-    raise SourceError(f"{bad.file!r}, row {bad.row:,}: {bad.error}", hint=hint)
+    raise SourceError(f"{bad.file!r}, row {bad.row:,}: {bad.error}", hint=hint, code=ErrorCode.MALFORMED_FILE)
 
 
 PutAside = Callable[[BadRow], None]

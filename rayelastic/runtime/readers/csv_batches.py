@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.edges.formats.csv_files import LONGEST_ROW, CsvSource
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.records.shown import shown
@@ -82,13 +82,13 @@ class _File:
             if self._block >= LONGEST_ROW:
                 raise self._error(
                     f"row {self._number(self._done):,} is longer than {LONGEST_ROW >> 20} MiB",
-                    "Look for a quote in it that is never closed, or give quote=None",
+                    "Check it for an unclosed quote, or pass quote=None",
                 )
             self._block = min(self._block * LONGER, LONGEST_ROW)
         elif not self._careful:
             self._careful = True
         else:
-            raise self._error(f"it can't be read on behind row {self._number(self._done) - 1:,}: {said}", TELLS)
+            raise self._error(f"it can't be read after row {self._number(self._done) - 1:,}: {said}", TELLS)
 
     def _attempt(self) -> Iterator[pa.RecordBatch]:
         """Read the file from its beginning, and yield what is new."""
@@ -122,15 +122,19 @@ class _File:
     def _check_names(self, names: list[str]) -> None:
         """Raise SourceError if the file lacks a column, or has one that the first file hasn't and none were chosen."""
         if (missing := next((name for name in self._body.columns if name not in names), None)) is not None:
-            raise self._error(f"it has no column {missing!r}", f"Its columns are {', '.join(names)}")
+            hint = f"Its columns are {', '.join(names)}"
+            raise self._error(f"it has no column {missing!r}", hint, ErrorCode.UNKNOWN_COLUMN)
         if not self._body.is_whole:
             return
         for name in names:
             if name not in self._body.columns:
                 hint = "Choose columns by columns=, or declare schema="
-                raise self._error(f"it has a column {name!r}, which the first file doesn't have", hint)
+                raise self._error(
+                    f"it has a column {name!r}, which the first file doesn't have", hint, ErrorCode.SCHEMA_MISMATCH
+                )
             if names.count(name) > 1:
-                raise self._error(f"it has {names.count(name)} columns called {name!r}", "Rename them in the file")
+                problem = f"it has {names.count(name)} columns named {name!r}"
+                raise self._error(problem, "Rename them in the file", ErrorCode.DUPLICATE_FIELD)
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if not self._careful:
@@ -156,7 +160,7 @@ class _File:
             return "skip"  # reported before
         if self._is_open(row.text):
             self._open = self._error(
-                f"a quote that opens in row {row.number:,} is never closed", "Close it, or give quote=None"
+                f"a quote that opens in row {row.number:,} is never closed", "Close it, or pass quote=None"
             )
             return "error"
         self._ragged.append(number)
@@ -212,7 +216,7 @@ class _File:
             raise self._error(
                 f"the quote in front of the last field of row {self._number(rows - 1):,} is never closed: "
                 "it is the rest of the file",
-                "Close it, or give quote=None",
+                "Close it, or pass quote=None",
             )
 
     def _written(self, quote: bytes, tail: bytes) -> Iterator[bytes]:
@@ -232,8 +236,8 @@ class _File:
                 end = (end + block)[-count:]
         return end
 
-    def _error(self, problem: str, hint: str) -> SourceError:
-        return SourceError(f"{self._shown!r}: {problem}", hint=hint)
+    def _error(self, problem: str, hint: str, code: ErrorCode = ErrorCode.MALFORMED_FILE) -> SourceError:
+        return SourceError(f"{self._shown!r}: {problem}", hint=hint, code=code)
 
 
 def _as_text(batch: pa.RecordBatch, at: int, delimiter: str) -> str:

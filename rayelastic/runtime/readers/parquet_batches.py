@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SourceError, SourceLostError
+from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 from rayelastic.graph.edges.formats.casts import cast_column
 from rayelastic.graph.edges.locations import FileIdentity, LocationError, readable, reading
 
@@ -73,7 +73,7 @@ def _read_twice(
                 yield batch
         except SourceLostError as error:
             if error.problem == said and _answers(path):
-                raise SourceError(error.problem, hint=error.hint) from error.__cause__
+                raise SourceError(error.problem, hint=error.hint, code=ErrorCode.MALFORMED_FILE) from error.__cause__
             if error.problem == said or not _answers(path):
                 raise
             said = error.problem

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError
+from rayelastic.errors import ChangeError, ErrorCode
 from rayelastic.plan.plan_change import predecessors
 from rayelastic.runtime.snapshot import SnapshotFolder, rows_beside
 from rayelastic.runtime.values.specs import PESpec
@@ -56,13 +56,17 @@ def carry(
         try:
             element = carrier.within(CARRY_TIMEOUT)
             if (at := element.status().node) != node:
-                raise ChangeError(f"node {node} has no room: a process for it started on {at}", hint="Add CPUs")
+                raise ChangeError(
+                    f"node {node} has no room: a process for it started on {at}",
+                    hint="Add CPUs",
+                    code=ErrorCode.NO_ROOM,
+                )
             for (place, name, digest), giver in files.items():
                 if element.saved(places[place], name, digest) is not None:
                     continue  # the nodes have one disk
                 data = handles[giver].within(CARRY_TIMEOUT).saved(places[place], name, digest)
                 if data is None:
-                    raise ChangeError(f"{giver} hasn't {name} any more, which it wrote for the checkpoint")
+                    raise ChangeError(f"{giver} no longer has {name}, which it wrote for the checkpoint")
                 element.keep_saved(places[place], name, data)
         finally:
             host.recycle(carrier)

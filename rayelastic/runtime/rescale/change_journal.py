@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rayelastic.errors import JobExistsError
+from rayelastic.errors import ErrorCode, JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import PlanChange, plan_change
 
@@ -109,7 +109,9 @@ class FileStore:
         except OSError as error:
             self._file.close()
             raise JobExistsError(
-                f"another coordinator has the journal {path}", hint="A job has one coordinator: attach to it"
+                f"another coordinator has the journal {path}",
+                hint="A job has one coordinator: attach to it",
+                code=ErrorCode.SECOND_COORDINATOR,
             ) from error
         self._whole = os.fstat(self._file.fileno()).st_size  # bytes of complete lines
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError
+from rayelastic.errors import ChangeError, ErrorCode
 from rayelastic.runtime.rescale.possible import checked_change, plan_without
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ class PlanChanges:
         try:
             plan = self.change(wanted)
             if stays := [pe for pe, at in plan.nodes.items() if at == node]:
-                raise ChangeError(f"{', '.join(stays)} found no room outside {node}", hint="Add a node")
+                raise ChangeError(
+                    f"no node but {node} has room for {', '.join(stays)}", hint="Add a node", code=ErrorCode.NO_ROOM
+                )
         except BaseException:
             self._host.avoid(frozenset(before))
             raise
@@ -107,8 +109,9 @@ class PlanChanges:
     def _from_checkpoint(self, what: str) -> Callable[[ExecPlan, bool], ExecPlan]:
         if self._planned is None:
             raise ChangeError(
-                f"{what} at a checkpoint, and the job takes none: "
+                f"{what} needs a checkpoint, and the job takes none: "
                 + (self._problem() or "JobConfig(checkpoint=...) says so"),
-                hint="Give JobConfig(checkpoint=rel.Checkpoint())",
+                hint="Pass JobConfig(checkpoint=rel.Checkpoint())",
+                code=ErrorCode.NO_CHECKPOINT,
             )
         return self._planned

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from rayelastic.errors import ChangeError, LinkError, PELostError, RayelasticError, StateError
+from rayelastic.errors import ChangeError, ErrorCode, LinkError, PELostError, RayelasticError, StateError
 from rayelastic.plan.routing import elastic_regions, exits_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, held_along, moving, plan_pe
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
@@ -115,7 +115,10 @@ class AdaptationPerformer:
         """
         check_performable(change)
         if (here := self._journal.open_change) is not None:  # beginning another one would lose the owners of keys
-            raise ChangeError(f"the change to epoch {here.change.epoch} is half done, and a stream of it has ended")
+            raise ChangeError(
+                f"the change to epoch {here.change.epoch} is half done, and one of its streams has ended",
+                code=ErrorCode.CHANGE_HALF_DONE,
+            )
         self._passing("begin")
         self._journal.begin(change, self._batch_size(change))
         return self._go_on()
@@ -209,7 +212,7 @@ class AdaptationPerformer:
         try:
             router.detach(replica)
         except (LinkError, TimeoutError) as error:
-            raise PELostError(f"replica {replica} can't go: {error}") from error
+            raise PELostError(f"replica {replica} can't be removed: {error}") from error
 
     def _move(
         self, change: PlanChange, batch: Batch, done: Callable[[], None] | None, hold: Sequence[int] = ()
@@ -267,7 +270,7 @@ class AdaptationPerformer:
                 if routing.await_mark(point, mark, len(senders), FLUSH_LOOK):
                     break
                 if gone := next((one for one in (*senders, source) if self._cluster.is_lost(one)), None):
-                    raise PELostError(f"{gone} is gone, and what was under way from it to {pe}")
+                    raise PELostError(f"{gone} is gone with its tuples in flight to {pe}")
             else:
                 raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
 
@@ -281,7 +284,10 @@ class AdaptationPerformer:
             try:
                 return self._undo(reason)
             except StreamEndedError as error:  # each key has an owner, and stays there
-                raise ChangeError(f"the change to epoch {here.change.epoch} stays half done: {error}") from error
+                raise ChangeError(
+                    f"the change to epoch {here.change.epoch} can't be completed: {error}",
+                    code=ErrorCode.CHANGE_HALF_DONE,
+                ) from error
             except (LinkError, StateError, ValueError) as error:
                 if not tries_left:
                     raise PELostError(f"the change to epoch {here.change.epoch} can't be undone: {error}") from error
@@ -335,7 +341,7 @@ class AdaptationPerformer:
         for batch in batches:
             pe = plan_pe(self._wider(change, batch.region), batch.region, batch.source)
             if not self._cluster.is_running(pe):
-                raise PELostError(f"{pe} had keys of region {batch.region} and is gone: {reason}")
+                raise PELostError(f"{pe} is gone with keys of region {batch.region}: {reason}")
 
     # --- implementation -----------------------------------------------------------------------------------------
 
@@ -377,6 +383,11 @@ def check_performable(change: PlanChange) -> None:
     for part in change.regions:
         pes = change.new.region(part.region).pipelines[0].pes
         if part.relocated:
-            raise ChangeError(f"region {part.region}: replicas can't change their processing elements while they run")
+            raise ChangeError(
+                f"region {part.region}: replicas can't change their processing elements while they run",
+                code=ErrorCode.BAD_CHANGE,
+            )
         if len(set(pes)) < len(pes):
-            raise ChangeError(f"region {part.region}: two of its replicas share a processing element")
+            raise ChangeError(
+                f"region {part.region}: two of its replicas share a processing element", code=ErrorCode.BAD_CHANGE
+            )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.node_placement import FreeNodes, Node, place
 from rayelastic.plan.plan_change import PlanChange, plan_change, predecessors
 
@@ -31,7 +31,9 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
     try:
         change = plan_change(now, wanted)
     except ValueError as error:
-        raise ConfigError(str(error), hint="Make the plan of job.plan(), by its with_... methods") from None
+        raise ConfigError(
+            str(error), hint="Make the plan of job.plan(), by its with_... methods", code=ErrorCode.BAD_CHANGE
+        ) from None
     for part in change.regions:
         planned = wanted.region(part.region)
         first = planned.region.operators[0]
@@ -40,10 +42,13 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
                 f"two replicas of its region {part.region} would share a processing element",
                 operator=first,
                 hint="Name another one for each, such as plan.fresh_pes(2)",
+                code=ErrorCode.BAD_CHANGE,
             )
         if planned.region.kind.is_fixed and len(planned.pipelines) > 1:
             raise ConfigError(
-                f"its region {part.region} is {planned.region.kind.value}, which isn't cut", operator=first
+                f"its region {part.region} is {planned.region.kind.value}, which isn't cut",
+                operator=first,
+                code=ErrorCode.FIXED_REGION,
             )
         if not part.moved and not (part.started or part.stopped):
             continue
@@ -52,16 +57,22 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
                 f"region {part.region} keeps its replicas",
                 operator=first,
                 hint="JobConfig(regions='manual') lets data-parallel and stateless regions grow",
+                code=ErrorCode.FIXED_REGION,
             )
         if not change.is_live:
             raise ConfigError(
-                f"region {part.region} would get other replicas while operators change their places",
+                f"region {part.region} would change replicas while operators move",
                 operator=first,
-                hint="Change the one, then the other",
+                hint="Make one change after the other",
+                code=ErrorCode.BAD_CHANGE,
             )
     names = {node.name for node in nodes}
     if strange := sorted({node for pe, node in wanted.nodes.items() if pe in wanted.pes and node not in names}):
-        raise ConfigError(f"there is no node {', '.join(strange)}", hint=f"There are {', '.join(sorted(names))}")
+        raise ConfigError(
+            f"there is no node {', '.join(strange)}",
+            hint=f"There are {', '.join(sorted(names))}",
+            code=ErrorCode.UNKNOWN_NODE,
+        )
     return change
 
 
@@ -86,9 +97,13 @@ def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
     others = [other for other in nodes if other.name != node]
     if len(others) == len(nodes):
         known = ", ".join(sorted(other.name for other in nodes))
-        raise ConfigError(f"the job may use no node {node!r}", hint=f"It may use {known}")
+        raise ConfigError(f"the job mustn't use node {node!r}", hint=f"It may use {known}", code=ErrorCode.UNKNOWN_NODE)
     if not others:
-        raise ConfigError(f"there is no node but {node!r}", hint="Add one, or stop the job into a snapshot")
+        raise ConfigError(
+            f"the cluster has no node but {node!r}",
+            hint="Add one, or stop the job into a snapshot",
+            code=ErrorCode.NO_ROOM,
+        )
     staying = {pe: at for pe, at in plan.nodes.items() if at != node and pe in plan.pes}
     placement = place(plan.with_nodes(staying), others, {})
     free = FreeNodes([replace(other, cpus=0.0) for other in others])

@@ -93,7 +93,7 @@ class RegionEntry:
         """
         to_pe = plan_pe(self._plan, self._region, replica)
         if gone := next((pe for pe, _ in self._all if self._elements.is_lost(pe)), None):
-            raise PELostError(f"{gone} is gone, which feeds region {self._region}")
+            raise PELostError(f"{gone} is gone and feeds region {self._region}")
         live = {edge.name for pe, edge in self._all if pe in started}
         for router in self.routers(without=started):
             passing()
@@ -167,7 +167,7 @@ class RegionEntry:
             if routing.await_end(self._region, edge, END_LOOK):
                 return
             if self._elements.is_lost(pe):
-                raise PELostError(f"{pe} is gone, and what {edge} has brought there")
+                raise PELostError(f"{pe} is gone with the tuples of {edge}")
         raise TimeoutError(f"{pe} hasn't processed all of {edge}, which has ended, after {END_TIMEOUT:g} s")
 
     def _ended(self) -> StreamEndedError:

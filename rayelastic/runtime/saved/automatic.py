@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.shapes import shapes_of
 
@@ -44,10 +44,11 @@ def check_same(spec: OperatorSpec, then: str | None) -> None:
     """
     if spec.automatic and then is not None and then != (now := _followed(spec)):
         raise StateError(
-            f"its name is automatic; it follows {now}, and followed {then} when the snapshot was written",
+            f"its name is automatic: it follows {now}, and followed {then} in the snapshot",
             operator=spec.name,
             location=spec.location,
-            hint=f"Write name={spec.name!r} where it is to restore that state",
+            hint=f"Write name={spec.name!r} to restore that state",
+            code=ErrorCode.AUTOMATIC_NAME,
         )
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic import _native
-from rayelastic.errors import DamagedError, StateError
+from rayelastic.errors import DamagedError, ErrorCode, StateError
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -259,7 +259,8 @@ def _check_trusted(trusted: bool) -> None:
     if not trusted:
         raise StateError(
             "it holds pickled Python values, which are read from signed snapshots only",
-            hint="Give the key with which it was written, as rel.Snapshot(folder, key=...)",
+            hint="Pass the key with which it was written, as rel.Snapshot(folder, key=...)",
+            code=ErrorCode.UNSIGNED_VALUES,
         )
 
 
@@ -269,7 +270,8 @@ def _unpickled(data: bytes) -> Any:
     except Exception as error:  # an unknown or changed class may raise anything
         raise StateError(
             f"a value of it can't be loaded here: {type(error).__name__}: {error}",
-            hint="Ask where the classes of its state can be imported",
+            hint="Make the classes of its state importable here",
+            code=ErrorCode.MISSING_MODULE,
         ) from None
 
 
@@ -337,7 +339,7 @@ def given_by(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
     failure = scheduler.failure()
     scheduler.stop()
     if failure is not None:
-        raise DamagedError(f"it has what it can't have: {failure.message}", hint="Use an earlier snapshot")
+        raise DamagedError(f"its content is invalid: {failure.message}", hint="Use an earlier snapshot")
     return pa.Table.from_batches(batches, schema.to_arrow())
 
 

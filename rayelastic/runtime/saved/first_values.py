@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.state import state_factory
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.operators.processes import KeyedProcess
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def check_first_values(operators: Iterable[OperatorSpec]) -> None:
                 operator=spec.name,
                 location=spec.location,
                 hint="Keep values that can be pickled, or say JobConfig(checkpoint=False)",
+                code=ErrorCode.NOT_SAVEABLE,
             )
 
 

@@ -181,7 +181,7 @@ def delay_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
         due += [left // _MICROSECOND for left, tuples, _ in items for _ in range(tuples)]
         rows += [record_cells(exported_record(reader, schema), schema) for _ in range(reader.numbers(_COUNT)[0])]
     if len(due) != len(rows):
-        raise DamagedError("a delay has other tuples than it says", hint="Use an earlier snapshot")
+        raise DamagedError("a delay has a wrong number of tuples", hint="Use an earlier snapshot")
     names = ["due_in"]
     columns = [pa.array(due, pa.duration("us")), *_columns(rows, shape.values)]
     return pa.table(columns, [*names, *_beside(names, schema.names)])
@@ -206,7 +206,7 @@ def merge_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
         reader.take(_REACHED)
         kept += _waiting_at_ports(reader, schema)
     if any(port >= len(shape.flags) for port, _ in kept):
-        raise DamagedError("a merge has a tuple of an input that there isn't", hint="Use an earlier snapshot")
+        raise DamagedError("a merge has a tuple of an unknown input", hint="Use an earlier snapshot")
     names = ["input"]
     ports = pa.array([shape.flags[port] for port, _ in kept], pa.string())
     return pa.table(

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, members_of, plain_form
 
@@ -87,7 +87,8 @@ def _no_such_key(key: Sequence[Any], shape: Shape, operator: str, why: str) -> S
     return StateError(
         f"{tuple(key)!r} can't be a key of it ({why})",
         operator=operator,
-        hint=f"Give the values of ({fields})" if fields else "It has no keys: ask for the key ()",
+        hint=f"Pass the values of ({fields})" if fields else "It has no keys: pass the key ()",
+        code=ErrorCode.KEY_MISMATCH,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
-from rayelastic.errors import ConfigError, PELostError, StateError
+from rayelastic.errors import ConfigError, ErrorCode, PELostError, StateError
 from rayelastic.runtime.saved.chunks import keys_in
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.saved.keys import key_bytes
@@ -35,7 +35,12 @@ def check_readable(job: str, operator: str, state: State) -> None:
     """
     if state is not State.RUNNING:
         hint = AT_ITS_END[0].upper() + AT_ITS_END[1:] if state.is_final else "Ask again when it runs"
-        raise StateError(f"job '{job}' is {state.value}: nothing can be read of it", operator=operator, hint=hint)
+        raise StateError(
+            f"job '{job}' is {state.value}: its state can't be read",
+            operator=operator,
+            hint=hint,
+            code=ErrorCode.JOB_NOT_RUNNING,
+        )
 
 
 def read_state(
@@ -63,12 +68,14 @@ def read_state(
     """
     limit: object = most
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise ConfigError(f"a limit of {most!r} keys", hint="Give a whole number, 1 or more")
+        raise ConfigError(
+            f"a limit of {most!r} keys", hint="Pass a whole number, 1 or more", code=ErrorCode.OUT_OF_RANGE
+        )
     spec = operators.get(operator)
     if spec is None:
         keeping = ", ".join(repr(name) for name, one in operators.items() if _looked_up(one) is not None)
         hint = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
-        raise StateError("the job has no such operator", operator=operator, hint=hint)
+        raise StateError("the job has no such operator", operator=operator, hint=hint, code=ErrorCode.UNKNOWN_OPERATOR)
     shape = required(_looked_up(spec), operator, state_form(spec))
     ranges = EVERYTHING
     if key is not None:
@@ -89,7 +96,12 @@ def read_state(
 
 def unread(operator: str, error: Exception) -> StateError:
     """Return the error if no element has answered."""
-    return StateError(f"its state couldn't be read: {error}", operator=operator, hint=f"Ask again; {AT_ITS_END}")
+    return StateError(
+        f"its state couldn't be read: {error}",
+        operator=operator,
+        hint=f"Ask again; {AT_ITS_END}",
+        code=ErrorCode.STATE_NOT_READABLE,
+    )
 
 
 def _looked_up(spec: OperatorSpec) -> Shape | None:

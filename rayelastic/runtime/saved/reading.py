@@ -74,7 +74,7 @@ class SavedStates(Mapping[str, "pa.Table"]):
             raise error.at(operator, "") from None
         except (LookupError, TypeError, ValueError):
             raise DamagedError(
-                f"how its state is laid out can't be read in snapshot {shown_location(self.location)}",
+                f"the layout of its state can't be read in snapshot {shown_location(self.location)}",
                 operator=operator,
                 hint="Use an earlier snapshot",
             ) from None

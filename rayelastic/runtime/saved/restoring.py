@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ConfigError, DamagedError, StateError
+from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError
 from rayelastic.graph.edges.locations import below, local_path, shown_location
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -46,13 +46,16 @@ def checked(given: Snapshot | Checkpoint | str | Path) -> Snapshot:
     if isinstance(given, Checkpoint):
         if given.location is None:
             raise ConfigError(
-                "Checkpoint() without a location keeps them for its own job alone",
-                hint="Give the location that the job had, as Checkpoint('/mnt/checkpoints')",
+                "Checkpoint() without a location keeps checkpoints for its own job only",
+                hint="Pass the location of the earlier job, as Checkpoint('/mnt/checkpoints')",
+                code=ErrorCode.BAD_LOCATION,
             )
         return Snapshot(given.location, given.key)
     if not isinstance(given, str | Path):
         raise ConfigError(
-            f"{shown(given)} is no snapshot", hint="Give rel.Snapshot(...), rel.Checkpoint(...) or a folder"
+            f"{shown(given)} isn't a snapshot",
+            hint="Pass rel.Snapshot(...), rel.Checkpoint(...) or a folder",
+            code=ErrorCode.WRONG_TYPE,
         )
     return Snapshot(str(given))
 
@@ -90,8 +93,9 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
     """
     if not isinstance(settings, Checkpoint) or settings.location is None:
         raise ConfigError(
-            f'restore="{LATEST}" looks for the checkpoints of an earlier run, and this job names no place of them',
-            hint="Give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job",
+            f'restore="{LATEST}" needs a location of checkpoints, and this job has none',
+            hint="Pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job",
+            code=ErrorCode.BAD_LOCATION,
         )
     where = str(settings.location)
     saved = Snapshot(where, settings.key)
@@ -101,8 +105,9 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
     whole, problem = _newest_whole(saved, [name for name in names if name not in begun], job)
     if whole is None and problem is None and had_complete(where):
         problem = DamagedError(
-            f"the checkpoints in {shown_location(where)} are gone, and there were some",
-            hint=f'Put them back, or leave restore="{LATEST}" out to begin anew',
+            f"the checkpoints in {shown_location(where)} are gone",
+            hint=f'Put them back, or leave restore="{LATEST}" out to start from the beginning',
+            code=ErrorCode.CHECKPOINTS_GONE,
         )
     if whole is None and problem is not None:
         raise problem
@@ -152,7 +157,8 @@ def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> N
                 "it keeps Python values, which are restored from signed checkpoints only, and a store keeps no key",
                 operator=spec.name,
                 location=spec.location,
-                hint="Give Checkpoint(..., key=...) with 16 bytes or more, and the same key to restore",
+                hint="Pass Checkpoint(..., key=...) with 16 bytes or more, and the same key to restore",
+                code=ErrorCode.UNSIGNED_VALUES,
             )
 
 
@@ -162,9 +168,10 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
     for name in snapshot.drop:
         if name not in there:
             raise StateError(
-                "it is to be dropped, and neither the snapshot nor the topology has it",
+                "drop= names it, and neither the snapshot nor the topology has it",
                 operator=name,
                 hint=f"The snapshot has {', '.join(map(repr, sorted(manifest.forms))) or 'no state'}",
+                code=ErrorCode.UNKNOWN_STATE,
             )
     for name, form in manifest.forms.items():
         if name in snapshot.drop:
@@ -177,6 +184,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 f"the snapshot has state of it, the topology {lacks}",
                 operator=name,
                 hint=name_to_give(name, form, operators, manifest.forms),
+                code=ErrorCode.UNKNOWN_STATE,
             )
         check_same(spec, manifest.automatic.get(name))
         if now != form and Widening.of(manifest.shapes.get(name), spec) is None:
@@ -186,13 +194,15 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 location=spec.location,
                 hint="Declare it as it was (a record may have more fields, with defaults, and wider numbers), "
                 "or give the operator another name and drop the old one",
+                code=ErrorCode.CHANGED_STATE,
             )
         if form.endswith(PICKLED) and not manifest.signed:
             raise StateError(
                 "the snapshot holds pickled Python values of it, which are read from signed snapshots only",
                 operator=name,
                 location=spec.location,
-                hint="Give Snapshot(..., key=...) when it is written and when it is restored",
+                hint="Pass Snapshot(..., key=...) when it is written and when it is restored",
+                code=ErrorCode.UNSIGNED_VALUES,
             )
     for name in manifest.positions:
         if name not in snapshot.drop and (name not in operators or operators[name].kind is not OperatorKind.SOURCE):
@@ -200,6 +210,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 "the snapshot has the position of it, the topology has no such source",
                 operator=name,
                 hint=name_to_give(name, None, operators, manifest.positions),
+                code=ErrorCode.UNKNOWN_STATE,
             )
         if name in operators and name not in snapshot.drop:
             check_same(operators[name], manifest.automatic.get(name))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.ports_code import PortsCode
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.gates import Holding
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
@@ -231,9 +231,15 @@ def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
     if shape is not None:
         return shape
     if form is None:
-        raise StateError("it keeps no state", operator=operator, hint="Name an operator that keeps state by key")
+        raise StateError(
+            "it keeps no state",
+            operator=operator,
+            hint="Name an operator that keeps state by key",
+            code=ErrorCode.NO_STATE,
+        )
     raise StateError(
-        f"what it keeps ({form}) can't be looked at: what keys have, and tuples that wait in time can",
+        f"what it keeps ({form}) can't be read: only the state of keys and waiting tuples can",
         operator=operator,
-        hint="Look at what it gives",
+        hint="Read what it emits",
+        code=ErrorCode.STATE_NOT_READABLE,
     )

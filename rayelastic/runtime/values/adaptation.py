@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.plan_text import counted, short
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.plan.settings.paper import PaperElasticity
@@ -212,5 +212,7 @@ def read_journal(path: Path) -> tuple[Setting, tuple[Adaptation, ...]]:
             return setting, tuple(Adaptation.from_dict(json.loads(line)) for line in lines)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise ConfigError(
-            f"{path} is no journal of adaptations: {error}", hint="Give what rel.Elasticity(journal=...) wrote"
+            f"{path} isn't a journal of adaptations: {error}",
+            hint="Pass a file that rel.Elasticity(journal=...) wrote",
+            code=ErrorCode.NOT_A_JOURNAL,
         ) from error

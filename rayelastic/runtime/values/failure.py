@@ -10,6 +10,8 @@ import contextlib
 import pickle
 from dataclasses import dataclass, field
 
+from rayelastic.errors import ErrorCode
+
 __all__ = ["MOST_PICKLED", "MOST_REASON", "MOST_TRACEBACK", "Cause", "Failure", "bounded"]
 
 MOST_REASON = 4 << 10  # characters: it goes to the driver, into the log and into the job's journal
@@ -78,6 +80,7 @@ class Failure:
         lost_link: A link broke; if another processing element failed too, that is the cause.
         outside: A sink's destination failed: a job with checkpoints recovers, as after a loss.
         outage: A server or store outside the job doesn't answer: a job with checkpoints waits for it.
+        code: what went wrong, for programs.
         cause: The user's own exception, if there is one.
     """
 
@@ -88,6 +91,7 @@ class Failure:
     lost_link: bool = False
     outside: bool = False
     outage: bool = False
+    code: ErrorCode = ErrorCode.JOB_FAILED
     cause: Cause | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

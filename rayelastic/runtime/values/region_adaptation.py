@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
@@ -154,5 +154,7 @@ def read_region_journal(path: Path) -> tuple[RegionAdaptation, ...]:
             return tuple(RegionAdaptation.from_dict(json.loads(line)) for line in lines)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise ConfigError(
-            f"{path} is no journal of regions: {error}", hint="Give what rel.Elasticity(journal=...) wrote"
+            f"{path} isn't a journal of regions: {error}",
+            hint="Pass a file that rel.Elasticity(journal=...) wrote",
+            code=ErrorCode.NOT_A_JOURNAL,
         ) from error

@@ -15,7 +15,7 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from rayelastic.errors import ConfigError
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.watch.metric_table import METRICS, Kind, MetricsReader
 
@@ -59,7 +59,9 @@ class MetricsPort:
             )
         except OSError as error:
             raise ConfigError(
-                f"metrics_port={port} can't be opened: {error}", hint="Give another one, or 0 for a free one"
+                f"metrics_port={port} can't be opened: {error}",
+                hint="Give another one, or 0 for a free one",
+                code=ErrorCode.PORT_IN_USE,
             ) from error
         self._server.set_app(make_wsgi_app(registry))
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics-port", daemon=True)

@@ -58,7 +58,7 @@ export function failure(found) {
   if (!found || $("failure").dataset.reason === found.reason) return;
   $("failure").dataset.reason = found.reason;
   $("failure").dataset.operator = found.operator ?? "";
-  const told = { reason: found.reason };
+  const told = { reason: found.reason, code: found.code };
   if (found.operator) told.operator = found.operator;
   if (found.tuple) told.tuple = found.tuple;
   $("failure").replaceChildren(new Pairs(told).list, ...(found.traceback ? [element("pre", { tabindex: 0 }, found.traceback)] : []));

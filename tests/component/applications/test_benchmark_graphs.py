@@ -8,6 +8,7 @@ import rayelastic as rel
 from rayelastic.plan.regions import RegionKind
 from rayelastic.topologies import bushy, data_parallel, joker_regions, load_balance, mixed, pipeline, shapes
 from rayelastic.topologies.multiplications import FACTOR, Work, costs_of, multiply
+from tests.raising import raises
 
 TUPLES = 3000
 GRAPHS = {
@@ -59,7 +60,7 @@ def test_regions_of_joker(flow: str) -> None:
 
 
 def test_a_load_that_there_is_not_is_refused() -> None:
-    with pytest.raises(rel.errors.ConfigError, match="bursty_rate"):
+    with raises(rel.errors.ConfigError, "invalid-setting", "bursty_rate"):
         load_balance.build("heavy")
-    with pytest.raises(rel.errors.ConfigError, match="chain_4"):
+    with raises(rel.errors.ConfigError, "invalid-setting", "chain_4"):
         joker_regions.build("star")

@@ -16,6 +16,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from rayelastic.topologies import change_stream, wiki_word_count
+from tests.raising import raises
 
 SECONDS, SLIDE, TOP = 10, 2, 5
 
@@ -85,5 +86,5 @@ def test_a_server_of_its_own_makes_changes_up() -> None:
 
 @pytest.mark.parametrize("line", ['{"comment": "no time"}', '{"timestamp": 1, "comment": '])
 def test_a_line_that_is_no_change_fails_the_job_with_its_name(line: str) -> None:
-    with change_stream.ChangeServer(iter([line])) as server, pytest.raises(JobFailedError, match="changes"):
+    with change_stream.ChangeServer(iter([line])) as server, raises(JobFailedError, "function-raised"):
         rel.run(wiki_word_count.build(server.url))

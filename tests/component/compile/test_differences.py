@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
 from harness import MAP, python_result
 
 from rayelastic.compile.report import compile_report
 from rayelastic.errors import SchemaError
+from tests.raising import raises
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "what_is_compiled.md"
 
@@ -105,7 +105,7 @@ def test_hash(compiled: Any) -> None:
 
 
 def test_declaration() -> None:
-    with pytest.raises(SchemaError, match="no field 'm'"):
+    with raises(SchemaError, "unknown-field", "m"):
         raise_at_declaration()
 
 

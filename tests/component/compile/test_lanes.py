@@ -20,6 +20,7 @@ from rayelastic.compile import Flags, View, load
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from tests.raising import raises
 
 
 class Trade(NamedTuple):
@@ -128,7 +129,7 @@ def test_what_is_not_compiled_runs_in_python_and_says_why(compiler: Any, functio
     assert "Failed in" not in code.reason
     if function is not len:
         assert "test_lanes.py:" in code.reason
-    with pytest.raises(LaneError, match=r"operator 'op' \(test.py:1\): it can't be compiled: .*lane='python'"):
+    with raises(LaneError, "not-compiled", "python", operator="op"):
         compiler.compile(request(function, Trade, kind, lane=Lane.COMPILED, output=Schema.of(float)))
 
 
@@ -171,7 +172,7 @@ def test_misspelt_state_field(compiler: Any) -> None:
         s.cuont += 1
         return s.count
 
-    with pytest.raises(SchemaError, match=r"state Counter has no field 'cuont'.*Did you mean 'count'"):
+    with raises(SchemaError, "unknown-field", "cuont", "Counter"):
         compiler.compile(request(misspelt, Trade, keys=("symbol",), state=Counter))
 
 
@@ -181,7 +182,7 @@ def test_misspelt_state_field(compiler: Any) -> None:
         (lambda t: t.price, MAP, {"lane": Lane.VECTORISED}, "can't be vectorised: its parameter has no annotation"),
         (lambda a, b: a, MAP, {}, r"called with \(t\), but takes \(a, b\)"),
         (lambda t: t.price, MAP, {"keys": ("symbol",), "state": Counter}, r"called with \(t, s\)"),
-        (delegating, MAP, {"lane": Lane.COMPILED}, "a map returns, it can't yield. Use flat_map"),
+        (delegating, MAP, {"lane": Lane.COMPILED}, "the function of a map must return, not yield. Use flat_map"),
     ],
 )
 def test_lanes_that_can_not_be_had(compiler: Any, function: Any, kind: Any, options: Any, message: Any) -> None:
@@ -198,12 +199,12 @@ def test_lanes_that_can_not_be_had(compiler: Any, function: Any, kind: Any, opti
     ],
 )
 def test_output_that_is_not_the_declared_one(compiler: Any, function: Any, output: Any, message: Any) -> None:
-    with pytest.raises(LaneError, match=message):
+    with raises(LaneError, *message.split()):
         compiler.compile(request(function, Trade, output=Schema.of(output), lane=Lane.COMPILED))
 
 
 def test_python_needs_to_know_its_output(compiler: Any) -> None:
-    with pytest.raises(SchemaError, match=r"its output schema isn't known.*json.loads.*Pass schema="):
+    with raises(SchemaError, "no-schema"):
         compiler.compile(request(lambda t: json.loads(t.symbol), Trade))
 
     def annotated(t) -> Counter:
@@ -241,7 +242,7 @@ def test_vectorised_by_annotation(compiler: Any) -> None:
     code = compiler.compile(request(pandas_map, Trade, output=Schema.of(Trade)))
     batch = pa.RecordBatch.from_pylist([{"symbol": "a", "price": 1.0, "volume": 2}], schema=Schema.of(Trade).to_arrow())
     assert load(code).function(batch).to_pylist() == [{"symbol": "a", "price": 1.0, "volume": 3}]  # type: ignore[misc]
-    with pytest.raises(LaneError, match="a keyed function can't be vectorised"):
+    with raises(LaneError, "not-vectorised"):
         compiler.compile(request(keyed_numpy, Trade, keys=("symbol",), state=Counter))
 
 

@@ -32,6 +32,7 @@ from rayelastic.compile.originals import is_installed, replaced_member
 from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 ROOT = Path(__file__).parents[3]
@@ -206,7 +207,7 @@ def test_nothing_is_compiled_while_what_the_compiler_counts_on_is_replaced(tmp_p
             reason = code.reason
         assert code.lane is Lane.PYTHON, member
         assert f"{member} isn't Python's own" in reason
-    with pytest.raises(LaneError, match=r"'op'.*builtins.len isn't Python's own"), mock.patch("builtins.len", fake(1)):
+    with raises(LaneError, "patched-function", "op"), mock.patch("builtins.len", fake(1)):
         Compiler(CodeCache(tmp_path)).compile(plain)
     assert list(tmp_path.iterdir()) == []
     assert Compiler(CodeCache(tmp_path)).compile(plain).lane is Lane.COMPILED

@@ -10,6 +10,7 @@ import pytest
 from harness import FLAT_MAP, MAP, same_as_python
 
 from rayelastic.errors import LaneError
+from tests.raising import raises
 
 
 class Row(NamedTuple):
@@ -260,5 +261,5 @@ def by_a_case_with_a_condition(t):
 
 @pytest.mark.parametrize("function", [in_a_comprehension, by_a_closure, walrus, by_a_case_with_a_condition])
 def test_what_no_flag_can_follow_is_told(compiled: Any, function: Any) -> None:
-    with pytest.raises(LaneError, match="may have no(ne| value)"):
+    with raises(LaneError, "not-compiled"):
         compiled(function, Row, MAP)

@@ -11,6 +11,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import SchemaError
+from tests.raising import raises
 
 NUMBAS = re.compile(
     r"(?i)numba|nopython|dispatcher|DictType|ListType|UniTuple|Literal|Poison|unicode_type|<iv=|\w#\d|\$\w|getiter|"
@@ -57,7 +58,7 @@ def test_no_word_of_the_compilers(fn: Any) -> None:
 
 
 def test_nor_for_flat_map_that_returns_nothing() -> None:
-    with pytest.raises(SchemaError, match="yield them, or return a list") as error:
+    with raises(SchemaError, "no-schema") as error:
         stream().flat_map(lambda t: None, name="op")
     assert NUMBAS.search(str(error.value)) is None
 
@@ -72,10 +73,10 @@ def test_nor_for_flat_map_that_returns_nothing() -> None:
     ],
 )
 def test_a_mistake_says_what_to_write(fn: Any, said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+    with raises(SchemaError, *said.split()):
         stream().map(fn, name="op")
 
 
 def test_a_class_may_have_keys_of_its_own() -> None:
-    with pytest.raises(SchemaError, match="isn't known"):  # the parameter is another value here
+    with raises(SchemaError, "no-schema"):  # the parameter is another value here
         stream().map(lambda t: (t := {"n": 1})["n"] and setting(t), name="op")

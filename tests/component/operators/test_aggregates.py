@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from tests.component.operators.running import CONFIGS, results
+from tests.raising import raises
 
 
 class Row(NamedTuple):
@@ -199,5 +200,5 @@ def test_decimals_are_summed_exactly(rows: list[Paid]) -> None:
 def test_a_sum_of_more_than_38_digits_fails() -> None:
     most = Decimal(10**20 - 1)
     rows = [Paid("a", 0, Decimal(1), most)] * 2
-    with pytest.raises(JobFailedError, match="the sum of field 'tip' doesn't fit into 38 digits"):
+    with raises(JobFailedError, "job-failed", "tip", "38"):
         results(Paid, rows, lambda s: s.key_by("key").aggregate(name="sums", tip=rel.sum("tip")))

@@ -18,6 +18,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
 from rayelastic.graph.operators.aligned import Days
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -250,7 +251,7 @@ def test_a_restore_goes_on_with_open_days(tmp_path: Path) -> None:
     after = testing.collect(declare, rows, {"k": str, "at": int}, restore=tmp_path / "snapshot")
     found = {(start, end): n for _, start, end, n in [*before, *after]}
     assert found == by_days(at, "America/New_York", 1, 1, MONDAY)
-    with pytest.raises(rel.errors.StateError, match="'w'"):
+    with raises(rel.errors.StateError, "changed-state", "w"):
         testing.collect(
             lambda s: declare(s, "Europe/Berlin"), rows, {"k": str, "at": int}, restore=tmp_path / "snapshot"
         )
@@ -270,28 +271,27 @@ def test_days_by_the_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "code"),
     [
-        ({"days": 1, "zone": "Mars/Base"}, "'Europe/Berlin'"),
-        ({"days": 1, "zone": 3}, "'Europe/Berlin'"),
-        ({"days": 0}, "1 or more"),
-        ({"days": 1.5}, "1 or more"),
-        ({"days": 1, "slide": 0}, "1 or more"),
-        ({"days": 1, "align_to": 5}, "Give the date"),
-        ({"days": 1, "align_to": dt.datetime(2026, 1, 1)}, "Give the date"),
-        ({"seconds": 5, "zone": "UTC"}, "without days="),
-        ({"seconds": 5, "align_to": "noon"}, "of the type of the event time"),
-        ({"seconds": 5, "days": 1}, ".window(days=...)"),
-        ({"count": 5, "align_to": 1}, "for windows of seconds or days"),
-        ({"assign": lambda t: [], "zone": "UTC"}, "for windows of seconds or days"),
+        ({"days": 1, "zone": "Mars/Base"}, "unknown-time-zone"),
+        ({"days": 1, "zone": 3}, "unknown-time-zone"),
+        ({"days": 0}, "out-of-range"),
+        ({"days": 1.5}, "out-of-range"),
+        ({"days": 1, "slide": 0}, "out-of-range"),
+        ({"days": 1, "align_to": 5}, "wrong-type"),
+        ({"days": 1, "align_to": dt.datetime(2026, 1, 1)}, "wrong-type"),
+        ({"seconds": 5, "zone": "UTC"}, "missing-argument"),
+        ({"seconds": 5, "align_to": "noon"}, "wrong-type"),
+        ({"seconds": 5, "days": 1}, "conflicting-arguments"),
+        ({"count": 5, "align_to": 1}, "conflicting-arguments"),
+        ({"assign": lambda t: [], "zone": "UTC"}, "conflicting-arguments"),
     ],
 )
-def test_what_cannot_be_is_told_where_it_was_declared(where: Any, said: str) -> None:
+def test_what_cannot_be_is_told_where_it_was_declared(where: Any, code: str) -> None:
     topology = rel.Topology("bad")
     timed = topology.source(rel.rows([(1,)], {"at": int}), name="rows").event_time("at", name="time")
-    with pytest.raises(GraphError, match=r"window") as caught:
+    with raises(GraphError, code):
         timed.window(**where)
-    assert said in str(caught.value)
 
 
 def test_what_is_counted_in_days_goes_up_with_time() -> None:

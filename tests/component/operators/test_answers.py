@@ -10,6 +10,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from tests.component.operators.running import CONFIGS, results, table_of
+from tests.raising import raises
 
 BIG = 2**62
 
@@ -182,7 +183,7 @@ def test_state_of_keys_is_left_as_it_is_and_the_reason_says_so() -> None:
     topology = rel.Topology("keyed")
     stream = topology.source(rel.arrow(table_of(Row, ROWS[1:20]), Row), name="rows")
     stream.key_by("s").map(counted, name="step", state=Count, lane="compiled").sink(rel.list(), name="out")
-    with pytest.raises(JobFailedError, match=r"state of the tuple's key may have changed"):
+    with raises(JobFailedError, "function-raised", "state of the tuple's key may have changed"):
         rel.run(topology)
 
 
@@ -197,7 +198,7 @@ def test_no_answer_by_what_has_changed_since_declaration() -> None:
     stream.map(ruled, name="step", lane="compiled").sink(rel.list(), name="out")
     assert "compiled to machine code; rules as at declaration" in topology.explain()
     rules[1] = 20
-    with pytest.raises(JobFailedError, match="rules may not be as at declaration any more"):
+    with raises(JobFailedError, "function-raised", "rules may not be as at declaration any more"):
         rel.run(topology)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import GraphError, JobFailedError, LaneError
+from tests.raising import raises
 
 
 class Text(NamedTuple):
@@ -97,7 +98,7 @@ def test_skipped_tuples_are_gone_and_failing_is_still_the_default(kind: str, lan
     assert [t[1] if kind == "filter" else t.value for t in result] == good(kind)
     topology = rel.Topology("fail")
     declared(texts(topology), kind, lane, "fail").sink(rel.list(), name="out")
-    with pytest.raises(JobFailedError, match="invalid literal"):
+    with raises(JobFailedError, "function-raised", "invalid literal"):
         rel.run(topology)
 
 
@@ -245,7 +246,7 @@ def test_a_function_sends_to_side_outputs() -> None:
         ),
         (lambda s: s.map(parse, name="x", sides={"out": int}), GraphError, "can't be called 'out'"),
         (lambda s: s.map(parse, name="x", sides={"a b": int}), GraphError, "'a b' can't name an output port"),
-        (lambda s: s.map(parse, name="x", sides=["a"]), GraphError, "Give {port: schema}"),
+        (lambda s: s.map(parse, name="x", sides=["a"]), GraphError, "Pass {port: schema}"),
         (lambda s: s.map(parse, name="x", sides={"a": int}, lane="compiled"), LaneError, "it has the side output 'a'"),
         (
             lambda s: s.map(lambda t: (t.n, t.text), name="y", schema={"n": int, "error": str}).map(
@@ -260,7 +261,7 @@ def test_a_function_sends_to_side_outputs() -> None:
                 s.topology.validate(),
             ),
             GraphError,
-            "nothing takes its output port 'errors'",
+            "its output port 'errors' has no sink",
         ),
     ],
 )

@@ -262,8 +262,8 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
         "fn(accumulated, t)": lambda: framed.fold(lambda: 0, "", name="x"),  # type: ignore[arg-type, misc]
         "fn(reduced, t)": lambda: framed.reduce(lambda: 0, name="x"),  # type: ignore[arg-type, misc]
         "emit='often'": lambda: framed.fold(join, "", name="x", emit="often"),  # type: ignore[arg-type]
-        "Give one of them": lambda: framed.fold(join, "", name="x", emit="update", every=1),
-        "batches are given once": lambda: keyed.window(count=3, within=1).fold(join, "", name="x", every=1),
+        "Leave one of them out": lambda: framed.fold(join, "", name="x", emit="update", every=1),
+        "a batch is emitted once": lambda: keyed.window(count=3, within=1).fold(join, "", name="x", every=1),
         "top of 0 tuples": lambda: framed.top(0, "n", name="x"),
         "has no such field": lambda: framed.top(1, "price", name="x"),
         "a field 'end' already": lambda: framed.fold(join, 0, name="x", schema={"end": int}),  # type: ignore[arg-type]

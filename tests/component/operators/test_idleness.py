@@ -116,10 +116,10 @@ def test_timers_come_by_the_clock() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"idle_after": 0}, "idle_after=0. Give seconds, more than 0"),
-        ({"idle_after": "x"}, "idle_after='x' is no length of time"),
+        ({"idle_after": 0}, "idle_after=0 is invalid. Pass seconds, more than 0"),
+        ({"idle_after": "x"}, "idle_after='x' isn't a length of time"),
         ({"by_clock": True}, "by_clock=True without idle_after="),
-        ({"by_clock": 1}, "by_clock=1. Give True or False"),
+        ({"by_clock": 1}, "by_clock=1 is invalid. Pass True or False"),
     ],
 )
 def test_what_is_no_idleness(given: dict[str, Any], said: str) -> None:

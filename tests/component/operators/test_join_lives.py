@@ -15,6 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError, StateError
 from tests.component.operators.running import CONFIGS
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -170,7 +171,7 @@ def test_a_join_with_a_ttl_is_not_restored_without(tmp_path: Path) -> None:
     job.stop(tmp_path / "snapshot")
     job.close()
     lefts = [Left("a", 1, 1), Left("a", 12, 2)]
-    with pytest.raises(StateError, match="joined"):
+    with raises(StateError, "changed-state"):
         as_of(testing.script(lefts, Left), rel.rows(rights, Right), restore=tmp_path / "snapshot")
     after = as_of(testing.script(lefts, Left), rel.rows(rights, Right), restore=tmp_path / "snapshot", ttl=11)
     assert after == [("a", 1, 1, 0, "x"), ("a", 12, 2, 0, "x")]
@@ -325,9 +326,9 @@ def test_what_is_rejected() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"within": 5, "ttl": 5}, "ttl=5 with within=, which ends keys by itself"),
         ({"window": 5, "ttl": 5}, "ttl=5 with window=, which ends keys by itself"),
-        ({"ttl": rel.Ttl(5, since="change")}, "a join has no function that changes a state"),
+        ({"ttl": rel.Ttl(5, since="change")}, "a join has no function that changes state"),
         ({"ttl": 0}, "ttl=0"),
-        ({"cross": True, "ttl": rel.Ttl(5, since="first")}, "a key of the right lives since its latest tuple"),
+        ({"cross": True, "ttl": rel.Ttl(5, since="first")}, "a key of the right expires after its latest tuple"),
     ]
     for how, text in cases:
         with pytest.raises(GraphError, match=text):

@@ -233,11 +233,11 @@ def test_the_class_is_looked_at_when_it_is_declared() -> None:
         def on_tuple(self, t: Any, state: Any, out: Any) -> None: ...
 
     said = {
-        Misspelt: "has a method on_timer, which nobody calls. Did you mean on_time?",
+        Misspelt: "has a method on_timer that the runtime doesn't call. Did you mean on_time?",
         Nothing: "Write def on_tuple(self, t, state, out)",
         Waits: "on_tuple is async",
         Other: "on_tuple is called as on_tuple(t, state, out)",
-        Needs: "Give the object itself: Needs(...)",
+        Needs: "Pass the object itself: Needs(...)",
     }
     for cls, words in said.items():
         with pytest.raises(GraphError) as caught:

@@ -12,6 +12,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import JobFailedError, SchemaError
 from rayelastic.graph.spec.operator_spec import Lane
+from tests.raising import raises
 
 ROWS = [("ada", 1), ("bob", 2)]
 
@@ -141,7 +142,7 @@ def test_state_functions_and_aggregates_return_dicts() -> None:
         lambda s: s.key_by("user").scan(lambda a, t: {"n": a["n"] + t.n}, {"n": 10}, name="op", schema={"n": int})
     )
     assert scanned[1] == [("ada", 11), ("bob", 12)]
-    with pytest.raises(JobFailedError, match="lacks the field 'n'"):
+    with raises(JobFailedError, "function-raised", "n"):
         run(lambda s: s.key_by("user").scan(lambda _, __: {"m": 1}, {"n": 10}, name="op", schema={"n": int}))
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic.errors import JobFailedError, LaneError
 from tests.component.operators.running import CONFIGS, results
+from tests.raising import raises
 
 
 class Row(NamedTuple):
@@ -86,9 +87,9 @@ def test_set_up_that_fails_and_lanes_that_cant_be() -> None:
         def __call__(self, t: Row) -> Row:
             return t
 
-    with pytest.raises(JobFailedError, match="'f': OSError: no such model"):
+    with raises(JobFailedError, "function-raised", "f", "OSError"):
         results(Row, ROWS, lambda s: s.map(Fails(), name="f", schema=Row))
-    with pytest.raises(LaneError, match="initialize"):
+    with raises(LaneError, "not-compiled"):
         results(Row, ROWS, lambda s: s.map(Fails(), name="f", schema=Row, lane="compiled"))
 
 
@@ -160,6 +161,6 @@ def test_columns_that_are_no_text(column: Any, said: str) -> None:
     def fails(run: np.ndarray) -> dict[str, Any]:
         return {"text": column}
 
-    with pytest.raises(JobFailedError, match="f") as refused:
+    with raises(JobFailedError, "function-raised", "f") as refused:
         results(Row, ROWS, lambda s: s.map(fails, name="f", schema={"text": str}))
     assert said in str(refused.value)

@@ -14,6 +14,7 @@ import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from tests.component import ledger
 from tests.component.ledger import Paced, await_checkpoints, paced
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -226,7 +227,7 @@ def test_a6_a_batch_that_a_sink_keeps_is_written(saves: bool, tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["initialize", "flush", "shutdown"])
 def test_what_raises_in_the_life_of_a_sink_fails_the_job_and_is_named(name: str) -> None:
     Batch.raises = name
-    with pytest.raises(JobFailedError, match="the disk is gone") as failed:
+    with raises(JobFailedError, "function-raised", "the disk is gone") as failed:
         batches()
     assert failed.value.operator == "out"
 

@@ -14,6 +14,7 @@ import pytest
 
 import rayelastic as rel
 from tests.component.readers.reading import refused, rows
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 NAMES = {"order id": [1], "class": ["a"], "__index_level_0__": [0]}
@@ -32,7 +33,7 @@ def test_columns_are_renamed_and_chosen(tmp_path: Path) -> None:
         assert [t._asdict() for t in rows(source)] == [{"order": 1, "kind": "a"}]
     for source in both(pa.table(NAMES), tmp_path, {"kind": str}, columns=chosen):
         assert [t._asdict() for t in rows(source)] == [{"kind": "a"}]
-    with pytest.raises(rel.errors.SchemaError, match=r"Rename it: columns=\{'order id': 'order_id', ...\}"):
+    with raises(rel.errors.SchemaError, "bad-field-name", "order id", "order_id", "Rename"):
         rel.arrow(pa.table(NAMES))
     assert "Rename it: columns={'order id': 'order_id', ...}" in refused(rel.parquet(str(tmp_path / "it.parquet")))
 
@@ -82,7 +83,7 @@ def test_what_would_change_is_rejected(case: str, tmp_path: Path) -> None:
     column, kind = CASTS[case]
     table = pa.table({"a": column})
     pq.write_table(table, tmp_path / "it.parquet")
-    with pytest.raises(rel.errors.SchemaError, match="the table doesn't match"):
+    with raises(rel.errors.SchemaError, "schema-mismatch"):
         rel.arrow(table, pa.schema([("a", kind)]) if isinstance(kind, pa.DataType) else {"a": kind})
     declared = pa.schema([("a", kind)]) if isinstance(kind, pa.DataType) else {"a": kind | None}
     assert f"'{tmp_path / 'it.parquet'}' can't be read behind row" in refused(
@@ -92,7 +93,7 @@ def test_what_would_change_is_rejected(case: str, tmp_path: Path) -> None:
 
 def test_a_frame_with_values_of_several_types() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(rel.errors.SchemaError, match="the DataFrame has a column that Arrow can't hold"):
+    with raises(rel.errors.SchemaError, "unsupported-type", "DataFrame", "Arrow"):
         rel.arrow(pandas.DataFrame({"a": [1, "x"]}))
 
 
@@ -137,7 +138,7 @@ def test_frames_of_polars(tmp_path: Path) -> None:
 
 def test_a_frame_with_numbers_that_arrow_cant_hold() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(rel.errors.SchemaError, match="the DataFrame has a column that Arrow can't hold"):
+    with raises(rel.errors.SchemaError, "unsupported-type", "DataFrame", "Arrow"):
         rel.arrow(pandas.DataFrame({"a": pandas.Series([2**64 - 1, None], dtype=object)}))
 
 
@@ -169,7 +170,7 @@ def test_texts_of_durations(text: str) -> None:
 
 @pytest.mark.parametrize("text", NO_DURATIONS)
 def test_texts_that_are_no_durations(text: str) -> None:
-    with pytest.raises(rel.errors.SchemaError, match="the table doesn't match"):
+    with raises(rel.errors.SchemaError, "schema-mismatch"):
         rel.arrow(pa.table({"took": [text]}), {"took": dt.timedelta})
 
 

@@ -85,7 +85,7 @@ def test_compressed_objects_are_decompressed(store: Store) -> None:
         assert numbers_of(rows(reader(store.uri("a")))) == list(range(100_000))
     store.objects["store/a"] = store.objects["store/a"][:-20]
     said = refused(rel.text(store.uri("a")))
-    assert "'s3://user:***@store/a' is damaged (gzip) behind byte" in said
+    assert "'s3://user:***@store/a' is damaged (gzip) after byte" in said
     assert "secret" not in said
 
 
@@ -105,10 +105,10 @@ def test_objects_are_written(writer: str, store: Store) -> None:
 @pytest.mark.parametrize(
     ("uri", "problem"),
     [
-        ("nosuch://a/b.data", "is of a scheme that isn't known. Give a path, or a URI of file, s3, gs, abfs or hdfs"),
+        ("nosuch://a/b.data", "is of a scheme that isn't known. Pass a path, or a URI of file, s3, gs, abfs or hdfs"),
         ("http://a/b.data", "is of a scheme that isn't known"),
         ("file://elsewhere/b.data", "names a file of another host. Write file:///folder/file"),
-        ("s3:/a/b.data", "is a URI that went through pathlib.Path. Give the URI as text"),
+        ("s3:/a/b.data", "is a URI that went through pathlib.Path. Pass the URI as text"),
         ("s3:///b.data", "can't be opened: Missing bucket name in S3 URI"),
     ],
 )

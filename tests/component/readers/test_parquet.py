@@ -13,6 +13,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import SchemaError, SourceError
 from tests.component.readers.reading import refused, rows
+from tests.raising import raises
 
 Write = Callable[..., str]
 LONG = "a text that isn't held inline"
@@ -109,7 +110,7 @@ def test_other_columns_are_told_at_declaration(case: str, write: Write, tmp_path
 def test_a_declared_column_has_to_be_in_each_file(write: Write, tmp_path: Path) -> None:
     write("table/1.parquet", n=[1], m=[2])
     second = write("table/2.parquet", n=[1])
-    with pytest.raises(SchemaError, match=f"declares 'm', which '{second}' doesn't have"):
+    with raises(SchemaError, "unknown-column", str(second)):
         rel.Topology("reads").source(rel.parquet(str(tmp_path / "table"), {"m": int}), name="it")
 
 
@@ -128,7 +129,7 @@ def test_large_texts_of_a_later_file(write: Write, tmp_path: Path) -> None:
 
 def test_a_file_without_columns(write: Write) -> None:
     path = write("none.parquet")
-    with pytest.raises(SchemaError, match=f"'{path}' has no columns. Leave the file out"):
+    with raises(SchemaError, "no-fields", str(path)):
         rel.Topology("reads").source(rel.parquet(path), name="it")
 
 
@@ -138,5 +139,5 @@ def test_damage_names_the_file(write: Write, tmp_path: Path) -> None:
     path.write_bytes(content[:1000] + b"\0" * 50_000 + content[51_000:])
     assert f"SourceError: '{path}' can't be read behind row " in refused(rel.parquet(str(path)))
     path.write_bytes(content[:-20])
-    with pytest.raises(SourceError, match=f"'{path}' can't be read as Parquet"):
+    with raises(SourceError, "malformed-file", str(path)):
         rel.Topology("reads").source(rel.parquet(str(path)), name="it")

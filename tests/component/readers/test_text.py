@@ -15,6 +15,7 @@ import pytest
 
 import rayelastic as rel
 from tests.component.readers.reading import lines, refused
+from tests.raising import raises
 
 LINES = [f"line {number} é" for number in range(60_000)]  # more than a chunk of the native reader
 TEXT = "\n".join(LINES).encode() + b"\n"
@@ -134,13 +135,13 @@ def test_what_isnt_of_the_encoding_names_the_byte(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 1_000_000 + b"\xe9t\xe9")
     said = refused(rel.text(str(path), encoding="utf-8"))
     assert f"'{path}' isn't utf-8: b'\\xe9' at byte 1,000,000 of its content" in said
-    assert "Give the encoding= that it was written in" in said
+    assert "Pass the encoding= that it was written in" in said
 
 
 @pytest.mark.parametrize("encoding", ["klingon", "base64", 7])
 def test_no_encoding_is_refused_at_declaration(encoding: object, tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a")
-    with pytest.raises(rel.errors.SourceError, match="there is no encoding"):
+    with raises(rel.errors.SourceError, "unknown-encoding"):
         rel.Topology("t").source(rel.text(str(tmp_path / "text"), encoding=encoding), name="s")  # type: ignore[arg-type]
 
 

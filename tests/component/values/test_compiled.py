@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from tests.component.values.kinds import LEAVES, NUMBER, POINT, TEXT, Leg, Level, Point, Side
+from tests.raising import raises
 
 
 class Row(NamedTuple):
@@ -140,7 +141,7 @@ def test_an_index_out_of_range_is_pythons_own() -> None:
     topology = rel.Topology("beyond")
     mapped = topology.source(rel.rows(rows, schema=Row), name="in").map(lambda t: t.whole[1], name="f", lane="compiled")
     mapped.sink(rel.list(), name="out")
-    with pytest.raises(JobFailedError, match="list index out of range"):
+    with raises(JobFailedError, "function-raised", "list index out of range"):
         rel.run(topology)
 
 

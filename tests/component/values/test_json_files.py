@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic.errors import JobFailedError, SchemaError, SinkError, SourceError
 from tests.component.values.kinds import LEAVES, Kind, Leg, Side, listed, optional
+from tests.raising import raises
 
 LINES = [
     {"user": {"name": "ada", "tags": ["a", "b"]}, "n": 3, "more": {"x": 1}},
@@ -74,35 +75,33 @@ def test_members_and_decimals(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"user": {"name": true, "tags": []}}\n', "row 1: True of field 'user.name' doesn't fit the string"),
-        ('{"user": \n', "row 1: it isn't one JSON object"),
-        ('{"n": 1}\n', "row 1: field 'user' is null or absent, but User"),
+        ('{"user": {"name": true, "tags": []}}\n', "source-failed True"),
+        ('{"user": \n', "source-failed JSON"),
+        ('{"n": 1}\n', "source-failed user"),
     ],
 )
 def test_what_isnt_of_the_schema_fails_the_job_by_file_or_row(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
-    with pytest.raises(JobFailedError, match=says):
+    with raises(JobFailedError, *says.split()):
         read(rel.json(str(path), Event))
 
 
 def test_what_json_has_not_is_refused_where_it_is_declared(tmp_path: Path) -> None:
     path = written(tmp_path, LINES)
     topology = rel.Topology("json")
-    with pytest.raises(
-        SchemaError, match=r"field 'x' of Record: list\[object \| None\] can't be read from JSON.*or as rel.Json"
-    ):
+    with raises(SchemaError, "unsupported-type", "x", "Record", "None"):
         topology.source(rel.json(path, {"x": list[Any]}), name="a")
-    with pytest.raises(SourceError, match="nothing"):
+    with raises(SourceError, "missing-file"):
         topology.source(rel.json(str(tmp_path / "nothing.jsonl"), Event), name="b")
-    with pytest.raises(SourceError, match="can't be read as JSON"):
+    with raises(SourceError, "malformed-file", "JSON"):
         topology.source(rel.json(written(tmp_path, [[1]], "list.jsonl")), name="c")
 
 
 def test_sinks_say_what_they_cant_write(tmp_path: Path) -> None:
     topology = rel.Topology("json")
     events = topology.source(rel.json(written(tmp_path, LINES), Event), name="in")
-    with pytest.raises(SinkError, match=r"field 'user' of Event is User\(.*CsvSink can't write"):
+    with raises(SinkError, "unsupported-type", "user", "Event", "User"):
         events.sink(rel.csv(str(tmp_path / "out.csv")), name="out")
 
 
@@ -216,12 +215,12 @@ def test_ids_bytes_durations_and_maps(tmp_path: Path) -> None:
 def test_texts_that_are_none_of_these(tmp_path: Path, value: str, kind: Any) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(f'{{"x": {value}}}\n')
-    with pytest.raises(JobFailedError, match=r"bad.jsonl', row 1: "):
+    with raises(JobFailedError, "source-failed", "bad.jsonl', row 1: "):
         read(rel.json(str(path), {"x": kind}))
 
 
 @pytest.mark.parametrize("kind", [Any, list[Any]])
 def test_what_json_has_not_isnt_written(kind: Any, tmp_path: Path) -> None:
     topology = rel.Topology("json")
-    with pytest.raises(SinkError, match="which JsonSink can't write"):
+    with raises(SinkError, "unsupported-type", "JsonSink"):
         topology.source(rel.rows([], schema={"x": kind}), name="in").sink(rel.json(tmp_path / "x.jsonl"), name="out")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic.errors import JobFailedError, LaneError
 from tests.component.values.kinds import JSON, NUMBER, TEXT
+from tests.raising import raises
 
 
 class Event(NamedTuple):
@@ -171,16 +172,16 @@ def test_texts_that_others_wrote(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"a": 1, "b": }', "Expecting value"),
-        ('{"b": 1}', "KeyError: 'a'"),
-        ("[1]", "list indices must be integers"),
-        ("null", "'NoneType' object is not subscriptable"),
-        (None, "'NoneType' object is not subscriptable"),
+        ('{"a": 1, "b": }', "function-raised Expecting"),
+        ('{"b": 1}', "function-raised a"),
+        ("[1]", "function-raised"),
+        ("null", "function-raised NoneType"),
+        (None, "function-raised NoneType"),
     ],
 )
 def test_what_fails_in_python_fails_so(text: str | None, says: str) -> None:
     for lane in ("compiled", "python"):
-        with pytest.raises(JobFailedError, match=says):
+        with raises(JobFailedError, *says.split()):
             given_by(a_of, texts_of('{"a": 1}', text), lane, schema=rel.Json)
 
 
@@ -196,7 +197,7 @@ def test_null_is_none_wherever_it_stands() -> None:
 def test_a_value_of_another_type_is_told() -> None:
     for lane in ("compiled", "python"):
         assert given_by(a_of, texts_of('{"a": 7}'), lane, schema=int) == [(7,)]
-        with pytest.raises(JobFailedError, match="'f'"):
+        with raises(JobFailedError, "function-raised", "f"):
             given_by(a_of, texts_of('{"a": 7}', '{"a": "seven"}'), lane, schema=int)
 
 
@@ -229,7 +230,7 @@ def test_state_takes_what_is_read() -> None:
     keyed = topology.source(rel.rows(rows, schema={"key": str, "payload": rel.Json}), name="in").key_by("key")
     made = keyed.map(add, name="add", state=Total, schema={"n": int, "last": str}, lane="compiled")
     made.sink(rel.list(), name="out")
-    with pytest.raises(LaneError, match=r"is given a JSON value: write str\(\.\.\)"):
+    with raises(LaneError, "not-compiled", "JSON"):
         keyed.map(loose, name="loose", state=Total, schema=int, lane="compiled")
     assert [tuple(row) for row in rel.run(topology)["out"]] == [(1, "a"), (3, "a name that is longer")]
 
@@ -252,5 +253,5 @@ def test_an_int_that_a_float_does_not_hold_is_refused_and_converted_if_told(lane
 
     assert read(lambda t: t.payload["n"], 2**53) == [(2.0**53,)]
     assert read(lambda t: float(t.payload["n"]), 2**53 + 1) == [(2.0**53,)]
-    with pytest.raises(JobFailedError, match=r"another number(.|\n)*give float\(...\)"):
+    with raises(JobFailedError, "function-raised"):
         read(lambda t: t.payload["n"], 2**53 + 1)

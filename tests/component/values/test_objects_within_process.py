@@ -11,6 +11,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from rayelastic.runtime.private_streams import private_streams
+from tests.raising import raises
 
 COUNT = 50
 
@@ -116,5 +117,5 @@ def test_an_object_that_cant_be_pickled_is_refused_as_everywhere() -> None:
     stream = topology.source(rel.rows([(1,)], {"n": int}), name="n")
     made = stream.map(lambda t: Box(t.n, (one for one in "ab")), name="made", schema=Box, lane="python")
     made.map(filled, name="taken", lane="python").sink(rel.count(), name="out")
-    with pytest.raises(JobFailedError, match="a generator can't be pickled for the next operator"):
+    with raises(JobFailedError, "function-raised", "a generator can't be pickled for the next operator"):
         rel.run(topology)

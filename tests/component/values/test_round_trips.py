@@ -18,6 +18,7 @@ import rayelastic as rel
 from rayelastic.errors import RayelasticError, SchemaError, SinkError
 from rayelastic.graph.records.schema import Schema
 from tests.component.values.kinds import Leg, Level, Point, Shape, Side, tables
+from tests.raising import raises
 
 Table = tuple[dict[str, Any], list[tuple[Any, ...]]]
 
@@ -94,9 +95,9 @@ def test_csv(tmp_path: Path) -> None:
     run(rel.rows(rows, schema=declared), sink=rel.csv(path))
     assert plain(run(rel.csv(path, schema=declared).as_source("in"), python=False)) == rows
     topology = rel.Topology("csv")
-    with pytest.raises(SchemaError, match=r"field 'side' of Record: list\[string\] can't be read from CSV"):
+    with raises(SchemaError, "unsupported-type", "side", "Record", "CSV"):
         topology.source(rel.csv(path, schema={"side": list[str]}), name="a")
-    with pytest.raises(SinkError, match=r"field 'ids' of Record is list\[uuid\], which CsvSink can't write"):
+    with raises(SinkError, "unsupported-type", "ids", "Record", "CsvSink"):
         topology.source(rel.rows([], schema={"ids": list[uuid.UUID]}), name="b").sink(rel.csv(path), name="out")
 
 
@@ -164,7 +165,7 @@ def test_a_decimal_is_never_rounded(text: str, says: str) -> None:
 
 
 def test_what_is_no_member_is_told_where_it_comes_in() -> None:
-    with pytest.raises(RayelasticError, match="field 'side' has the value 'hold', which is no member"):
+    with raises(RayelasticError, "job-failed", "side", "hold"):
         run(rel.arrow(pa.table({"side": ["sell", "hold"]}), schema={"side": Side}))
 
 

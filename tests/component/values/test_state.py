@@ -16,6 +16,7 @@ from rayelastic import testing
 from rayelastic.errors import GraphError, JobFailedError, SchemaError, SinkError, StateError
 from rayelastic.graph.records.sealing import Seal
 from tests.component.values.kinds import Leg, Level, Point, Side
+from tests.raising import raises
 
 PATIENCE = 60.0
 
@@ -122,7 +123,7 @@ def test_state_of_all_types_is_shown(tmp_path: Path) -> None:
         gate.open()
         job.close()
     saved = rel.read_snapshot(folder)
-    with pytest.raises(StateError, match=r"what it keeps .* can't be looked at"):
+    with raises(StateError, "state-not-readable"):
         saved["latest"]
     found = {one.pop("id"): one for one in saved["plain"].to_pylist()}
     groups = {number: [one for one in ROWS if one.id == number] for number in found}
@@ -187,7 +188,7 @@ def test_state_of_such_keys_is_shown(kind: str, keys: tuple[str, ...], tmp_path:
             texts = [str(value.value) if isinstance(value, Side | Level) else str(value) for value in key]
             assert None in key or state.get(state.key_of(texts)) == found
         assert {key if isinstance(key, tuple) else (key,) for key, _ in state.items()} == set(groups)
-        with pytest.raises(StateError, match="can't be a key of it"):
+        with raises(StateError, "key-mismatch"):
             state.get(tuple("nothing" for _ in keys))
         job.stop(folder)
     finally:
@@ -210,13 +211,13 @@ def test_windows_keep_them() -> None:
 
 def test_what_is_no_key_is_refused() -> None:
     source = rel.Topology("t").source(rel.rows(ROWS, schema=Row), name="in")
-    with pytest.raises(GraphError, match=r"key_by\('names'\): field 'names' of Row is list\[string\], which is no key"):
+    with raises(GraphError, "wrong-field-type", "names", "key_by", "Row"):
         source.key_by("names")
-    with pytest.raises(GraphError, match="which is no key"):
+    with raises(GraphError, "wrong-field-type"):
         source.key_by("thing")
-    with pytest.raises(SchemaError, match=r"needs a number, but field 'names' of Row is list"):
+    with raises(SchemaError, "wrong-field-type", "names", "Row"):
         source.aggregate(name="a", x=rel.max("names"))
-    with pytest.raises(SchemaError, match="needs values that are keys"):
+    with raises(SchemaError, "wrong-field-type"):
         source.aggregate(name="b", x=rel.distinct("scores"))
 
 
@@ -250,7 +251,7 @@ def test_a_function_with_an_object_is_compiled_if_it_only_hands_it_on() -> None:
 
 
 def test_what_cant_be_pickled_is_told() -> None:
-    with pytest.raises(JobFailedError, match="a generator can't be pickled for the next operator"):
+    with raises(JobFailedError, "function-raised", "a generator can't be pickled for the next operator"):
         run([((n for n in range(3)),)])
 
 
@@ -260,13 +261,13 @@ def test_nothing_is_unpickled_that_wasnt_sealed() -> None:
     topology.source(rel.arrow(foreign, schema=Thing), name="in").map(
         lambda t: t, name="m", schema=Thing, lane="python"
     ).sink(rel.list(), name="out")
-    with pytest.raises(JobFailedError, match="an object of another job, or damaged"):
+    with raises(JobFailedError, "function-raised", "an object of another job, or damaged"):
         rel.run(topology)
 
 
 def test_no_file_is_written_with_objects(tmp_path: Path) -> None:
     stream = rel.Topology("t").source(rel.rows([({1},)], schema={"what": list[Any]}), name="in")
-    with pytest.raises(SinkError, match=r"is list\[object \| None\], which ParquetSink can't write"):
+    with raises(SinkError, "unsupported-type", "None", "ParquetSink"):
         stream.sink(rel.parquet(str(tmp_path / "x.parquet")), name="out")
 
 

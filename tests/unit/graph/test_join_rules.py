@@ -13,6 +13,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import GraphError
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -74,7 +75,7 @@ JOINS: dict[str, Any] = {
 def test_keys_of_other_parameters_are_rejected(join: str) -> None:
     """B3: their bytes differ though their values are equal, or are equal though the values differ."""
     for left, right in UNLIKE:
-        with pytest.raises(GraphError, match=r"key 'k' is .*, but 'k' of the right is .*Map one of them to the type"):
+        with raises(GraphError, "key-mismatch", "k", operator="j"):
             JOINS[join](*streams(left, right))
     for left, right in ALIKE:
         JOINS[join](*streams(left, right))
@@ -82,12 +83,12 @@ def test_keys_of_other_parameters_are_rejected(join: str) -> None:
 
 def test_messages_name_unit_scale_and_zone() -> None:
     for left, right, said in [
-        (pa.timestamp("ns"), pa.timestamp("us"), r"timestamp\[ns\], .* timestamp\[us\]"),
-        (ZONES["none"], ZONES["UTC"], r"timestamp\[us\], .* timestamp\[us, UTC\]"),
-        (pa.decimal128(12, 2), pa.decimal128(12, 3), r"decimal128\(12, 2\), .* decimal128\(12, 3\)"),
-        (pa.duration("ms"), pa.duration("us"), r"duration\[ms\], .* duration\[us\]"),
+        (pa.timestamp("ns"), pa.timestamp("us"), "key-mismatch"),
+        (ZONES["none"], ZONES["UTC"], "key-mismatch UTC"),
+        (pa.decimal128(12, 2), pa.decimal128(12, 3), "key-mismatch 12"),
+        (pa.duration("ms"), pa.duration("us"), "key-mismatch"),
     ]:
-        with pytest.raises(GraphError, match=said):
+        with raises(GraphError, *said.split()):
             JOINS["as in SQL"](*streams(left, right))
 
 
@@ -113,9 +114,7 @@ def test_event_times_with_and_without_a_zone_are_rejected(join: str) -> None:
         if (left == "none") == (right == "none"):
             TIMED[join](a, b)
             continue
-        with pytest.raises(
-            GraphError, match=r"event time of the left is timestamp\[us.*both have a time zone or neither"
-        ):
+        with raises(GraphError, "event-time-mismatch", operator="j"):
             TIMED[join](a, b)
 
 
@@ -140,7 +139,7 @@ def test_a_table_whose_keys_never_equal_those_of_the_stream_is_rejected(kind: An
     topology = rel.Topology("t")
     keyed = topology.source(rel.rows([], {"k": kind, "n": int}), name="left").key_by("k")
     keyed.enrich({good: "x", None: "y"}, name="good")
-    with pytest.raises(GraphError, match=r"which never equals a .* such as 'k'"):
+    with raises(GraphError, "key-mismatch", "k", operator="bad"):
         keyed.enrich({bad: "y"}, name="bad")
 
 
@@ -156,9 +155,9 @@ def test_a_join_without_event_times_asks_what_is_meant(left: bool, right: bool, 
     a, b = streams(str, str)
     a = timed(a, "lt") if left else a.key_by("k")
     b = timed(b, "rt") if right else b.key_by("k")
-    with pytest.raises(GraphError, match=f"{said}.*how='inner'.*as in SQL; or by='arrival'"):
+    with raises(GraphError, "no-event-time", str(said), operator="j"):
         a.join(b, name="j")
-    with pytest.raises(GraphError, match=f"{said}.*or say by='arrival'"):
+    with raises(GraphError, "no-event-time", str(said), operator="c"):
         a.cross_join(b, name="c")
     assert a.join(b, name="sql", how="inner").schema.names == ("k", "left", "at", "right", "at_right")
     a.join(b, name="arrival", by="arrival")
@@ -168,17 +167,17 @@ def test_a_join_without_event_times_asks_what_is_meant(left: bool, right: bool, 
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"how": "inner", "keep": "latest"}, "keep='latest' with how='inner'.*Leave keep= out, or add by='arrival'"),
-        ({"how": "full", "symmetric": True}, "symmetric=True with how='full'.*Leave symmetric= out"),
-        ({"by": "arrival", "symmetric": True, "keep": "all"}, "how= without by="),
-        ({"by": "arrival", "how": "full"}, "may be matched for ever"),
-        ({"by": "key"}, "by='key'. Leave it out, or give by='arrival'"),
-        ({"how": "inner", "within": 3}, "needs the event time of both streams"),
+        ({"how": "inner", "keep": "latest"}, "conflicting-arguments latest"),
+        ({"how": "full", "symmetric": True}, "conflicting-arguments full"),
+        ({"by": "arrival", "symmetric": True, "keep": "all"}, "conflicting-arguments how="),
+        ({"by": "arrival", "how": "full"}, "unbounded-state"),
+        ({"by": "key"}, "unknown-choice key"),
+        ({"how": "inner", "within": 3}, "no-event-time"),
     ],
 )
 def test_what_doesnt_go_together_is_rejected(how: dict[str, Any], said: str) -> None:
     a, b = streams(str, str)
-    with pytest.raises(GraphError, match=said):
+    with raises(GraphError, *said.split()):
         a.key_by("k").join(b.key_by("k"), name="j", **how)
 
 
@@ -186,7 +185,7 @@ def test_pairs_have_no_event_time() -> None:
     """Those of a tuple that waited are behind the watermark."""
     a, b = streams(str, str)
     joined = timed(a, "lt").join(b.key_by("k"), name="j", how="inner")
-    with pytest.raises(GraphError, match="event_time"):
+    with raises(GraphError, "no-event-time", "event_time", operator="j"):
         joined.window(seconds=5)
     joined.event_time("at", name="again").window(seconds=5)
 
@@ -196,13 +195,13 @@ def test_three_streams_with_the_same_names_are_joined_by_a_suffix() -> None:
     topology = rel.Topology("t")
     a, b, c = (topology.source(rel.rows([], {"k": str, "at": int}), name=name).key_by("k") for name in "abc")
     both: Any = a.join(b, name="ab", how="inner").key_by("k")
-    with pytest.raises(GraphError, match="fields 'at' and 'at_right' already, and another 'at' is added.*suffix="):
+    with raises(GraphError, "duplicate-field", "at", "at_right", "suffix=", operator="abc"):
         both.join(c, name="abc", how="inner")
     assert both.join(c, name="named", how="inner", suffix="_c").schema.names == ("k", "at", "at_right", "at_c")
     assert both.cross_join(c, name="cross", by="arrival", suffix="_c").schema.names[-2:] == ("k_c", "at_c")
     assert both.enrich({"x": 1}, name="table", schema={"at": int}, suffix="_1").schema.names[-1] == "at_1"
     for bad in ("", "-1", 2):
-        with pytest.raises(GraphError, match="suffix=.*Give letters, digits and underscores"):
+        with raises(GraphError, "bad-name", "suffix=", operator="bad"):
             both.join(c, name="bad", how="inner", suffix=bad)
 
 

@@ -17,6 +17,7 @@ from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, is_in_turn
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_class import operator
+from tests.raising import raises
 from tests.unit.graph.fakes import FakeCompiler
 
 
@@ -149,153 +150,169 @@ class Remembers:
 Case = tuple[type[DeclarationError], str, Callable[[Stream], Any]]
 
 BAD: dict[str, Case] = {
-    "a taken name": (GraphError, "name is taken", lambda s: s.parallel(2, lambda c: c, name="rows")),
-    "no name": (GraphError, "name", lambda s: s.elastic(lambda c: c, name="")),
-    "no channels": (GraphError, "width=0", lambda s: s.parallel(0, lambda c: c, name="x")),
-    "half a channel": (GraphError, "width=1.5", lambda s: s.parallel(1.5, lambda c: c, name="x")),  # type: ignore[arg-type]
-    "True channels": (GraphError, "most=True", lambda s: s.elastic(lambda c: c, name="x", most=True)),
-    "too many": (GraphError, "ways=257", lambda s: s.elastic_split(257, name="x")),
-    "none at the start": (GraphError, "start=0", lambda s: s.elastic(lambda c: c, name="x", start=0)),
-    "more at the start": (GraphError, "start=3 of at most 2", lambda s: s.elastic_split(2, name="x", start=3)),
-    "no body": (GraphError, "function from a stream", lambda s: s.parallel(2, "body", name="x")),  # type: ignore[arg-type]
-    "a body of two": (GraphError, "function from a stream", lambda s: s.elastic(lambda a, b: a, name="x")),  # type: ignore
-    "a body that gives nothing": (GraphError, "body of the stage gave", lambda s: s.elastic(lambda c: None, name="x")),  # type: ignore
+    "a taken name": (GraphError, "duplicate-name", lambda s: s.parallel(2, lambda c: c, name="rows")),
+    "no name": (GraphError, "bad-name", lambda s: s.elastic(lambda c: c, name="")),
+    "no channels": (GraphError, "out-of-range width=0", lambda s: s.parallel(0, lambda c: c, name="x")),
+    "half a channel": (GraphError, "out-of-range width=1.5", lambda s: s.parallel(1.5, lambda c: c, name="x")),  # type: ignore[arg-type]
+    "True channels": (GraphError, "out-of-range True", lambda s: s.elastic(lambda c: c, name="x", most=True)),
+    "too many": (GraphError, "out-of-range ways=257", lambda s: s.elastic_split(257, name="x")),
+    "none at the start": (GraphError, "out-of-range start=0", lambda s: s.elastic(lambda c: c, name="x", start=0)),
+    "more at the start": (GraphError, "out-of-range start=3", lambda s: s.elastic_split(2, name="x", start=3)),
+    "no body": (GraphError, "not-a-function", lambda s: s.parallel(2, "body", name="x")),  # type: ignore[arg-type]
+    "a body of two": (GraphError, "not-a-function", lambda s: s.elastic(lambda a, b: a, name="x")),  # type: ignore
+    "a body that gives nothing": (GraphError, "not-a-stream", lambda s: s.elastic(lambda c: None, name="x")),  # type: ignore
     "a body that gives its outer stream": (
         GraphError,
-        "body of the stage gave",
+        "not-a-stream",
         lambda s: s.elastic(lambda c: s, name="x"),
     ),
     "a sink in a body": (
         GraphError,
-        "body of the stage gave",
+        "not-a-stream",
         lambda s: s.elastic(lambda c: c.sink(sinks.list(), name="y"), name="x"),  # type: ignore[arg-type, return-value]
     ),
     "a sink beside a body": (
         GraphError,
-        "sink can't stand in a channel",
+        "branching-stage",
         lambda s: s.elastic(lambda c: (c.sink(sinks.list(), name="y"), c)[1], name="x"),
     ),
-    "an outer stream in a body": (GraphError, "another topology", lambda s: s.elastic(lambda c: c.union(s), name="x")),
+    "an outer stream in a body": (GraphError, "other-topology", lambda s: s.elastic(lambda c: c.union(s), name="x")),
     "state in an elastic stage": (
         GraphError,
-        "keeps state",
+        "branching-stage",
         lambda s: s.elastic(lambda c: c.key_by("k").map(remember, name="y", state=Counted), name="x"),
     ),
     "an aggregate in an elastic stage": (
         GraphError,
-        "keeps state",
+        "branching-stage",
         lambda s: s.elastic(lambda c: c.aggregate(name="y", n=aggregates.count()), name="x"),
     ),
     "a class in an elastic stage": (
         GraphError,
-        "stateless=True",
+        "branching-stage True",
         lambda s: s.elastic(lambda c: c.apply(Remembers(), name="y"), name="x"),
     ),
     "keys in turn": (
         GraphError,
-        "tuples go to channels in turn",
+        "branching-stage",
         lambda s: s.parallel(2, lambda c: c.key_by("k").map(remember, name="y", state=Counted), name="x"),
     ),
     "other keys": (
         GraphError,
-        "channels by n",
+        "branching-stage",
         lambda s: s.parallel(2, lambda c: c.key_by("k").map(remember, name="y", state=Counted), name="x", by="n"),
     ),
-    "no such key": (GraphError, "no such field", lambda s: s.parallel(2, lambda c: c, name="x", by="m")),
-    "by a number": (GraphError, "by=3", lambda s: s.parallel(2, lambda c: c, name="x", by=3)),  # type: ignore[arg-type]
+    "no such key": (GraphError, "unknown-field", lambda s: s.parallel(2, lambda c: c, name="x", by="m")),
+    "by a number": (GraphError, "wrong-type by=3", lambda s: s.parallel(2, lambda c: c, name="x", by=3)),  # type: ignore[arg-type]
     "an order of branches": (
         GraphError,
-        "branches",
+        "branching-stage",
         lambda s: s.elastic(lambda c: c.map(same, name="a").union(c.map(same, name="b")), name="x", order=True),
     ),
     "an order of side chains": (
         GraphError,
-        "branches",
+        "branching-stage",
         lambda s: s.parallel(2, lambda c: (c.map(same, name="a"), c.map(same, name="b"))[1], name="x", order=True),
     ),
     "an order of what has two inputs": (
         GraphError,
-        "has several inputs",
+        "branching-stage",
         lambda s: s.parallel(
             2, lambda c: c.throttle(name="a", per_second=9).switch(c, same, name="y"), name="x", order=True
         ),
     ),
     "a name in two channels": (
         GraphError,
-        "name is taken",
+        "duplicate-name",
         lambda s: s.parallel(2, lambda c: c.map(same, name="y").map(same, name="y"), name="x"),
     ),
-    "half an order": (GraphError, "order=1", lambda s: s.parallel(2, lambda c: c, name="x", order=1)),  # type: ignore[arg-type]
-    "no rate": (GraphError, "per_second=0", lambda s: s.throttle(name="x", per_second=0)),
-    "an endless rate": (GraphError, "per_second=inf", lambda s: s.throttle(name="x", per_second=float("inf"))),
-    "a text as rate": (GraphError, "per_second='9'", lambda s: s.throttle(name="x", per_second="9")),  # type: ignore[arg-type]
+    "half an order": (GraphError, "unknown-choice order=1", lambda s: s.parallel(2, lambda c: c, name="x", order=1)),  # type: ignore[arg-type]
+    "no rate": (GraphError, "out-of-range per_second=0", lambda s: s.throttle(name="x", per_second=0)),
+    "an endless rate": (GraphError, "out-of-range per_second", lambda s: s.throttle(name="x", per_second=float("inf"))),
+    "a text as rate": (GraphError, "out-of-range 9", lambda s: s.throttle(name="x", per_second="9")),  # type: ignore[arg-type]
     "a switch of nothing": (
         GraphError,
-        "nothing is given to its input port 'control'",
+        "unconnected-port control",
         lambda s: s.switch(None, same, name="x"),  # type: ignore[arg-type]
     ),
-    "a switch without function": (GraphError, "no function of a tuple", lambda s: s.switch(s, True, name="x")),  # type: ignore[arg-type]
-    "a switch that does something else": (GraphError, "off='hold'", lambda s: s.switch(s, same, name="x", off="hold")),  # type: ignore[arg-type]
-    "a switch that starts anyhow": (GraphError, "start=1", lambda s: s.switch(s, same, name="x", start=1)),  # type: ignore[arg-type]
-    "a gate of fewer than none": (GraphError, "most=-1", lambda s: s.gate(s, name="x", most=-1)),
-    "a gate without function": (GraphError, "no function of a tuple", lambda s: s.gate(s, name="x", passes=4)),  # type: ignore[arg-type]
-    "a scan of one argument": (GraphError, "fn\\(accumulated, t\\)", lambda s: s.key_by("k").scan(same, 0, name="x")),  # type: ignore[arg-type]
-    "a scan into a list": (SchemaError, "list", lambda s: s.key_by("k").scan(remember, [], name="x")),
-    "a scan with the key's name": (GraphError, "field 'k'", lambda s: s.key_by("k").scan(remember, Named(), name="x")),
-    "a reduce of no function": (GraphError, "fn\\(reduced, t\\)", lambda s: s.key_by("k").reduce(3, name="x")),  # type: ignore[arg-type]
-    "a reduce of keys alone": (GraphError, "nothing but keys", lambda s: s.key_by("k", "n").reduce(remember, name="x")),
+    "a switch without function": (GraphError, "not-a-function", lambda s: s.switch(s, True, name="x")),  # type: ignore[arg-type]
+    "another off": (
+        GraphError,
+        "unknown-choice",
+        lambda s: s.switch(s, same, name="x", off="hold"),  # type: ignore[arg-type]
+    ),
+    "a switch that starts anyhow": (GraphError, "unknown-choice", lambda s: s.switch(s, same, name="x", start=1)),  # type: ignore[arg-type]
+    "a gate of fewer than none": (GraphError, "out-of-range most=", lambda s: s.gate(s, name="x", most=-1)),
+    "a gate without function": (GraphError, "not-a-function", lambda s: s.gate(s, name="x", passes=4)),  # type: ignore[arg-type]
+    "a scan of one argument": (GraphError, "wrong-parameters", lambda s: s.key_by("k").scan(same, 0, name="x")),  # type: ignore[arg-type]
+    "a scan into a list": (SchemaError, "wrong-type", lambda s: s.key_by("k").scan(remember, [], name="x")),
+    "a scan named as key": (
+        GraphError,
+        "duplicate-field",
+        lambda s: s.key_by("k").scan(remember, Named(), name="x"),
+    ),
+    "a reduce of no function": (GraphError, "wrong-parameters", lambda s: s.key_by("k").reduce(3, name="x")),  # type: ignore[arg-type]
+    "a reduce of keys alone": (GraphError, "no-fields", lambda s: s.key_by("k", "n").reduce(remember, name="x")),
     "a reduce now and then": (
         GraphError,
-        "emit='often'",
+        "unknown-choice often",
         lambda s: s.key_by("k").reduce(remember, name="x", emit="often"),  # type: ignore[arg-type]
     ),
-    "no time to live": (GraphError, "ttl=0 ", lambda s: s.key_by("k").deduplicate(name="x", ttl=0)),
-    "a negative time to live": (GraphError, "ttl=-2", lambda s: s.key_by("k").scan(add, 0, name="x", ttl=-2)),
+    "no time to live": (GraphError, "out-of-range ttl=0", lambda s: s.key_by("k").deduplicate(name="x", ttl=0)),
+    "a negative time to live": (GraphError, "out-of-range", lambda s: s.key_by("k").scan(add, 0, name="x", ttl=-2)),
     "a time to live for ever": (
         GraphError,
-        "is no time that a key could live",
+        "out-of-range",
         lambda s: s.key_by("k").deduplicate(name="x", ttl=1e10),
     ),
-    "a googol to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate(name="x", ttl=10**100)),
+    "a googol to live": (GraphError, "wrong-type", lambda s: s.key_by("k").deduplicate(name="x", ttl=10**100)),
     "an endless time to live": (
         GraphError,
-        "no length of time",
+        "wrong-type",
         lambda s: s.key_by("k").deduplicate(name="x", ttl=1e300),
     ),
-    "a boolean to live": (GraphError, "no length of time", lambda s: s.key_by("k").deduplicate(name="x", ttl=True)),
+    "a boolean to live": (GraphError, "wrong-type", lambda s: s.key_by("k").deduplicate(name="x", ttl=True)),
     "a time to live in words": (
         GraphError,
-        "no length of time",
+        "wrong-type",
         lambda s: s.key_by("k").filter(remember, name="x", state=Counted, ttl="1 h"),  # type: ignore[call-overload]
     ),
-    "a time to live of nothing": (GraphError, "without state=", lambda s: s.key_by("k").map(same, name="x", ttl=9)),  # type: ignore[call-overload]
-    "a filter of nothing": (GraphError, "without state=", lambda s: s.key_by("k").filter(same, name="x", ttl=9)),  # type: ignore[call-overload]
-    "tuples of nothing": (GraphError, "without state=", lambda s: s.key_by("k").flat_map(same, name="x", ttl=9)),  # type: ignore[call-overload]
+    "a time to live of nothing": (GraphError, "missing-argument", lambda s: s.key_by("k").map(same, name="x", ttl=9)),  # type: ignore[call-overload]
+    "a filter of nothing": (GraphError, "missing-argument", lambda s: s.key_by("k").filter(same, name="x", ttl=9)),  # type: ignore[call-overload]
+    "tuples of nothing": (GraphError, "missing-argument", lambda s: s.key_by("k").flat_map(same, name="x", ttl=9)),  # type: ignore[call-overload]
     "a time to live at the end": (
         GraphError,
-        "emit='final' gives every key when the input has ended",
+        "state-expires-early",
         lambda s: s.key_by("k").aggregate(name="x", ttl=9, n=aggregates.count()),
     ),
-    "a reduce that forgets": (GraphError, "emit='final'", lambda s: s.key_by("k").reduce(remember, name="x", ttl=9)),
+    "reduce expires": (
+        GraphError,
+        "state-expires-early",
+        lambda s: s.key_by("k").reduce(remember, name="x", ttl=9),
+    ),
     "a time to live of no keys": (
         GraphError,
-        "without key_by",
+        "missing-argument key_by",
         lambda s: s.aggregate(name="x", emit="update", ttl=9, n=aggregates.count()),
     ),
-    "a table of pairs": (GraphError, "is no table", lambda s: s.key_by("k").enrich([("a", 1)], name="x")),  # type: ignore[arg-type]
-    "an empty table": (GraphError, "nobody knows the fields", lambda s: s.key_by("k").enrich({}, name="x")),
+    "a table of pairs": (GraphError, "wrong-type", lambda s: s.key_by("k").enrich([("a", 1)], name="x")),  # type: ignore[arg-type]
+    "an empty table": (GraphError, "no-schema", lambda s: s.key_by("k").enrich({}, name="x")),
     "rows without names": (
         GraphError,
-        "nobody knows the fields",
+        "no-schema",
         lambda s: s.key_by("k").enrich({"a": (1, 2)}, name="x"),
     ),
-    "keys of two": (GraphError, "has key", lambda s: s.key_by("k").enrich({("a", 1): 1}, name="x")),
+    "keys of two": (GraphError, "key-mismatch", lambda s: s.key_by("k").enrich({("a", 1): 1}, name="x")),
     "rows of other lengths": (
         GraphError,
-        "has row",
+        "schema-mismatch",
         lambda s: s.key_by("k").enrich({"a": (1,)}, name="x", schema={"m": int, "o": int}),
     ),
-    "an outer enrichment": (GraphError, "how='outer'", lambda s: s.key_by("k").enrich({"a": 1}, name="x", how="outer")),  # type: ignore[arg-type]
+    "outer enrich": (
+        GraphError,
+        "unknown-choice",
+        lambda s: s.key_by("k").enrich({"a": 1}, name="x", how="outer"),  # type: ignore[arg-type]
+    ),
 }
 
 
@@ -304,9 +321,9 @@ def test_is_refused(case: str) -> None:
     error, text, declare = BAD[case]
     topology, rows = declared()
     before = list(topology.operators)
-    with pytest.raises(error, match=text) as raised:
+    with raises(error, *text.split()) as raised:
         declare(rows)
-    assert raised.value.operator is not None or "name" in text
+    assert raised.value.operator is not None or "bad-name" in text
     assert raised.value.hint
     assert list(topology.operators) == before
 
@@ -315,7 +332,8 @@ def test_is_refused(case: str) -> None:
 def test_a_time_to_live_has_whole_ticks_of_the_event_time(ttl: Any) -> None:
     _, rows = declared()
     keyed = rows.event_time("n", name="t").key_by("k")
-    with pytest.raises(GraphError, match=r"ttl=.* of field 'n' in s|no length of time") as raised:
+    with pytest.raises(GraphError) as raised:
         keyed.deduplicate(name="x", ttl=ttl)
     assert raised.value.operator == "x"
+    assert raised.value.code in ("out-of-range", "wrong-type")
     keyed.deduplicate(name="x", ttl=timedelta(minutes=1))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rayelastic.errors import SchemaError
 from rayelastic.graph.records.data_type import FORMATS
 from rayelastic.graph.records.schema import DataType, Schema, laid_out
+from tests.raising import raises
 
 
 class Trade(NamedTuple):
@@ -169,46 +170,45 @@ class Missing(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("declared", "says"),
+    ("declared", "expected"),
     [
-        (Nested, "field 'inner' of Nested: complex can't be held"),
-        (Around, "field 'inner' of Nested: complex can't be held"),
-        (Circle, "Circle holds itself"),
-        ({"x": Rights}, "Rights has members that can be combined"),
-        ({"x": pa.decimal256(50, 2)}, "field 'x' of Record: decimal256(50, 2) can't be held"),
-        ({"x": dict[list[int], str]}, "field 'x' of Record: dict[list[int], str] can't be held"),
-        (Missing, "annotations of Missing can't be read"),
-        ({"x": set[int]}, "field 'x' of Record: set[int] can't be held"),
-        ({"x": int | str}, "field 'x' of Record: int | str can't be held"),
-        ({"x": object}, "field 'x' of Record: object can't be held"),
-        ({"x": np.complex128}, "field 'x' of Record: complex128 can't be held"),
-        ({"x": None}, "field 'x' of Record: None can't be held"),
-        ({"from": int}, "field 'from' of Record can't be an attribute"),
-        ({"_x": int}, "field '_x' of Record can't be an attribute"),
-        ({"unit price": int}, "field 'unit price' of Record can't be an attribute"),
-        ({3: int}, "field 3 of Record can't be an attribute"),
+        (Nested, "unsupported-type 'inner'"),
+        (Around, "unsupported-type 'inner'"),
+        (Circle, "recursive-record"),
+        ({"x": Rights}, "unsupported-type"),
+        ({"x": pa.decimal256(50, 2)}, "unsupported-type 'x'"),
+        ({"x": dict[list[int], str]}, "unsupported-type 'x'"),
+        (Missing, "bad-annotation"),
+        ({"x": set[int]}, "unsupported-type 'x'"),
+        ({"x": int | str}, "unsupported-type 'x'"),
+        ({"x": object}, "unsupported-type 'x'"),
+        ({"x": np.complex128}, "unsupported-type 'x'"),
+        ({"x": None}, "unsupported-type 'x'"),
+        ({"from": int}, "bad-field-name 'from'"),
+        ({"_x": int}, "bad-field-name '_x'"),
+        ({"unit price": int}, "bad-field-name"),
+        ({3: int}, "bad-field-name"),
         (
             pa.schema([("m", pa.map_(pa.list_(pa.int8()), pa.int8()))]),
-            "field 'm' of Record: map<list<item: int8>, int8",
+            "unsupported-type 'm'",
         ),
-        (pa.schema([("d", pa.decimal128(9, -2))]), "a decimal of 9 digits, -2 of them behind the point, can't be held"),
-        (pa.schema([("n", pa.null())]), "field 'n' of Record: null can't be held"),
-        (pa.schema([("a", pa.int8()), ("a", pa.int8())]), "field 'a' of Record is declared twice"),
-        (np.dtype([("v", "f4", (3,))]), "field 'v' of Record: "),
-        (np.dtype([("v", "c16")]), "field 'v' of Record: complex128 can't be held"),
-        (np.dtype([("v", "M8[h]")]), "field 'v' of Record: datetime64[h] can't be held"),
-        (42, "42 is no schema"),
-        (None, "None is no schema"),
-        ([("a", int)], "is no schema"),
+        (pa.schema([("d", pa.decimal128(9, -2))]), "unsupported-type"),
+        (pa.schema([("n", pa.null())]), "unsupported-type 'n'"),
+        (pa.schema([("a", pa.int8()), ("a", pa.int8())]), "duplicate-field 'a'"),
+        (np.dtype([("v", "f4", (3,))]), "unsupported-type 'v'"),
+        (np.dtype([("v", "c16")]), "unsupported-type 'v'"),
+        (np.dtype([("v", "M8[h]")]), "unsupported-type 'v'"),
+        (42, "wrong-type"),
+        (None, "wrong-type"),
+        ([("a", int)], "wrong-type"),
     ],
 )
-def test_what_no_record_can_hold_is_refused_by_name(declared: object, says: str) -> None:
-    with pytest.raises(SchemaError) as caught:
+def test_what_no_record_can_hold_is_refused_by_name(declared: object, expected: str) -> None:
+    with raises(SchemaError, *expected.split()) as caught:
         Schema.of(declared)
-    assert says in str(caught.value)
     assert caught.value.hint
 
 
 def test_an_unknown_field_is_answered_with_the_one_that_was_meant() -> None:
-    with pytest.raises(SchemaError, match=r"Trade has no field 'prize'\. Did you mean 'price'\?"):
+    with raises(SchemaError, "unknown-field", "prize", "Trade"):
         Schema.of(Trade).field("prize")

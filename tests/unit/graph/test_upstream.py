@@ -15,6 +15,7 @@ from rayelastic.graph.operators.gathering.folds import fold
 from rayelastic.graph.operators.pacing import throttle
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
+from tests.raising import raises
 from tests.unit.graph.fakes import FakeCompiler
 
 SCHEMA = Schema.of({"k": str, "n": int})
@@ -50,9 +51,9 @@ def test_of_two_operators_none_is_added_where_the_second_fails() -> None:
     topology = Topology("test", compiler=FakeCompiler())
     rows = topology.source(rows_source([("a", 1)], schema={"k": str, "n": int}), name="rows")
     before = dict(topology.operators)
-    with pytest.raises(GraphError, match="needs the event time of both streams"):
+    with raises(GraphError, "no-event-time", operator="both.joined"):
         rows.key_by("k").join(rows.key_by("k"), name="both", within=3, fn=lambda t: t)
-    with pytest.raises(GraphError, match="got a function that yields"):
+    with raises(GraphError, "must-return", operator="both"):
         rows.key_by("k").join(rows.key_by("k"), name="both", how="inner", fn=yields)
     assert topology.operators == before
 

@@ -12,6 +12,7 @@ import rayelastic as rel
 from rayelastic.graph.fluent.stream import KeyedStream
 from rayelastic.graph.words import MODULE, RESULT, STREAM, TOPOLOGY, pages
 from rayelastic.job.result import JobResult
+from tests.raising import raises
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -86,21 +87,21 @@ def test_the_pages_of_the_guide_are_the_tables() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda s: s.window(5), "may be tuples or seconds"),
-        (lambda s: s.window(dt.timedelta(seconds=5), seconds=3), "may be tuples or seconds"),
-        (lambda s: s.select(), "select needs a field"),
-        (lambda s: s.select("m"), "Did you mean|Its fields are n"),
-        (lambda s: s.drop("n"), "drop leaves no field"),
-        (lambda s: s.rename({"n": "a-b"}), "can't be an attribute"),
-        (lambda s: s.take(-1), "is no number of tuples"),
-        (lambda s: s.take(True), "is no number of tuples"),
-        (lambda s: s.with_columns(), "needs a column"),
-        (lambda s: s.with_columns(m=3), "needs a function"),
-        (lambda s: s.inspect(len_of_two), "function of one tuple"),
+        (lambda s: s.window(5), "wrong-type"),
+        (lambda s: s.window(dt.timedelta(seconds=5), seconds=3), "wrong-type"),
+        (lambda s: s.select(), "missing-argument"),
+        (lambda s: s.select("m"), "unknown-field"),
+        (lambda s: s.drop("n"), "no-fields"),
+        (lambda s: s.rename({"n": "a-b"}), "bad-field-name"),
+        (lambda s: s.take(-1), "out-of-range"),
+        (lambda s: s.take(True), "out-of-range"),
+        (lambda s: s.with_columns(), "missing-argument"),
+        (lambda s: s.with_columns(m=3), "not-a-function"),
+        (lambda s: s.inspect(len_of_two), "not-a-function"),
     ],
 )
 def test_bad_arguments_of_the_verbs(call: Any, said: str) -> None:
-    with pytest.raises(rel.errors.DeclarationError, match=said):
+    with raises(rel.errors.DeclarationError, *said.split()):
         call(stream())
 
 

@@ -16,6 +16,7 @@ from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
+from tests.raising import raises
 from tests.unit.plan.graphs import FakeGraph, graph, graphs
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -80,19 +81,19 @@ def test_links_go_from_every_replica_to_every_replica_but_stay_in_a_replica_insi
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda p: p.with_split("r1", "o2"), "operator 'o2': region r1 has no pipeline that could be split in front"),
-        (lambda p: p.with_split("r1", "out"), "operator 'out': .*Name one of o3, o4"),
-        (lambda p: p.with_split("r1", "o4", pes=["a", "b"]), "2 processing elements for 1 replica"),
-        (lambda p: p.with_merge("r1", "o3"), "Split the region first"),
-        (lambda p: p.with_split("r1", "o4").with_merge("r1", "o3"), "Name one of o4"),
-        (lambda p: p.with_replicas("r2", 2), "operator 'out': its region r2 is pipeline, which can't be replicated"),
-        (lambda p: p.with_replicas("r1", 0), "0 replicas of region r1"),
-        (lambda p: p.with_replicas("r1", 272), "Give between 1 and 271"),
-        (lambda p: p.with_replicas("r9", 2), "has no region 'r9'. Its regions are r0 to r2"),
+        (lambda p: p.with_split("r1", "o2"), "unknown-operator o2"),
+        (lambda p: p.with_split("r1", "out"), "unknown-operator out"),
+        (lambda p: p.with_split("r1", "o4", pes=["a", "b"]), "out-of-range"),
+        (lambda p: p.with_merge("r1", "o3"), "unknown-operator Split"),
+        (lambda p: p.with_split("r1", "o4").with_merge("r1", "o3"), "unknown-operator"),
+        (lambda p: p.with_replicas("r2", 2), "fixed-region out"),
+        (lambda p: p.with_replicas("r1", 0), "out-of-range"),
+        (lambda p: p.with_replicas("r1", 272), "out-of-range 271"),
+        (lambda p: p.with_replicas("r9", 2), "unknown-region r9"),
     ],
 )
 def test_changes_that_cant_be(change: Callable[[ExecPlan], object], says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
+    with raises(ConfigError, *says.split()):
         change(plan_topology(FIGURE_3))
 
 

@@ -16,6 +16,7 @@ from rayelastic.plan.settings.network import Network
 from rayelastic.plan.settings.paper import PaperElasticity
 from rayelastic.plan.settings.threads import Threads
 from rayelastic.plan.settings.tls import TLS
+from tests.raising import raises
 
 SECONDS, BYTES = 1.0, 1
 
@@ -120,7 +121,7 @@ def test_where_a_value_is_too_much(cls: Any, name: str, fits: object, beyond: ob
 
 def test_bounds_of_replicas_may_reach_the_most_replicas() -> None:
     assert JobConfig(elasticity=Elasticity(max_replicas=4), replicas={"a": (2, 4)}).replicas == {"a": (2, 4)}
-    with pytest.raises(ConfigError, match=r"is \(2, 4\), and Elasticity\(max_replicas=3\)"):
+    with raises(ConfigError, "invalid-setting", "max_replicas=3", "Elasticity"):
         JobConfig(elasticity=Elasticity(max_replicas=3), replicas={"a": (2, 4)})
 
 
@@ -131,12 +132,12 @@ def test_a_goal_is_for_whoever_decides(regions: RegionsName | None) -> None:
 
 @pytest.mark.parametrize("regions", ["fixed", "manual", "paper"])
 def test_a_goal_that_nobody_follows_is_refused(regions: RegionsName) -> None:
-    with pytest.raises(ConfigError, match=rf"regions='{regions}'\) ignores goal="):
+    with raises(ConfigError, "invalid-setting", str(regions)):
         JobConfig(goal=Latency(p99=0.2), regions=regions)
 
 
 def test_certificates_of_links_without_links_that_are_encrypted_are_refused() -> None:
     tls = TLS("cert.pem", "key.pem", "ca.pem", links=True)
     assert JobConfig(network=Network(tls=tls, secure=True)).network.tls == tls
-    with pytest.raises(ConfigError, match=r"without secure=True: links aren't encrypted\. Give secure=True"):
+    with raises(ConfigError, "invalid-setting", "True"):
         JobConfig(network=Network(tls=tls))

@@ -22,6 +22,7 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code
 from rayelastic.runtime.rescale.performer import check_performable
+from tests.raising import raises
 from tests.reasons import codes
 
 GRAPHS = 60
@@ -201,11 +202,11 @@ def test_what_could_not_be_carried_out_is_asked_for_twice_at_most_until_the_load
 
 def test_rules_of_the_performer() -> None:
     plan = ClusterJob.chain("plain", 1e-7, [MICRO]).plan()
-    with pytest.raises(ChangeError, match="share"):
+    with raises(ChangeError, "bad-change"):
         check_performable(plan_change(plan, plan.with_replicas("r1", 2)))
     wide = plan.with_replicas("r1", 2, ("pe0", "pe1"))
     check_performable(plan_change(plan, wide))
-    with pytest.raises(ChangeError, match="while they run"):
+    with raises(ChangeError, "bad-change"):
         check_performable(plan_change(wide, plan.with_replicas("r1", 2, ("pe0", "pe2"))))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
-import pytest
 
 from rayelastic.errors import PELostError
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.values.status import SinkResult
+from tests.raising import raises
 
 TABLE = pa.table({"word": ["a", "b", None], "n": [1, 2, 3]})
 
@@ -28,7 +28,5 @@ def test_more_rows_than_a_journal_may_have_are_told() -> None:
     results = {"small": SinkResult("small", 3, TABLE), "large": SinkResult("large", 500, pa.table({"n": range(500)}))}
     kept = encoded(results, most=1500)
     assert decoded({"small": kept["small"]}) == {"small": results["small"]}
-    with pytest.raises(
-        PELostError, match="has finished, but the 500 rows that sink 'large' kept .*Write them to files"
-    ):
+    with raises(PELostError, "results-lost", "large", "500"):
         decoded(kept)

@@ -11,6 +11,7 @@ from rayelastic.errors import PELostError, RayelasticError, StateError
 from rayelastic.job.state import OperatorState
 from rayelastic.runtime.saved.live import check_readable, read_state
 from rayelastic.runtime.values.status import State
+from tests.raising import raises
 
 GONE = [TimeoutError("the processing element has stopped"), PELostError("processing element pe1 is gone")]
 
@@ -50,6 +51,6 @@ def test_a_coordinator_that_does_not_answer(error: Exception) -> None:
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.RUNNING])
 def test_a_job_that_does_not_run(state: State) -> None:
-    with pytest.raises(StateError, match=f"job 'read' is {state.value}") as told:
+    with raises(StateError, "job-not-running", str(state.value)) as told:
         check_readable("read", "counts", state)
     assert ("savepoints" in told_by(told.value).hint) == state.is_final

@@ -14,6 +14,7 @@ from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.batches import batches_of, has_given_all
 from rayelastic.runtime.rescale.change_journal import OpenChange
 from rayelastic.runtime.rescale.performer import check_performable
+from tests.raising import raises
 from tests.unit.runtime.fake_cluster import KEYS, STATE_BYTES
 from tests.unit.runtime.performing import BATCH_BYTES, GROW, MOVE, SHAPES, SHRINK, Died, Run, Shape, length, nth
 
@@ -222,7 +223,7 @@ def test_a_router_that_does_not_obey_says_why(command: str, answer: RouterAnswer
             run.cluster.answers[pe, "events->count"] = answer
 
     run.cluster.before = disobey
-    with pytest.raises(ChangeError, match=f"the router 'events->count' of pe0 didn't {command}: {words}"):
+    with raises(ChangeError, "change-failed", str(command), str(words)):
         run.performer.perform(run.change)
     run.check(run.in_force)
 
@@ -239,7 +240,7 @@ def test_a_region_all_of_whose_streams_have_ended_keeps_its_replicas(command: st
     if command == "route":  # nothing will ever be routed there
         assert run.performer.perform(run.change) == run.change.new
         return
-    with pytest.raises(ChangeError, match="all streams into region r1 have ended: events->count"):
+    with raises(ChangeError, "change-failed"):
         run.performer.perform(run.change)
     run.check(run.in_force)
 
@@ -281,7 +282,7 @@ def test_a_stream_that_ends_meanwhile_loses_nothing() -> None:
             run.check(run.perform())
         except ChangeError:  # it ended between two batches: each has an owner, and nobody needs another
             run.cluster.check_tuples()
-            with pytest.raises(ChangeError, match="is half done, and a stream of it has ended"):
+            with raises(ChangeError, "change-half-done"):
                 run.perform()
 
 
@@ -314,7 +315,7 @@ def test_what_does_not_come_through_in_time_undoes_the_change(step: str, replica
         return False
 
     run.dies = passing
-    with pytest.raises(ChangeError, match=rf"what is under way to {replica} hasn't come through {pe} after 60 s"):
+    with raises(ChangeError, "change-failed", str(replica), str(pe)):
         run.performer.perform(run.change)
     run.check(run.in_force)
 
@@ -346,9 +347,9 @@ def test_who_has_given_all_its_keys() -> None:
 def test_replicas_stay_where_they_are_and_apart() -> None:
     change = Run(GROW).change
     moved = plan_change(change.old, change.old.with_replicas("r1", 2, ("pe1", "pe2")))
-    with pytest.raises(ChangeError, match="region r1: replicas can't change their processing elements while they run"):
+    with raises(ChangeError, "bad-change"):
         check_performable(moved)
     shared = plan_change(change.old, change.old.with_replicas("r1", 3, ("pe0", "pe1", "pe1")))
-    with pytest.raises(ChangeError, match="region r1: two of its replicas share a processing element"):
+    with raises(ChangeError, "bad-change"):
         Run(GROW).performer.perform(shared)
     check_performable(change)

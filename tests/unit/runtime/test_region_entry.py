@@ -17,6 +17,7 @@ from rayelastic.plan.fusion import plan_topology
 from rayelastic.runtime.port.data_port import PortAddress
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, RegionEntry
 from rayelastic.runtime.rescale.router_at import StreamEndedError
+from tests.raising import raises
 
 NAMES = ("trades", "quotes")
 LEFT, RIGHT = "trades->bargains", "quotes->bargains/right"
@@ -95,7 +96,7 @@ def test_nothing_can_be_held_of_streams_that_have_ended() -> None:
 
 
 def test_an_owner_that_is_lost_gets_through_nothing() -> None:
-    with pytest.raises(PELostError, match=f"pe1 is gone, and what {LEFT} has brought there"):
+    with raises(PELostError, "pe-lost", str(LEFT)):
         held(Routers(ended=[LEFT], lost=["pe1"]))
 
 

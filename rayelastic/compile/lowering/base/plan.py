@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
@@ -74,6 +74,6 @@ class Plan:
             return self.refuse(f"'{name}' of {schema.name} isn't compiled: only its fields, methods and properties are")
         what = "state " if is_state else ""
         self.mistake = self.mistake or SchemaError(
-            f"{what}{schema.name} has no field '{name}'", hint=schema.suggestion(name)
+            f"{what}{schema.name} has no field '{name}'", hint=schema.suggestion(name), code=ErrorCode.UNKNOWN_FIELD
         )
         return str(self.mistake)

@@ -17,7 +17,7 @@ from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.types import RecordType, item_cells
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
@@ -77,7 +77,9 @@ def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
     cls = item.instance_class.__name__
     problem = f"it gives a {cls} with the fields {', '.join(item.names)} where {schema} is declared"
     if surplus or not all(field.nullable for field in missing):
-        plan.mistake = plan.mistake or SchemaError(problem, hint=f"Declare schema={cls}, or return what the schema has")
+        plan.mistake = plan.mistake or SchemaError(
+            problem, hint=f"Declare schema={cls}, or return what the schema has", code=ErrorCode.BAD_RETURN
+        )
     raise TypingError(plan.refuse(problem))
 
 

@@ -11,7 +11,7 @@ import ast
 from typing import Any
 
 from rayelastic.compile.reading.results.bindings import SCOPES, is_changed, own_nodes
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.schema import Schema
 
@@ -108,7 +108,9 @@ class DictRecords(ast.NodeTransformer):
                 raise NoRecordError("it returns a dict whose keys aren't constants", made.lineno)
             if not is_field_name(key.value):
                 raise SchemaError(
-                    f"field {key.value!r} can't be an attribute of a tuple", hint="Use a Python name as key"
+                    f"field {key.value!r} can't be an attribute of a tuple",
+                    hint="Use a Python name as key",
+                    code=ErrorCode.BAD_FIELD_NAME,
                 )
             if key.value in given and not _is_free(given[key.value]):
                 raise NoRecordError(f"it returns a dict with the key {key.value!r} twice", made.lineno)
@@ -128,11 +130,17 @@ class DictRecords(ast.NodeTransformer):
         assert self._declared is not None
         schema = self._declared
         if surplus := next((name for name in given if schema.find(name) is None), None):
-            raise SchemaError(f"it returns a dict with the key {surplus!r}, which {schema.name} has no field for",
-                hint=f"Leave it out, or add it to schema=. {schema.suggestion(surplus)}")  # fmt: skip
+            raise SchemaError(
+                f"it returns a dict with the key {surplus!r}, which {schema.name} has no field for",
+                hint=f"Leave it out, or add it to schema=. {schema.suggestion(surplus)}",
+                code=ErrorCode.BAD_RETURN,
+            )
         if missing := next((f.name for f in schema.fields if f.name not in given and not f.nullable), None):
-            raise SchemaError(f"it returns a dict without the key {missing!r}, a field of {schema.name}",
-                hint=f"Add {missing!r} to the dict, or declare the field as '<type> | None'")  # fmt: skip
+            raise SchemaError(
+                f"it returns a dict without the key {missing!r}, a field of {schema.name}",
+                hint=f"Add {missing!r} to the dict, or declare the field as '<type> | None'",
+                code=ErrorCode.BAD_RETURN,
+            )
         names = schema.names
         if tuple(given) != names and any(
             isinstance(one, ast.NamedExpr) for value in given.values() for one in ast.walk(value)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from rayelastic.errors import SourceError, SourceLostError
+from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 from rayelastic.graph.edges.locations import (
     FileIdentity,
     LocationError,
@@ -78,7 +78,7 @@ class Content(io.RawIOBase):
             self._stream, self._packing = _unpacked(self._stream, self._shown)
         except LocationError as error:
             kind = SourceLostError if error.is_outage else SourceError
-            raise kind(error.problem, hint=error.hint) from error
+            raise kind(error.problem, hint=error.hint, code=error.code) from error
         except OSError as error:
             kind = SourceLostError if may_return(error, location) else SourceError
             raise kind(f"{self._shown!r} can't be read: {error}", hint="Check the path") from error
@@ -98,16 +98,17 @@ class Content(io.RawIOBase):
             if self._is_marked:
                 got = self._marked(target, got)
         except _UndecodableError as error:
-            hint = "Give the encoding= that it was written in"
-            raise SourceError(f"{self._shown!r} {error}", hint=hint) from None
+            hint = "Pass the encoding= that it was written in"
+            raise SourceError(f"{self._shown!r} {error}", hint=hint, code=ErrorCode.MALFORMED_FILE) from None
         except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
             what = f"is damaged ({self._packing})" if self._packing else "can't be read"
             if self._identity is not None:
                 self._identity.check(self._location)  # a file that shrank looks damaged to a decompressor
-            raise (SourceLostError if may_return(error, self._location) else SourceError)(
-                f"{self._shown!r} {what} behind byte {self._given:,} of its content: {error}",
-                hint="Get an undamaged copy" if self._packing else "Check the file",
-            ) from error
+            problem = f"{self._shown!r} {what} after byte {self._given:,} of its content: {error}"
+            if may_return(error, self._location):
+                raise SourceLostError(problem, hint="Check the store") from error
+            hint = "Get an undamaged copy" if self._packing else "Check the file"
+            raise SourceError(problem, hint=hint, code=ErrorCode.MALFORMED_FILE) from error
         self._given += got
         if got == 0 and len(target) > 0 and self._identity is not None:
             self._identity.check(self._location)
@@ -151,9 +152,10 @@ def check_encoding(encoding: object, operator: str) -> None:
             io.TextIOWrapper(io.BytesIO(), encoding)  # type: ignore[arg-type]
     except (LookupError, TypeError, ValueError):
         raise SourceError(
-            f"there is no encoding {shown(encoding)}",
+            f"encoding={shown(encoding)} is unknown",
             operator=operator,
-            hint="Give one that Python knows, such as 'latin-1' or 'utf-16'",
+            hint="Pass an encoding that Python knows, such as 'latin-1' or 'utf-16'",
+            code=ErrorCode.UNKNOWN_ENCODING,
         ) from None
 
 
@@ -295,7 +297,11 @@ def _unpacked(raw: Any, shown: str) -> tuple[Any, str]:
     first = raw.read(_FIRST_BYTES)
     raw.seek(0)
     if (archive := next((what for magic, what in _ARCHIVES.items() if first.startswith(magic)), None)) is not None:
-        raise SourceError(f"{shown!r} is {archive}, which isn't read", hint="Unpack it, or pack it with gzip")
+        raise SourceError(
+            f"{shown!r} is {archive}, which is unsupported",
+            hint="Unpack it, or pack it with gzip",
+            code=ErrorCode.UNSUPPORTED_FORMAT,
+        )
     if first.startswith(b"\x1f\x8b"):
         return _Members(raw, lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)), "gzip"
     if first.startswith(b"BZh") and first[4:] in _BZIP2_BLOCKS:

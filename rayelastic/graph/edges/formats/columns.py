@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.schema import Schema, laid_out
@@ -47,7 +47,10 @@ def chosen_columns(
         chosen = {name: name for name in columns}
     else:
         raise SchemaError(
-            f"columns={shown(columns)}", operator=operator, hint="Give a list of columns, or {column: field}"
+            f"columns={shown(columns)} is invalid",
+            operator=operator,
+            hint="Pass a list of columns, or {column: field}",
+            code=ErrorCode.WRONG_TYPE,
         )
     for column, field in chosen.items():
         _check_column(column, has, path, operator)
@@ -56,11 +59,15 @@ def chosen_columns(
                 f"column {column!r} can't be an attribute of a tuple as {field!r}",
                 operator=operator,
                 hint=f"Rename it: columns={{{column!r}: {_name_for(field, chosen.values())!r}, ...}}",
+                code=ErrorCode.BAD_FIELD_NAME,
             )
     fields = list(chosen.values())
     if (twice := next((field for field in fields if fields.count(field) > 1), None)) is not None:
         raise SchemaError(
-            "columns= gives two columns one name", operator=operator, hint=f"Rename one of the two {twice!r}"
+            "columns= maps two columns to one name",
+            operator=operator,
+            hint=f"Rename one of the two {twice!r}",
+            code=ErrorCode.DUPLICATE_FIELD,
         )
     if declared is not None and columns is not None:
         check_columns(declared, fields, path, operator)
@@ -76,12 +83,14 @@ def _check_column(column: object, has: list[str], path: str, operator: str | Non
             f"{_shown(path)} has no column {column!r}",
             operator=operator,
             hint=f"Its columns are {', '.join(has)}",
+            code=ErrorCode.UNKNOWN_COLUMN,
         )
     if has.count(column) > 1:
         raise SchemaError(
             f"{_shown(path)} has {has.count(column)} columns called {column!r}",
             operator=operator,
             hint="Rename them in the file, or leave them out with columns=" if path else "Rename one of them",
+            code=ErrorCode.DUPLICATE_FIELD,
         )
 
 
@@ -114,22 +123,31 @@ def check_columns(declared: Schema, names: Iterable[str], path: str, operator: s
                 f"{declared.name} declares '{name}', which {_shown(path)} doesn't have",
                 operator=operator,
                 hint=f"Its columns are {', '.join(names)}; columns={{column: {name!r}, ...}} renames one",
+                code=ErrorCode.UNKNOWN_COLUMN,
             )
 
 
 def check_types(types: object, fields: Iterable[str], declared: Schema | None, operator: str) -> None:
     """Raise SchemaError for types of an unknown field, or types next to a schema."""
     if not isinstance(types, Mapping):
-        raise SchemaError(f"types={shown(types)}", operator=operator, hint="Give {field: type}")
+        raise SchemaError(
+            f"types={shown(types)} is invalid", operator=operator, hint="Pass {field: type}", code=ErrorCode.WRONG_TYPE
+        )
     if types and declared is not None:
-        raise SchemaError("schema= and types= both say types", operator=operator, hint="Give one of them")
+        raise SchemaError(
+            "schema= and types= both set types",
+            operator=operator,
+            hint="Leave one of them out",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
+        )
     fields = list(fields)
     for name in types:
         if name not in fields:
             raise SchemaError(
-                f"types= names {name!r}, which is no field",
+                f"types= names {name!r}, which isn't a field",
                 operator=operator,
                 hint=f"The fields are {', '.join(fields)}",
+                code=ErrorCode.UNKNOWN_FIELD,
             )
 
 

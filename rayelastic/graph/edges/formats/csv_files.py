@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError, SourceError
+from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, check_encoding
 from rayelastic.graph.edges.formats.columns import check_types, chosen_columns
 from rayelastic.graph.edges.formats.csv_text import CsvText
@@ -108,26 +108,48 @@ def check_form(form: CsvForm, operator: str) -> None:
     for name, value in (("delimiter", form.delimiter), ("quote", form.quote), ("escape", form.escape)):
         is_character = isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
         if not is_character and not (value is None and name != "delimiter"):
-            raise SourceError(f"{name}={shown(value)}", operator=operator, hint="Give one ASCII character")
+            raise SourceError(
+                f"{name}={shown(value)} is invalid",
+                operator=operator,
+                hint="Pass one ASCII character",
+                code=ErrorCode.WRONG_TYPE,
+            )
     comment: object = form.comment
     if comment is not None and not (isinstance(comment, str) and comment):
-        raise SourceError(f"comment={shown(comment)}", operator=operator, hint="Give text, such as '#'")
+        raise SourceError(
+            f"comment={shown(comment)} is invalid",
+            operator=operator,
+            hint="Pass text, such as '#'",
+            code=ErrorCode.WRONG_TYPE,
+        )
     if not all(isinstance(is_character, str) for is_character in form.nulls):
-        raise SourceError(f"nulls={shown(form.nulls)}", operator=operator, hint="Give texts, such as ['', 'NA']")
+        raise SourceError(
+            f"nulls={shown(form.nulls)} is invalid",
+            operator=operator,
+            hint="Pass texts, such as ['', 'NA']",
+            code=ErrorCode.WRONG_TYPE,
+        )
     if form.escape is not None and form.escape in (form.quote, form.delimiter):
         raise SourceError(
             f"escape={form.escape!r} is the delimiter or the quote",
             operator=operator,
             hint="Quotes are doubled anyway",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
     if form.escape is not None and (null := next((n for n in form.nulls if form.escape in n), None)) is not None:
         raise SourceError(
             f"nulls= has {null!r}, which escape={form.escape!r} reads as {null.replace(form.escape, '', 1)!r}",
             operator=operator,
-            hint="Give the text without the escape, or none of the two",
+            hint="Pass the text without the escape, or none of the two",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
     if form.header is not None and not all(isinstance(is_character, str) for is_character in form.header):
-        raise SourceError(f"header={shown(form.header)}", operator=operator, hint="Give False, or names of columns")
+        raise SourceError(
+            f"header={shown(form.header)} is invalid",
+            operator=operator,
+            hint="Pass False, or names of columns",
+            code=ErrorCode.WRONG_TYPE,
+        )
 
 
 def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, operator: str) -> CsvSource:
@@ -156,6 +178,7 @@ def _check_held(declared: Schema) -> None:
             raise SchemaError(
                 f"field '{field.name}' of {declared.name}: {plain_form(field.format).shown} can't be read from CSV",
                 hint="Declare it as a str, or as rel.Json where its text is JSON",
+                code=ErrorCode.UNSUPPORTED_TYPE,
             )
 
 
@@ -212,7 +235,7 @@ class _Sample:
         return self._refused(f"{self._path!r} can't be read as CSV: {said}", hint)
 
     def _refused(self, problem: str, hint: str) -> SourceError:
-        return SourceError(problem, operator=self._operator, hint=hint)
+        return SourceError(problem, operator=self._operator, hint=hint, code=ErrorCode.MALFORMED_FILE)
 
     def type_of(self, column: str, field: str) -> Any:
         """Return a type for a column that holds its values unchanged."""
@@ -241,7 +264,7 @@ class _Sample:
 
 
 LONGEST_ROW = LONGEST_LINE
-ENCODING_WAY_OUT = "Give its encoding=, such as 'latin-1', or types={field: bytes}"
+ENCODING_WAY_OUT = "Pass its encoding=, such as 'latin-1', or types={field: bytes}"
 
 
 def is_padded(text: bytes) -> bool:

@@ -6,7 +6,7 @@ import io
 import re
 from typing import Any
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, Content
 from rayelastic.graph.edges.locations import shown_location
 
@@ -94,7 +94,7 @@ class CsvText(io.RawIOBase):
         text = self._rest + block
         if len(text) > LONGEST_LINE + BLOCK_BYTES:
             problem = f"{shown_location(self._location)!r} has a line that is longer than {LONGEST_LINE >> 20} MiB"
-            raise SourceError(problem, hint="Check that it is a CSV file")
+            raise SourceError(problem, hint="Check that it is a CSV file", code=ErrorCode.MALFORMED_FILE)
         end = len(text) if self._ended else text.rfind(b"\n") + 1
         lines, self._rest = text[:end], text[end:]
         if self._comment not in lines:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from rayelastic.errors import SchemaError, SourceError
+from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.edges.formats import json_text
 from rayelastic.graph.edges.formats.columns import check_types, chosen_columns
 from rayelastic.graph.edges.formats.json_text import BadLineError, Blocks, object_of
@@ -50,7 +50,12 @@ def json_source(paths: tuple[str, ...], options: RowOptions, encoding: str | Non
     named = chosen_columns(columns, declared, has, paths[0], operator)
     check_types(types, named.values(), declared, operator)
     if not named:
-        raise SourceError(f"{shown_location(paths[0])!r} has no fields", operator=operator, hint="Declare schema=")
+        raise SourceError(
+            f"{shown_location(paths[0])!r} has no fields",
+            operator=operator,
+            hint="Declare schema=",
+            code=ErrorCode.NO_SCHEMA,
+        )
 
     def type_of(column: str, field: str) -> Any:
         return _type_of(shapes[column], column, field, paths[0], operator)
@@ -76,7 +81,7 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
                             if "UTF-8" in str(error)
                             else "Mend the file, or give on_bad_row='skip'"
                         )
-                        raise SourceError(problem, hint=hint) from error
+                        raise SourceError(problem, hint=hint, code=ErrorCode.MALFORMED_FILE) from error
 
     try:
         with contextlib.closing(Blocks(path, encoding, json_text.SAMPLE_BYTES)) as blocks:
@@ -108,6 +113,7 @@ def _check(schema: Schema) -> None:
             raise SchemaError(
                 f"field '{field.name}' of {schema.name}: {form.shown} can't be read from JSON",
                 hint="Declare what is in it as NamedTuple classes, lists and dict[str, X], or as rel.Json",
+                code=ErrorCode.UNSUPPORTED_TYPE,
             )
 
 

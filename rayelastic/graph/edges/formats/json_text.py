@@ -10,7 +10,7 @@ import re
 from collections.abc import Container
 from typing import Any
 
-from rayelastic.errors import SourceError
+from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.edges.formats.byte_streams import LONGEST_LINE, Content
 from rayelastic.graph.edges.locations import shown_location
 from rayelastic.graph.records.shown import shown
@@ -183,6 +183,7 @@ class Blocks:
                 raise SourceError(
                     f"{shown_location(self._path)!r}, row {self._line:,}: it is longer than {LONGEST_LINE >> 20} MiB",
                     hint="Check that the file has an object a line, and ends",
+                    code=ErrorCode.MALFORMED_FILE,
                 )
             if not end and not self._ended:
                 self._parts.append(bytes(data))

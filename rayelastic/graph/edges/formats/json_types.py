@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.edges.formats.csv_files import is_inexact
 from rayelastic.graph.edges.formats.json_text import Number, kind_of
 
@@ -82,7 +82,7 @@ class Shape:
             kinds.discard("a whole number")
         if len(kinds) > 1:
             said = " and ".join(f"{kind} in row {row:,}" for kind, row in self.rows.items())
-            raise SchemaError(f"{path!r}: field '{name}' is {said}", hint=_json(field))
+            raise SchemaError(f"{path!r}: field '{name}' is {said}", hint=_json(field), code=ErrorCode.NO_SCHEMA)
         is_float = kinds == {"a number"} or self.beyond is not None
         if is_float and self.wide is not None:
             number, row = self.wide
@@ -92,6 +92,7 @@ class Shape:
                 f"{path!r}: field '{name}' has {_short(number)} in row {row:,}, which {said}",
                 hint=f"Say what it is: types={{{field!r}: str}}, Decimal, or float to have it rounded; "
                 "rel.Json keeps any value",
+                code=ErrorCode.NO_SCHEMA,
             )
         match next(iter(kinds), None):
             case "a whole number" if not is_float:
@@ -110,7 +111,9 @@ class Shape:
         import pyarrow as pa
 
         if not self.fields:
-            raise SchemaError(f"{path!r}: field '{name}' is an object without fields", hint=_json(field))
+            raise SchemaError(
+                f"{path!r}: field '{name}' is an object without fields", hint=_json(field), code=ErrorCode.NO_SCHEMA
+            )
         return pa.struct([(part, shape.type_of(f"{name}.{part}", path, field)) for part, shape in self.fields.items()])
 
 

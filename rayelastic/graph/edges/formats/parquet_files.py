@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SchemaError
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.edges.formats.casts import decoded
 from rayelastic.graph.edges.formats.columns import check_columns, chosen_columns, renamed
 from rayelastic.graph.edges.locations import is_uri, readable, reading, shown_location
@@ -106,7 +106,9 @@ def _first(path: str, columns: pa.Schema, named: pa.Schema) -> pa.Schema:
 
     every = pa.schema([column for column in columns if column.name not in named.names] + list(named))
     if not every.names:
-        raise SchemaError(f"{shown_location(path)!r} has no columns", hint="Leave the file out")
+        raise SchemaError(
+            f"{shown_location(path)!r} has no columns", hint="Leave the file out", code=ErrorCode.NO_FIELDS
+        )
     return every
 
 
@@ -127,7 +129,12 @@ def _same(
             problem = f"'{name}' is {first.field(name).type} in {there!r} and {other.field(name).type} in {here!r}"
         else:
             continue
-        raise SchemaError(problem, operator=operator, hint="Declare schema= with the columns that all files have")
+        raise SchemaError(
+            problem,
+            operator=operator,
+            hint="Declare schema= with the columns that all files have",
+            code=ErrorCode.SCHEMA_MISMATCH,
+        )
     common = [(f, other.field(f.name)) for f in first if f.name in other.names]
     typed = [f.with_type(o.type if pa.types.is_null(f.type) else f.type) for f, o in common]
     return pa.schema([f.with_nullable(f.nullable or o.nullable) for f, (_, o) in zip(typed, common, strict=True)])
@@ -180,7 +187,8 @@ def _check_folders(found: Sequence[tuple[str, str]], constants: Sequence[Constan
                 f"the folders of {shown_location(path)!r} name the columns {[n for n, _ in own]}, "
                 f"those of {shown_location(found[0][0])!r} {expected}",
                 operator=operator,
-                hint="Give folders of one layout, or the files themselves, which makes no columns of folders",
+                hint="Pass folders of one layout, or the files themselves, which have no columns from folders",
+                code=ErrorCode.SCHEMA_MISMATCH,
             )
 
 

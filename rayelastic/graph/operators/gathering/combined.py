@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.errors import GraphError, LaneError
+from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import Aggregation, Emit, check_updates
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, window_schema
@@ -54,7 +54,9 @@ def combine(
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={shown(emit)}", hint="Choose 'final' or 'update'") from None
+            raise GraphError(
+                f"emit={shown(emit)} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
+            ) from None
         check_updates(ttl, when)
         code = _code(up, request, lane, "")
         gives = _keyed(up, name, _results(up, request, code))
@@ -63,7 +65,11 @@ def combine(
         if not isinstance(code, str):
             lives = up.time_to_live(ttl, None)
             if lives is not None and lives.since == "change":
-                raise GraphError("each tuple changes an aggregate", hint="Use since='last', or 'first'")
+                raise GraphError(
+                    "each tuple changes an aggregate, so since='change' has no meaning",
+                    hint="Use since='last', or 'first'",
+                    code=ErrorCode.UNSUPPORTED_TTL,
+                )
             body = Aggregation((), when, code)
             return up.operator(name, OperatorKind.AGGREGATE, kind, body, location, outputs, keys=up.keys, ttl=lives)
         combined = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
@@ -98,6 +104,7 @@ def window_combine(
             raise LaneError(
                 f"windows by count, and of the whole stream, take no aggregate in Python, and it runs there: {code}",
                 hint="Change that, or write .key_by(...) before, and windows by time",
+                code=ErrorCode.NOT_COMPILED,
             )
         early = checked(up, window, when)
         shown_too = shown_of(window, early)
@@ -202,13 +209,17 @@ def _request(up: Upstream, name: str, own: object, schema: object, location: str
             raise GraphError(
                 f"class {type(instance).__name__} has no method {called}",
                 hint=f"Write def {called}(self{', ' if takes else ''}{takes})",
+                code=ErrorCode.MISSING_METHOD,
             )
         if is_async(method) or inspect.isgeneratorfunction(method):
-            raise GraphError(f"{called} is async, or yields", hint="Make it a plain method")
+            raise GraphError(
+                f"{called} is async, or yields", hint="Make it a plain method", code=ErrorCode.ASYNC_FUNCTION
+            )
         if not binds(method, (None,) * len(takes.split())):
             raise GraphError(
                 f"{called} is called as {called}({takes}), but takes {inspect.signature(method)}",
                 hint=f"Write def {called}(self{', ' if takes else ''}{takes})",
+                code=ErrorCode.WRONG_PARAMETERS,
             )
     output = None if schema is None else Schema.of(schema)
     return AggregateRequest(name, instance, _first(instance), up.schema, output, location)
@@ -217,15 +228,21 @@ def _request(up: Upstream, name: str, own: object, schema: object, location: str
 def _first(instance: Any) -> Any:
     """Return the initial state; reject what can't be a state."""
     cls = type(instance).__name__
-    hint = "Give what add can change, new each time: a NamedTuple, an object, a list or a dict"
+    hint = "Pass what add can change, new each time: a NamedTuple, an object, a list or a dict"
     try:
         first, second = instance.init(), instance.init()
     except Exception as error:
-        raise GraphError(f"init of {cls} raises {type(error).__name__}: {error}", hint=hint) from error
+        raise GraphError(
+            f"init of {cls} raises {type(error).__name__}: {error}", hint=hint, code=ErrorCode.FUNCTION_RAISED
+        ) from error
     if first is None or (isinstance(first, _UNCHANGING) and not _is_record(first)):
-        raise GraphError(f"init of {cls} gives {shown(first)}, which add can't change", hint=hint)
+        raise GraphError(
+            f"init of {cls} returns {shown(first)}, which add can't change", hint=hint, code=ErrorCode.BAD_RETURN
+        )
     if first is second and not _is_record(first):
-        raise GraphError(f"init of {cls} gives the same {type(first).__name__} for each key", hint=hint)
+        raise GraphError(
+            f"init of {cls} returns the same {type(first).__name__} for each key", hint=hint, code=ErrorCode.BAD_RETURN
+        )
     return first
 
 
@@ -240,7 +257,9 @@ def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -
     if not isinstance(why, str):
         return why
     if wanted != "auto":
-        raise LaneError(f"it can't be compiled: {why}", hint="Change that, or use lane='python'")
+        raise LaneError(
+            f"it can't be compiled: {why}", hint="Change that, or use lane='python'", code=ErrorCode.NOT_COMPILED
+        )
     return f"not compiled: {why}"
 
 
@@ -263,6 +282,10 @@ def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | 
 def _keyed(up: Upstream, name: str, made: Schema) -> Schema:
     twice = next((field for field in up.keys if made.find(field) is not None), None)
     if twice is not None:
-        raise GraphError(f"the result has a field '{twice}', and so has the key", hint="Give one another name")
+        raise GraphError(
+            f"both the result and the key have a field '{twice}'",
+            hint="Rename one of them",
+            code=ErrorCode.DUPLICATE_FIELD,
+        )
     fields = [*map(up.schema.field, up.keys), *made.fields]
     return laid_out(name, [(field.name, field.format, field.nullable) for field in fields])

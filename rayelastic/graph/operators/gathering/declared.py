@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Gathered, Reduced, Shown, Top
@@ -60,8 +60,9 @@ def window_process(up: Upstream, window: Window, name: str, fn: object, schema: 
         early = checked(up, window, when)
         if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
             raise GraphError(
-                f"process calls fn(key, window, tuples), and got {shown(fn)}",
-                hint="Give a plain function of these three",
+                f"process calls fn(key, window, tuples), not {shown(fn)}",
+                hint="Pass a plain function of these three",
+                code=ErrorCode.WRONG_PARAMETERS,
             )
         check_object(fn)
         gathered = Collected(fn, up.schema)
@@ -112,9 +113,15 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
     with NewOperator(name, up.operators) as location:
         early = checked(up, window, when)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
-            raise GraphError(f"top of {shown(k)} tuples", hint=f"Give a number from 1 to {_MOST:,}")
+            raise GraphError(
+                f"top of {shown(k)} tuples", hint=f"Pass a number from 1 to {_MOST:,}", code=ErrorCode.OUT_OF_RANGE
+            )
         if by not in up.schema.names:
-            raise GraphError(f"by={shown(by)}: {up.schema.name} has no such field", hint=up.schema.suggestion(str(by)))
+            raise GraphError(
+                f"by={shown(by)}: {up.schema.name} has no such field",
+                hint=up.schema.suggestion(str(by)),
+                code=ErrorCode.UNKNOWN_FIELD,
+            )
         shown_too = shown_of(window, early)
         gathered = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
         gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
@@ -125,27 +132,42 @@ def checked(up: Upstream, window: Window, when: When) -> Early:
     """Return when windows are emitted early; reject what can't be aggregated in Python."""
     if window.kind is WindowKind.COUNT:
         raise GraphError(
-            "windows by count are only aggregated", hint="Use .aggregate, or .window(count=, within=) for batches"
+            "windows by count are only aggregated",
+            hint="Use .aggregate, or .window(count=, within=) for batches",
+            code=ErrorCode.UNSUPPORTED_WINDOW,
         )
     if not up.keys:
-        raise GraphError("windows of the whole stream are only aggregated", hint="Write .key_by(...) before")
+        raise GraphError(
+            "windows of the whole stream are only aggregated",
+            hint="Write .key_by(...) before",
+            code=ErrorCode.UNSUPPORTED_WINDOW,
+        )
     if window.lateness and window.kind is WindowKind.SESSION:
         raise GraphError(
-            "a late tuple may make one session of two, and what was gathered in Python can't be merged",
-            hint="Use .aggregate, or give .event_time more lateness",
+            "a late tuple may merge two sessions, and Python results can't be merged",
+            hint="Use .aggregate, or set a longer lateness of .event_time",
+            code=ErrorCode.NOT_MERGEABLE,
         )
     if not _asks(when.until):
-        raise GraphError(f"until={shown(when.until)}", hint="Give a function of one argument")
+        raise GraphError(
+            f"until={shown(when.until)} is invalid",
+            hint="Pass a function of one argument",
+            code=ErrorCode.WRONG_PARAMETERS,
+        )
     try:
         update = Emit(when.emit) is Emit.UPDATE
     except ValueError:
-        raise GraphError(f"emit={shown(when.emit)}", hint="Choose 'final' or 'update'") from None
+        raise GraphError(
+            f"emit={shown(when.emit)} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
+        ) from None
     if when.every is None and not update:
         return Early(until=when.until)
     if update and when.every is not None:
-        raise GraphError("emit='update' and every=", hint="Give one of them")
+        raise GraphError("emit='update' and every=", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS)
     if window.kind is WindowKind.BATCH:
-        raise GraphError("batches are given once", hint="Leave emit= and every= out")
+        raise GraphError(
+            "a batch is emitted once", hint="Leave emit= and every= out", code=ErrorCode.CONFLICTING_ARGUMENTS
+        )
     every = 0 if when.every is None else (window.time or CLOCK).ticks(when.every, "every")
     return Early(update, every, when.until)
 
@@ -234,5 +256,9 @@ def window_schema(
     taken = {field for field, _, _ in before}
     twice = next((field for field, _, _ in columns if field in taken), None)
     if twice is not None:
-        raise GraphError(f"what a window gives has a field '{twice}' already", hint="Give yours another name")
+        raise GraphError(
+            f"the output of a window already has a field '{twice}'",
+            hint="Rename yours",
+            code=ErrorCode.DUPLICATE_FIELD,
+        )
     return laid_out(name, [*before, *columns])

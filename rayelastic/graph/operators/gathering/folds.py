@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aggregates import Emit, check_updates, last
 from rayelastic.graph.operators.aggregation import aggregate
 from rayelastic.graph.operators.functions import function_operator
@@ -69,7 +69,9 @@ def scan(
         twice = next((field for field in up.keys if accumulated.find(field) is not None), None)
         if twice is not None:
             raise GraphError(
-                f"what comes together has a field '{twice}', and so has the key", hint="Give one another name"
+                f"both the reduced tuple and the key have a field '{twice}'",
+                hint="Rename one of them",
+                code=ErrorCode.DUPLICATE_FIELD,
             )
         gives = _keyed(name, up, accumulated)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
@@ -90,10 +92,14 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
         try:
             when = Emit(emit)
         except ValueError:
-            raise GraphError(f"emit={shown(emit)}", hint="Choose 'final' or 'update'") from None
+            raise GraphError(
+                f"emit={shown(emit)} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
+            ) from None
         check_updates(ttl, when)
         if set(up.schema.names) <= set(up.keys):
-            raise GraphError("there is nothing but keys to be reduced", hint="Use .deduplicate()")
+            raise GraphError(
+                "the stream has only key fields: nothing to reduce", hint="Use .deduplicate()", code=ErrorCode.NO_FIELDS
+            )
     inner = name if when is Emit.UPDATE else f"{name}.scan"
     others = [field.name for field in up.schema.fields if field.name not in up.keys]
     fields = [up.schema.field(field) for field in (*up.keys, *others)]
@@ -115,7 +121,11 @@ def _with_state(
 def check_together(fn: object, called: str) -> None:
     """Raise GraphError unless it is a function of an accumulated value and a tuple."""
     if not callable(fn) or not binds(fn, (None, None)):
-        raise GraphError(f"{shown(fn)} can't be called as {called}", hint="Give a function of two arguments")
+        raise GraphError(
+            f"{shown(fn)} can't be called as {called}",
+            hint="Pass a function of two arguments",
+            code=ErrorCode.WRONG_PARAMETERS,
+        )
     check_object(fn)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aligned import Aligned, Ticks, ticks_of
 from rayelastic.graph.operators.joins.equality import are_comparable, type_text
 from rayelastic.graph.operators.joins.names import added_name
@@ -179,7 +179,8 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
     with NewOperator(name, left.operators) as location:
         outer = _how(asked.how or How.INNER.value, How)
         if not isinstance(asked.symmetric, bool):
-            raise GraphError(f"symmetric={shown(asked.symmetric)}", hint="Give True or False")
+            problem = f"symmetric={shown(asked.symmetric)}"
+            raise GraphError(problem, hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE)
         right_keys = right.keys or left.keys
         _check_keys(left, right, right_keys)
         times = _times(left, right)
@@ -193,6 +194,7 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
             raise GraphError(
                 f"a join by {kind.value} needs the event time of both streams",
                 hint="Write .event_time(field) before, on both sides",
+                code=ErrorCode.NO_EVENT_TIME,
             )
         _check_by(asked.by, is_timed=is_timed)
         if not is_timed and asked.by is None:
@@ -200,16 +202,22 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
         elif asked.symmetric and (is_timed or kind is JoinKind.ALL):
             raise GraphError(
                 "symmetric=True is of by='arrival', with keep='latest' or 'first'",
-                hint="Give within=(before, after) where both streams have an event time; else how= without by=",
+                hint="Pass within=(before, after) where both streams have an event time; else how= without by=",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
         elif outer.of_right and not (kind.is_bounded or asked.symmetric):
             raise GraphError(
-                f"how='{asked.how}' with keep='{kind.value}': a tuple of the right may be matched for ever",
-                hint="Give within= or window= with event times; without them how= alone, or symmetric=True",
+                f"how='{asked.how}' with keep='{kind.value}': a tuple of the right would be kept forever",
+                hint="Pass within= or window= with event times; without them how= alone, or symmetric=True",
+                code=ErrorCode.UNBOUNDED_STATE,
             )
         if asked.ttl is not None and kind.is_bounded:
             what = "within" if kind is JoinKind.INTERVAL else "window"
-            raise GraphError(f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", hint="Leave ttl= out")
+            raise GraphError(
+                f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself",
+                hint="Leave ttl= out",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
+            )
         fields = tuple(f for f in right.schema.names if f not in right_keys)
         body = Join(
             kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
@@ -227,11 +235,13 @@ def cross_join(left: Upstream, name: str, right: Upstream, asked: Matching) -> O
         _check_by(asked.by, is_timed=is_timed)
         lives = _lives(left, asked.ttl, is_timed=is_timed)
         if lives is not None and lives.since != "last":
-            raise GraphError("a key of the right lives since its latest tuple", hint="Give ttl= in seconds")
+            problem = "a key of the right expires after its latest tuple"
+            raise GraphError(problem, hint="Pass ttl= in seconds", code=ErrorCode.UNSUPPORTED_TTL)
         if not is_timed and asked.by is None:
             raise GraphError(
                 f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
                 hint="Write .event_time(field) before on both sides, or say by='arrival'",
+                code=ErrorCode.NO_EVENT_TIME,
             )
         body = Join(JoinKind.CROSS, right.keys, right.schema.names, *times, how=outer, ttl=lives)
         return _operator(left, name, right, body, location, asked.suffix)
@@ -240,17 +250,21 @@ def cross_join(left: Upstream, name: str, right: Upstream, asked: Matching) -> O
 def _lives(left: Upstream, ttl: Lifetime | None, *, is_timed: bool) -> TimeToLive | None:
     lives = left.time_to_live(ttl, None, clock=not is_timed)
     if lives is not None and lives.since == "change":
-        raise GraphError("a join has no function that changes a state", hint="Use since='last', or 'first'")
+        hint = "Use since='last' or 'first'"
+        raise GraphError("a join has no function that changes state", hint=hint, code=ErrorCode.UNSUPPORTED_TTL)
     return lives
 
 
 def _check_by(by: object, *, is_timed: bool) -> None:
     if by not in (None, ARRIVAL):
-        raise GraphError(f"by={shown(by)}", hint="Leave it out, or give by='arrival'")
+        raise GraphError(
+            f"by={shown(by)} is invalid", hint="Leave it out, or give by='arrival'", code=ErrorCode.UNKNOWN_CHOICE
+        )
     if by is not None and is_timed:
         raise GraphError(
             "by='arrival', and both streams have an event time",
             hint="Leave by= out: the join goes by event time, and doesn't depend on the order of arrival",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
 
 
@@ -259,14 +273,16 @@ def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
     if asked.how is None:
         raise GraphError(
             f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
-            hint="Give how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
+            hint="Pass how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
             "for what has arrived before; or write .event_time(field) on both sides",
+            code=ErrorCode.NO_EVENT_TIME,
         )
     for is_given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
         if is_given:
             raise GraphError(
                 f"{what} with how='{asked.how}', which joins all pairs of a key where there are no event times",
                 hint=f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
     return JoinKind.PAIRS
 
@@ -297,7 +313,11 @@ def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: 
 def _how(how: str, allowed: Sequence[How] | type[How]) -> How:
     values = [choice.value for choice in allowed]
     if how not in values:
-        raise GraphError(f"how={shown(how)}", hint=f"Choose {', '.join(values[:-1])} or {values[-1]}")
+        raise GraphError(
+            f"how={shown(how)} is invalid",
+            hint=f"Choose {', '.join(values[:-1])} or {values[-1]}",
+            code=ErrorCode.UNKNOWN_CHOICE,
+        )
     return How(how)
 
 
@@ -308,13 +328,16 @@ def _times(left: Upstream, right: Upstream) -> tuple[TimeInfo | None, TimeInfo |
         return None, None
     if time.unit != other.unit:
         raise GraphError(
-            f"the event times are in {time.unit} and in {other.unit}", hint="Map one to the unit of the other"
+            f"event times in {time.unit} and {other.unit}",
+            hint="Map one to the other's unit",
+            code=ErrorCode.EVENT_TIME_MISMATCH,
         )
     here, there = left.schema.field(time.field), right.schema.field(other.field)
     if here.type is there.type and not are_comparable(here, there):
         raise GraphError(
             f"the event time of the left is {type_text(here)}, that of the right {type_text(there)}",
             hint="Map one of them to the type of the other, so that both have a time zone or neither has one",
+            code=ErrorCode.EVENT_TIME_MISMATCH,
         )
     return time, other
 
@@ -323,13 +346,20 @@ def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
     kept = {kind.value: kind for kind in (JoinKind.LATEST, JoinKind.FIRST, JoinKind.ALL)}
     keep, within, window = asked.keep or JoinKind.LATEST.value, asked.within, asked.window
     if keep not in kept:
-        raise GraphError(f"keep={shown(keep)}", hint="Choose latest, first or all, or give within= or window=")
+        raise GraphError(
+            f"keep={shown(keep)} is invalid",
+            hint="Choose latest, first or all, or give within= or window=",
+            code=ErrorCode.UNKNOWN_CHOICE,
+        )
     if within is not None and window is not None:
-        raise GraphError("a join has within or window, not both", hint="Leave one of them out")
+        raise GraphError(
+            "a join has within or window, not both", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
+        )
     if asked.keep is not None and not (within is None and window is None):
         raise GraphError(
-            f"keep='{keep}' with {'within' if window is None else 'window'}=, which keeps all",
+            f"keep='{keep}' with {'within' if window is None else 'window'}=, which matches all tuples",
             hint="Leave keep= out",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
         )
     time = time or TimeInfo("time", "s")
     if window is not None:
@@ -345,6 +375,7 @@ def _check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) ->
         raise GraphError(
             f"the left is keyed by {', '.join(left.keys)}, the right by {', '.join(right_keys)}",
             hint="Key both by as many fields",
+            code=ErrorCode.KEY_MISMATCH,
         )
     for one, other in zip(left.keys, right_keys, strict=True):
         here, there = left.schema.field(one), right.schema.field(other)
@@ -352,6 +383,7 @@ def _check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) ->
             raise GraphError(
                 f"key '{one}' is {type_text(here)}, but '{other}' of the right is {type_text(there)}",
                 hint="Map one of them to the type of the other",
+                code=ErrorCode.KEY_MISMATCH,
             )
 
 

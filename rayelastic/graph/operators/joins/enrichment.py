@@ -10,7 +10,7 @@ import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.joins.equality import type_text
 from rayelastic.graph.operators.joins.names import added_name
@@ -61,9 +61,11 @@ def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: 
     """See ``KeyedStream.enrich``."""
     with NewOperator(name, up.operators):
         if not isinstance(table, Mapping):
-            raise GraphError(f"{shown(table)} is no table", hint="Give {key: row}")
+            raise GraphError(f"{shown(table)} isn't a table", hint="Pass {key: row}", code=ErrorCode.WRONG_TYPE)
         if how not in ("inner", "left"):
-            raise GraphError(f"how={shown(how)}", hint="Choose 'inner' or 'left'")
+            raise GraphError(
+                f"how={shown(how)} is invalid", hint="Choose 'inner' or 'left'", code=ErrorCode.UNKNOWN_CHOICE
+            )
         rows = _row_schema(table, schema)
         _check_rows(table, [up.schema.field(key) for key in up.keys], len(rows.fields))
         gives = _schema(name, up.schema, rows, suffix, outer=how == "left")
@@ -79,7 +81,9 @@ def _row_schema(table: Mapping[Any, Any], schema: object) -> Schema:
         return Schema.of(schema)
     first = next(iter(table.values()), None)
     if first is None or type(first) is tuple:
-        raise GraphError("nobody knows the fields of the table's rows", hint="Give schema={field: type}")
+        raise GraphError(
+            "the fields of the table's rows are unknown", hint="Pass schema={field: type}", code=ErrorCode.NO_SCHEMA
+        )
     return Schema.of(type(first))
 
 
@@ -87,15 +91,24 @@ def _check_rows(table: Mapping[Any, Any], keys: Sequence[Field], fields: int) ->
     for key, row in table.items():
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) != len(keys):
-            raise GraphError(f"the table has key {shown(key)}", hint=f"Give a tuple of {len(keys)} for several fields")
+            raise GraphError(
+                f"the table has key {shown(key)}",
+                hint=f"Pass a tuple of {len(keys)} for several fields",
+                code=ErrorCode.KEY_MISMATCH,
+            )
         for part, field in zip(parts, keys, strict=True):
             if part is not None and not _can_equal(part, field):
                 raise GraphError(
                     f"the table has key {shown(part)}, which never equals a {type_text(field)} such as '{field.name}'",
-                    hint="Give the keys of the table the type of the field",
+                    hint="Use keys of the field's type",
+                    code=ErrorCode.KEY_MISMATCH,
                 )
         if (len(row) if isinstance(row, tuple) else 1) != fields:
-            raise GraphError(f"the table has row {shown(row)} for {shown(key)}", hint=f"Give {fields} fields")
+            raise GraphError(
+                f"the table has row {shown(row)} for {shown(key)}",
+                hint=f"Pass {fields} fields",
+                code=ErrorCode.SCHEMA_MISMATCH,
+            )
 
 
 def _can_equal(value: Any, field: Field) -> bool:

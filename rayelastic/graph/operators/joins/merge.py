@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.time_info import TimeInfo
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
@@ -41,6 +41,7 @@ def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
             raise GraphError(
                 "a merge by time needs one event time for all streams",
                 hint="Write .event_time(field) of the same field on each of them",
+                code=ErrorCode.NO_EVENT_TIME,
             )
         return first.operator(
             name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.data_type import Column
 from rayelastic.graph.records.shown import shown
 
@@ -23,13 +23,18 @@ def added_name(name: str, columns: Collection[Column], suffix: object) -> str:
         GraphError: The suffix can't be part of a name, or the others have the suffixed name, too.
     """
     if not isinstance(suffix, str) or not f"x{suffix}".isidentifier() or not suffix:
-        raise GraphError(f"suffix={shown(suffix)}", hint="Give letters, digits and underscores, such as '_right'")
+        raise GraphError(
+            f"suffix={shown(suffix)} is invalid",
+            hint="Pass letters, digits and underscores, such as '_right'",
+            code=ErrorCode.BAD_NAME,
+        )
     taken = {column for column, _, _ in columns}
     if name not in taken:
         return name
     if name + suffix in taken:
         raise GraphError(
             f"there are fields '{name}' and '{name + suffix}' already, and another '{name}' is added",
-            hint="Give another suffix=, such as suffix='_2'",
+            hint="Pass another suffix=, such as suffix='_2'",
+            code=ErrorCode.DUPLICATE_FIELD,
         )
     return name + suffix

@@ -68,4 +68,4 @@ class Entrance:
     def _arrives(self, connection: socket.socket, hello: Hello) -> None:
         """Raise if no part accepts a connection; the port closes it then."""
         if not any(takes(connection, hello) for takes in self._takers):
-            raise LinkError(f"nobody waits for {hello.channel!r} from {hello.sender!r}")
+            raise LinkError(f"an unexpected connection: {hello.channel!r} from {hello.sender!r}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import LinkError
+from rayelastic.errors import ErrorCode, LinkError
 from rayelastic.runtime.element.reach.dialling import address_of, native_link
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ class StandingLinks:
             if not self._changed.wait_for(lambda: not self._awaited, ARRIVAL_TIMEOUT):
                 missing = ", ".join(f"{link.name} from {link.from_pe}" for link in self._awaited.values())
                 raise LinkError(
-                    f"{self._spec.pe} still waits for {missing}", hint="Is there a firewall between the nodes?"
+                    f"{self._spec.pe} still waits for {missing}",
+                    hint="Check for a firewall between the nodes",
+                    code=ErrorCode.LINK_TIMEOUT,
                 )
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SourceError, SourceLostError, StateError
+from rayelastic.errors import ErrorCode, SourceError, SourceLostError, StateError
 from rayelastic.graph.edges.locations import LocationError
 from rayelastic.runtime.element.saving.live_state import save, save_operator
 from rayelastic.runtime.files.inputs import Input, Place, input_of, is_away
@@ -84,10 +84,12 @@ class Holding:
             StateError: They aren't held in time.
         """
         if not self.scheduler.wait_sent(HOLD_TIMEOUT):  # the sender of barriers releases the sources
-            raise StateError(f"{self.spec.pe} is still busy with the marks of the checkpoint before")
+            raise StateError(
+                f"{self.spec.pe} is still aligning the barriers of the previous checkpoint", code=ErrorCode.JOB_BUSY
+            )
         busy = self._hold([self.ids[name] for name in self.hosted.sources], self._releases, HOLD_TIMEOUT)
         if busy:
-            raise StateError(busy, hint="Try again when it is less busy")
+            raise StateError(busy, hint="Retry when it is less busy", code=ErrorCode.JOB_BUSY)
 
     def hold_all(self, patience: float) -> str:
         """Hold all operators once every tuple in the element has been processed; return why not, if not in time.
@@ -121,7 +123,10 @@ class Holding:
         """
         with self._lock:
             if not self._all_held:
-                raise StateError(f"{self.spec.pe} was released before it was saved: its coordinator has been replaced")
+                raise StateError(
+                    f"{self.spec.pe} was released before it was saved: it has a new coordinator",
+                    code=ErrorCode.COORDINATOR_REPLACED,
+                )
             return self._saved(snapshot, epoch, alone, stops)
 
     def _saved(self, snapshot: Snapshot, epoch: int, alone: bool, stops: bool) -> Part:
@@ -192,10 +197,11 @@ class Holding:
         except (OSError, LocationError) as error:
             kind = SourceLostError if is_away(spec.body, error) else StateError
             raise kind(
-                f"what it reads can't be looked at, so that it is known again: {error}",
+                f"its input can't be compared with that of the checkpoint: {error}",
                 operator=source,
                 location=spec.location,
                 hint="Put its files back",
+                code=None if kind is SourceLostError else ErrorCode.CHANGED_INPUT,
             ) from None
 
     def release(self, go_on: bool) -> None:
@@ -228,7 +234,10 @@ class Holding:
         with self._lock:
             if self._releases != releases:
                 self.scheduler.release()
-                raise StateError(f"{self.spec.pe} was released while it was held: its coordinator has been replaced")
+                raise StateError(
+                    f"{self.spec.pe} was released while it was held: it has a new coordinator",
+                    code=ErrorCode.COORDINATOR_REPLACED,
+                )
         return ""
 
     def _lease(self) -> None:

@@ -1,4 +1,4 @@
-"""The state of a processing element's operators: saved while they are held, restored before they start.
+"""The state of a PE's operators: saved while they are held, restored before they start.
 
 Knows the native operators and a snapshot's folder, neither threads nor other processing elements.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.runtime.files.inputs import Input, check_input
 from rayelastic.runtime.saved.forms import PICKLED, state_form
@@ -125,7 +125,8 @@ def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
             "it keeps Python values, which are saved in signed snapshots only",
             operator=spec.name,
             location=spec.location,
-            hint="Give Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+            hint="Pass Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
+            code=ErrorCode.UNSIGNED_VALUES,
         )
 
 
@@ -136,6 +137,7 @@ def unsavable(spec: OperatorSpec, why: str) -> StateError:
         operator=spec.name,
         location=spec.location,
         hint="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
+        code=ErrorCode.NOT_SAVEABLE,
     )
 
 

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
 from rayelastic.runtime.element.saving.live_state import check_signed
@@ -78,7 +78,9 @@ class MarkedSaving:
             SinkError: A sink can't write; the message names it.
         """
         if not self._saving.acquire(timeout=patience):
-            raise StateError(f"{self._holding.spec.pe} is still busy with the checkpoint before")
+            raise StateError(
+                f"{self._holding.spec.pe} is still busy with the previous checkpoint", code=ErrorCode.JOB_BUSY
+            )
         try:
             self.abandon(epoch - 1)
             return self._save(snapshot, epoch, time.monotonic() + patience)
@@ -160,7 +162,10 @@ class MarkedSaving:
                 began = time.monotonic()
             places = {name: self._holding.where(name) for name in self._hosted.sources}
             if not self._scheduler.send_epoch(sources, epoch):
-                raise StateError(f"{self._holding.spec.pe} is still busy with the marks of the checkpoint before")
+                raise StateError(
+                    f"{self._holding.spec.pe} is still aligning the barriers of the previous checkpoint",
+                    code=ErrorCode.JOB_BUSY,
+                )
         except BaseException:
             self._scheduler.let_go(sources)
             raise
@@ -180,15 +185,16 @@ class MarkedSaving:
 
     def _check_wanted(self, epoch: int) -> None:
         if self._abandoned >= epoch:
-            raise StateError(f"checkpoint {epoch} was given up elsewhere")
+            raise StateError(f"checkpoint {epoch} was abandoned by another PE", code=ErrorCode.CHECKPOINT_ABANDONED)
 
     def _check(self, epoch: int, until: float, number: int) -> None:
         self._check_wanted(epoch)
         if self._scheduler.wait(0.0):
-            raise StateError(f"{self._holding.spec.pe} ended while it was saved")
+            raise StateError(f"{self._holding.spec.pe} ended while it was saved", code=ErrorCode.CHECKPOINT_ABANDONED)
         if time.monotonic() >= until:
             raise StateError(
-                "the mark of the checkpoint didn't come to it in time, behind what is under way",
+                "the checkpoint barrier didn't arrive in time behind queued tuples",
                 operator=self._names[number],
-                hint="Checkpoints follow when less is under way; give it replicas, or have it do less for a tuple",
+                hint="Add replicas, or do less for each tuple",
+                code=ErrorCode.JOB_BUSY,
             )

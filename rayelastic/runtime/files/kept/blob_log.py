@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.files.outputs import Blob, BlobStore, Output
 
 __all__ = ["BlobLog", "ItemCodec"]
@@ -138,8 +138,9 @@ class BlobLog(Generic[T]):
     def _read(self, before: Output, store: BlobStore | None, *, own: bool) -> None:
         if store is None:
             raise StateError(
-                "what it wrote is listed in a checkpoint, which isn't at hand",
+                "its output is listed in a checkpoint that is missing",
                 hint="Restore the job from the checkpoint itself",
+                code=ErrorCode.MISSING_OUTPUT,
             )
         segments = []
         files = [(one.name, one.digest) for one in before.blobs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.files.kept.blob_log import BlobLog, ItemCodec
 from rayelastic.runtime.files.outputs import BlobStore, Output
 
@@ -91,5 +91,6 @@ class KeptRows:
                 raise StateError(
                     f"its rows were of {stream.schema}, and are of {self._schema} now",
                     hint="Declare it as it was, or drop it from the snapshot",
+                    code=ErrorCode.CHANGED_STATE,
                 )
             return list(stream)

@@ -126,8 +126,8 @@ class OutputOwner:
         taken_by = self._read(name, number) if number > self.record.number else None
         who = "its owner record was removed" if taken_by is None else f"{_shown(taken_by)} has taken it over"
         raise SinkTakenError(
-            f"{self._folder.shown!r} isn't this run's any more: {who}; nothing more of this run is shown",
-            hint="Give each job an output of its own",
+            f"{self._folder.shown!r} no longer belongs to this run: {who}; this run writes nothing more",
+            hint="Use another output for each job",
         )
 
     def note(self, **changes: Any) -> None:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError
+from rayelastic.errors import ErrorCode, SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.files.outputs import BlobStore, Output, SinkContext
 from rayelastic.runtime.files.postgres.postgres_types import column_type
@@ -230,10 +230,11 @@ class PostgresTable:
             held += self._sum("SELECT count(*) FROM {staged} WHERE rayelastic_part < %s", (before.end,))
         if held != before.rows:
             raise StateError(
-                f"what is restored counts on {counted(before.rows, 'row')} of it in {self._sink.table!r}, of which "
+                f"the restored state needs {counted(before.rows, 'row')} of it in {self._sink.table!r}, of which "
                 f"{held} are there",
                 hint="Restore into the database that it wrote to; if a run that was restored from an earlier "
                 "savepoint has taken rows back, restore a later one of that run",
+                code=ErrorCode.MISSING_OUTPUT,
             )
 
     def _exists(self, table: str) -> bool:
@@ -283,6 +284,7 @@ class PostgresTable:
                     f"{rows} rows that came into {self._sink.table!r} behind the checkpoint are to come again, of "
                     f"which {taken} are there as they were",
                     hint="Somebody has changed the table: put it right, and drop the sink from the snapshot",
+                    code=ErrorCode.MISSING_OUTPUT,
                 )
         self._do("DELETE FROM {staged} WHERE rayelastic_part >= %s", (before.end,))
         self._check()  # the previous run has ended since the first check
@@ -350,8 +352,8 @@ class PostgresTable:
 
     def _taken(self, by: str) -> SinkTakenError:
         return SinkTakenError(
-            f"{by} writes to {self._sink.table!r} in the place of this run: it was restored from what this one saved",
-            hint="This run shows nothing more; give a job that is to run beside another one a table of its own",
+            f"{by} writes to {self._sink.table!r} instead of this run: it restored this run's savepoint",
+            hint="This run writes nothing more. Use another table for a job beside it",
         )
 
     def _taken_by_another(self) -> SinkTakenError | None:
