@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError
+from rayelastic.errors import ChangeError, ErrorCode
 from rayelastic.job.control import CONTROL_TIMEOUT
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class Changing:
             RayelasticError: The job has ended; of the passed class.
         """
         if self._final is not None:
-            raise error(f"job {self.name!r} is {self._final.state.value}: nothing of it can be read, saved or changed")
+            problem = f"job {self.name!r} is {self._final.state.value}: nothing of it can be read, saved or changed"
+            raise error(problem, code=ErrorCode.JOB_NOT_RUNNING)
         return self._control.within(timeout)
 
     def rescale(self, region: str, replicas: int) -> ExecPlan:

@@ -120,4 +120,5 @@ def raise_failure(status: JobStatus) -> NoReturn:
         operator=failure.operator,
         failing_tuple=failure.failing_tuple,
         traceback_text=failure.traceback,
+        code=failure.code,
     ) from (failure.cause.error() if failure.cause is not None else None)

@@ -68,7 +68,7 @@ def test_replicas_stay_while_a_job_goes_back(tmp_path: Path) -> None:
         coordinator._life.recovers()
         with raises(ChangeError, "job-not-running") as told:
             coordinator.rescale("r1", 2)
-        assert "Try again when it runs" in str(told.value)
+        assert "Retry when it runs" in str(told.value)
         coordinator._life.runs_again()
         assert coordinator.rescale("r1", 2).region("r1").replicas == 2
     finally:

@@ -199,7 +199,7 @@ def test_lanes_that_can_not_be_had(compiler: Any, function: Any, kind: Any, opti
     ],
 )
 def test_output_that_is_not_the_declared_one(compiler: Any, function: Any, output: Any, message: Any) -> None:
-    with raises(LaneError, *message.split()):
+    with pytest.raises(LaneError, match=message):
         compiler.compile(request(function, Trade, output=Schema.of(output), lane=Lane.COMPILED))
 
 

@@ -73,7 +73,7 @@ def test_nor_for_flat_map_that_returns_nothing() -> None:
     ],
 )
 def test_a_mistake_says_what_to_write(fn: Any, said: str) -> None:
-    with raises(SchemaError, *said.split()):
+    with pytest.raises(SchemaError, match=said):
         stream().map(fn, name="op")
 
 

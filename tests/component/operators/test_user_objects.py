@@ -224,10 +224,12 @@ def test_a6_a_batch_that_a_sink_keeps_is_written(saves: bool, tmp_path: Path) ->
     assert set(Batch.calls[1:-1]) == {"flush"}
 
 
-@pytest.mark.parametrize("name", ["initialize", "flush", "shutdown"])
-def test_what_raises_in_the_life_of_a_sink_fails_the_job_and_is_named(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "code"), [("initialize", "function-raised"), ("flush", "sink-failed"), ("shutdown", "function-raised")]
+)
+def test_what_raises_in_the_life_of_a_sink_fails_the_job_and_is_named(name: str, code: str) -> None:
     Batch.raises = name
-    with raises(JobFailedError, "function-raised", "the disk is gone") as failed:
+    with raises(JobFailedError, code, "the disk is gone") as failed:
         batches()
     assert failed.value.operator == "out"
 
