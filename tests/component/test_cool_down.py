@@ -12,6 +12,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import start
+from rayelastic.reasons import Code
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
 PERIOD = 0.2  # seconds between two decisions
@@ -59,7 +60,7 @@ def test_replicas_are_given_back_once_less_was_enough_for_that_long() -> None:
             job.pause(PERIOD)
         told = [one for one in job.adaptations(every_pass=True) if isinstance(one, RegionAdaptation)]
         given_back = next(at for at, one in enumerate(told) if one.changed)
-        calm = sum(f"less would do for {region}" in one.decision.reason for one in told[:given_back])
+        calm = sum(Code.LESS_WOULD_DO(regions=[region]) in one.decision.reasons for one in told[:given_back])
         assert calm >= PERIODS - 1, "\n".join(map(str, told))
         enough.set()
         rows = job.wait(60)["out"]

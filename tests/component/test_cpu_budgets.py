@@ -15,6 +15,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.policy.element.cpu_budgets import BudgetThresholds, CpuBudget, CpuBudgets
+from rayelastic.reasons import Code
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.coordinator import Coordinator
@@ -22,6 +23,7 @@ from rayelastic.runtime.job.levels import budget_loop
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import Adaptation
 from tests.component.rescaling import Feed, topology_of
+from tests.reasons import codes
 
 PERIOD = 0.2  # seconds between two decisions, and between two looks of the coordinator
 PATIENCE = 100  # periods
@@ -108,7 +110,7 @@ def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> No
         job.close()
     first = {pe.pe: next(done for done in seen if done.pe == pe.pe) for pe in job.status.pes}
     for done in first.values():
-        assert done.decision.reason.startswith("its part of the host is 1 CPU now")
+        assert done.decision.reasons[0] == Code.CPU_BUDGET(cpus=1)
     for done in seen:
         assert (done.observation.cpu_count, done.observation.maximum_threads) == (1, 1)
         assert done.decision.thread_count == 1
@@ -136,7 +138,7 @@ def test_queues_stay_where_the_part_is_one_cpu_and_the_sibling_leaves_its_own_id
         element._running.scheduler.apply(1, {element._running.ids["map4"]: "dynamic"})
         element.share_host(CpuBudget(1, 2, siblings=0.3))
         element.pause_levels(False)
-        begun = await_pass(job, lambda done: done.decision.reason.startswith("its part of the host is 1 CPU now"))
+        begun = await_pass(job, lambda done: Code.CPU_BUDGET(cpus=1) in done.decision.reasons)
         then = await_pass(job, lambda done: done.number == begun.number + 1).observation
         assert (begun.observation.queued, then.queued) == ({"map4"}, {"map4"}), "it would use less than there is"
     finally:
@@ -157,10 +159,10 @@ def test_the_next_coordinator_goes_on_with_the_parts_that_were_given() -> None:
         second = Coordinator(spec, host, journal=first._journal)
         second.resume()
         job = Job("numbers", LocalControl(second), numbers())
-        searches = sum("its part of the host" in done.decision.reason for done in of_elements(job))
+        searches = sum(Code.CPU_BUDGET in codes(done.decision.reasons) for done in of_elements(job))
         await_passes(job, len(of_elements(job)) // 2 + 6)
         assert all(pe.budget is not None and pe.budget.cpus == 1 for pe in job.status.pes)
-        assert sum("its part of the host" in done.decision.reason for done in of_elements(job)) == searches
+        assert sum(Code.CPU_BUDGET in codes(done.decision.reasons) for done in of_elements(job)) == searches
     finally:
         job.cancel(drain=False)
         job.close()

@@ -16,6 +16,7 @@ from rayelastic.job import Job, start
 from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans
+from tests.reasons import codes
 
 ANSWER = 0.002  # seconds that a tuple waits for its answer
 PATIENCE = 60.0
@@ -75,7 +76,7 @@ def test_the_next_run_begins_with_what_paid(folder: Path) -> None:
     numbers = Numbers()
     job = asking(numbers)
     try:
-        assert "earlier run" not in grows(job)
+        assert Code.REPLICAS_EARLIER not in codes(grows(job))
         until = time.monotonic() + PATIENCE
         while not any(folder.glob("*.json")):
             assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))

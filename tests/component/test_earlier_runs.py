@@ -10,10 +10,12 @@ import pytest
 import rayelastic as rel
 from rayelastic.job import start
 from rayelastic.policy.element.guided.estimate import Configuration
+from rayelastic.reasons import Code
 from rayelastic.runtime.loops.earlier_runs import EarlierRuns
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.loops.kept_values import KEPT
 from rayelastic.runtime.values.adaptation import Adaptation, read_journal
+from tests.reasons import codes
 
 PASSES = 3  # in which a run that knows something has begun with it
 
@@ -76,7 +78,7 @@ def test_a_run_begins_with_what_an_earlier_one_found(folder: Path, tmp_path: Pat
     write(file, 1, "map1", "gone")
     seen = passes(some, journal=str(tmp_path / "{pe}.jsonl"))
     first = seen[0]
-    assert "were best in an earlier run" in first.decision.reason
+    assert Code.BEST_EARLIER(setting={"threads": 1, "queues": 1}) in first.decision.reasons
     assert {name: model.value for name, model in first.decision.models.items()} == {"map1": "dynamic"}
     setting, recorded = read_journal(tmp_path / "pe0.jsonl")
     assert setting.earlier == Configuration(1, frozenset({"map1", "gone"}))
@@ -90,7 +92,7 @@ def test_other_operators_and_those_who_shall_not_remember_begin_anew(folder: Pat
     given: dict[str, Any]
     for given in ({"remember": False}, {"algorithm": "paper"}, {"operators": 3}):
         seen = passes(some, **given)
-        assert not any("earlier run" in one.decision.reason for one in seen), given
+        assert not any(Code.BEST_EARLIER in codes(one.decision.reasons) for one in seen), given
 
 
 @pytest.mark.alone  # on a host that others keep busy nothing is changed

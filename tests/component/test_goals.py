@@ -11,7 +11,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.job import Job
+from rayelastic.reasons import Code
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from tests.reasons import values
 
 PATIENCE = 60.0
 PERIOD = 0.3  # seconds between two decisions
@@ -72,7 +74,7 @@ def test_a_goal_of_latency_gets_replicas_where_the_load_alone_would_not() -> Non
     try:
         awaits(job, lambda: job.plan().region_of("ask").replicas > 1)
         grown = next(done for done in passes(job) if done.changed)
-        assert "s of 0.014 s wanted, replicas are sized for" in grown.decision.reason
+        assert values(grown.decision.reasons, Code.LATENCY)["goal"] == 0.014
         assert sum(grown.observation.latencies) > 0
         finish(job, enough)
     finally:
