@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.files import csv as csv
     from rayelastic.graph.edges.files import json as json
     from rayelastic.graph.edges.files import parquet as parquet
+    from rayelastic.graph.edges.files import read_csv as read_csv
+    from rayelastic.graph.edges.files import read_json as read_json
+    from rayelastic.graph.edges.files import read_parquet as read_parquet
     from rayelastic.graph.edges.polled import polled as polled
     from rayelastic.graph.edges.postgres import postgres as postgres
     from rayelastic.graph.edges.rows import rows as rows
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.sinks import print as print
     from rayelastic.graph.edges.sources import callable as callable
     from rayelastic.graph.edges.sources import generate as generate
+    from rayelastic.graph.edges.sources import read_text as read_text
     from rayelastic.graph.edges.sources import sequence as sequence
     from rayelastic.graph.edges.sources import text as text
     from rayelastic.graph.fluent.stream import KeyedStream as KeyedStream
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.aggregates import top_k as top_k
     from rayelastic.graph.operators.aggregates import weighted_mean as weighted_mean
     from rayelastic.graph.operators.aligned import Aligned as Aligned
+    from rayelastic.graph.operators.gathering.expressions import col as col
     from rayelastic.graph.operators.patterns import Pattern as Pattern
     from rayelastic.graph.records.forms import Json as Json
     from rayelastic.graph.records.mutable_state import state as state
@@ -100,8 +105,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "top_k",
         "weighted_mean",
     ),
-    "rayelastic.graph.edges.files": ("arrow", "csv", "json", "parquet"),
+    "rayelastic.graph.edges.files": ("arrow", "csv", "json", "parquet", "read_csv", "read_json", "read_parquet"),
     "rayelastic.graph.operators.aligned": ("Aligned",),
+    "rayelastic.graph.operators.gathering.expressions": ("col",),
     "rayelastic.graph.operators.patterns": ("Pattern",),
     "rayelastic.graph.spec.concurrency": ("concurrent",),
     "rayelastic.graph.spec.operator_class": ("at_least", "exactly", "operator"),
@@ -115,7 +121,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.records.time_info": ("Ttl",),
     "rayelastic.graph.edges.sinks": ("call", "list", "print"),
     "rayelastic.graph.edges.rows": ("rows",),
-    "rayelastic.graph.edges.sources": ("callable", "generate", "sequence", "text"),
+    "rayelastic.graph.edges.sources": ("callable", "generate", "read_text", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream", "WindowedStream"),
     "rayelastic.graph.fluent.streams": ("Streams",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),

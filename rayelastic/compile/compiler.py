@@ -32,7 +32,13 @@ from rayelastic.compile.process_compiler import compile_process
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
-from rayelastic.compile.reading.signatures import annotated_library, annotated_output, unknown_name
+from rayelastic.compile.reading.methods.plain_values import of_value
+from rayelastic.compile.reading.signatures import (
+    annotated_library,
+    annotated_output,
+    check_arguments,
+    unknown_name,
+)
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, plain_reason
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
@@ -79,7 +85,7 @@ class Compiler:
             SchemaError: The function uses an unknown field, or its output is unknown.
         """
         with _naming(request):
-            return self._compiled_somehow(request)
+            return self._compiled_of_record_or_value(request)
 
     def compile_operator(self, request: OperatorRequest) -> OperatorCode | PortsCode:
         """Choose the execution mode of an operator class.
@@ -113,8 +119,21 @@ class Compiler:
         """Name what the functions and objects of a body are known to change outside their state."""
         return remembered_by(body)
 
+    def _compiled_of_record_or_value(self, request: FunctionRequest) -> OperatorCode:
+        """Compiles a function of a record of one field, or of the value of that field: `line.split()`."""
+        of_plain = of_value(request.function, request.input_schema.names, 1 if request.state is None else 2)
+        if of_plain is None or request.lane is Lane.VECTORISED or annotated_library(request.function):
+            return self._compiled_somehow(request)
+        plainly = replace(request, function=of_plain[0])
+        if of_plain[1]:
+            return self._compiled_somehow(plainly)
+        if request.lane is not Lane.PYTHON and request.concurrent is None:
+            with contextlib.suppress(NotCompiledError, SchemaError):
+                return self._machine(plainly)
+        return self._compiled_somehow(request)
+
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
-        _check_arguments(request)
+        check_arguments(request.function, 1 if request.state is None else 2)
         if request.concurrent is not None:
             return _waiting(request, request.concurrent)
         library = annotated_library(request.function)
@@ -184,19 +203,6 @@ def _naming(request: FunctionRequest | OperatorRequest | ProcessRequest | Aggreg
 def user_cache() -> CodeCache:
     """Return the cache in the user's cache folder."""
     return CodeCache(cache_directory())
-
-
-def _check_arguments(request: FunctionRequest) -> None:
-    wanted = 1 if request.state is None else 2
-    try:
-        signature = inspect.signature(request.function)
-        signature.bind(*[None] * wanted)
-    except ValueError:
-        return  # a builtin without a signature
-    except TypeError:
-        given = "(t)" if wanted == 1 else "(t, s): a tuple and the state of its key"
-        problem = f"its function is called with {given}, but takes {signature}"
-        raise LaneError(problem, hint="Change its parameters", code=ErrorCode.WRONG_PARAMETERS) from None
 
 
 def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["CONFIG", "MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "pages"]
+__all__ = ["ARGUMENT", "COLUMN", "CONFIG", "MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "pages"]
 
 _AGGREGATE = ".key_by(field).aggregate(out=rel.{0})"
 _KEYED_STATE = ".key_by(field).map(fn, state=State), where fn(t, s) sets fields of s"
@@ -20,28 +20,35 @@ _NO_PARALLELISM = (
 _ORDER = "rel.arrow() as sink, and result['out'].sort_by('field'): a stream has no end to sort by; .top() in windows"
 _OUT = ".sink(rel.{0}), then rel.run(topology)"
 _POLLED = "rel.polled, which reads partitions by position, and rel.call as sink: see the guide, Sources and sinks"
+_BATCH = (
+    ".key_by(field).window(count=n, within=seconds).process(fn, schema={field: type}), "
+    "or .map(fn, concurrent=rel.concurrent(max_batch=n)), whose fn gets a list of tuples"
+)
+_ASYNC = (
+    ".map(fn, schema={field: type}, concurrent=rel.concurrent(capacity, ordered=True, timeout=seconds, retry=times)), "
+    "where fn may be async"
+)
+_SIDE = ".map(fn, sides={port: schema}), where fn returns rel.to(port, tuple) for .side(port)"
+_OWN_STATE = (
+    "an object with on_tuple(t, state, out) and on_time(time, state, out): .key_by(field).process(object, schema=...)"
+)
+_PORTS = ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})"
 _FRAME = "rel.arrow() as sink: result['out'] is a pyarrow.Table, which has to_pandas()"
 
 STREAM: dict[str, str] = {
     # Bytewax
-    "key_on": ".key_by(field)",
     "key_rm": "nothing: keys are fields, and stay in the tuples",
     "stateful_map": _KEYED_STATE,
     "stateful_flat_map": ".key_by(field).flat_map(fn, state=State)",
     "stateful": ".key_by(field).process(operator)",
-    "branch": ".split(port=predicate)",
-    "merge": ".union(other)",
     "filter_map": ".flat_map(fn), which yields a tuple or none",
     "flat_map_value": ".flat_map(fn)",
     "filter_value": ".filter(fn)",
     "map_value": ".map(fn)",
-    "count_final": ".key_by(field).aggregate(n=rel.count())",
-    "count_window": ".key_by(field).window(seconds=60).aggregate(n=rel.count())",
     "fold_final": ".key_by(field).fold(fn, start)",
     "fold_window": ".key_by(field).window(seconds=60).fold(fn, start)",
-    "reduce_final": ".key_by(field).reduce(fn)",
     "reduce_window": ".key_by(field).window(seconds=60).reduce(fn)",
-    "collect": ".window(count=n).collect(), or .sink(rel.list())",
+    "collect": ".sink(rel.list(), name='out'), then rel.run(topology)['out']; in batches: " + _BATCH,
     "collect_window": ".key_by(field).window(seconds=60).collect()",
     "collect_final": ".sink(rel.list())",
     "enrich_cached": ".enrich(table)",
@@ -49,20 +56,24 @@ STREAM: dict[str, str] = {
     "output": ".sink(sink)",
     "input": "topology.source(source)",
     # Flink
-    "keyBy": ".key_by(field)",
-    "flatMap": ".flat_map(fn)",
     "process_function": ".key_by(field).process(operator)",
     "assign_timestamps_and_watermarks": _WATERMARK,
     "assignTimestampsAndWatermarks": _WATERMARK,
     "time_window": ".window(seconds=60)",
     "count_window_all": ".window(count=n)",
     "window_all": ".window(seconds=60) without key_by",
-    "connect": ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})",
-    "co_map": ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})",
-    "broadcast": ".enrich(table), or .apply(operator, rules=other)",
-    "interval_join": ".key_by(field).join(other.key_by(field), within=seconds)",
-    "get_side_output": ".side(port)",
-    "side_output": ".side(port), and rel.to(port, tuple) in the function",
+    "connect": ".cross_join(rules, by='arrival') with few rows that change, or " + _PORTS,
+    "co_map": _PORTS,
+    "broadcast": "nothing: other.cross_join(rules, by='arrival') sends it to all; a dict: .key_by(field).enrich(table)",
+    "interval_join": ".key_by(field).join(other.key_by(field), within=(seconds before, seconds after))",
+    "get_side_output": _SIDE,
+    "getSideOutput": _SIDE,
+    "side_output": _SIDE,
+    "process": ".key_by(field).process(object, schema=...), or .flat_map(fn), which yields any number of tuples",
+    "unordered_wait": _ASYNC,
+    "ordered_wait": _ASYNC,
+    "async_map": _ASYNC,
+    "map_async": _ASYNC,
     "add_sink": ".sink(sink)",
     "sink_to": ".sink(sink)",
     "set_parallelism": _NO_PARALLELISM,
@@ -79,28 +90,21 @@ STREAM: dict[str, str] = {
     "execute_and_collect": _OUT.format("list()"),
     "iterate": "topology.feedback(like=stream)",
     # Polars, pandas
-    "agg": ".aggregate(out=rel.sum(field))",
-    "groupby": ".group_by(field)",
-    "with_column": ".with_columns(column=fn)",
-    "assign": ".with_columns(column=fn)",
     "sort": _ORDER,
     "sort_values": _ORDER,
-    "unique": ".key_by(field).deduplicate()",
-    "drop_duplicates": ".key_by(field).deduplicate()",
     "apply_map": ".map(fn)",
     "map_elements": ".map(fn)",
     "map_batches": ".map(fn) with a parameter annotated pyarrow.RecordBatch, or pandas or polars.DataFrame",
     "pipe": "fn(stream): a function of a stream that returns one",
-    "explode": ".flat_map(fn), which yields a tuple for each item",
+    "top": _ORDER,
+    "top_k": _ORDER,
+    "nlargest": _ORDER,
+    "cum_sum": ".key_by(field).scan(lambda total, t: total + t.field, 0)",
+    "cumsum": ".key_by(field).scan(lambda total, t: total + t.field, 0)",
     "cast": ".with_columns(column=fn)",
-    "fill_null": ".with_columns(column=fn)",
-    "fillna": ".with_columns(column=fn)",
-    "drop_nulls": ".filter(fn)",
-    "dropna": ".filter(fn)",
     "tail": ".aggregate(last=rel.last(field))",
     "rolling": ".window(seconds=60, slide=10)",
     "group_by_dynamic": ".key_by(field).window(seconds=60)",
-    "join": ".key_by(field).join(other.key_by(field), how='inner')",
     "join_asof": ".key_by(field).join(other.key_by(field), by='time')",
     "concat": ".union(other)",
     "vstack": ".union(other)",
@@ -118,13 +122,9 @@ STREAM: dict[str, str] = {
     "sink_parquet": _OUT.format("parquet(path)"),
     "iterrows": _OUT.format("list()"),
     # Spark
-    "groupBy": ".group_by(field)",
     "where": ".filter(fn)",
-    "withColumn": ".with_columns(column=fn)",
     "withColumnRenamed": ".rename({old: new})",
     "withWatermark": _WATERMARK,
-    "dropDuplicates": ".key_by(field).deduplicate()",
-    "distinct": ".key_by(field).deduplicate()",
     "orderBy": _ORDER,
     "unionByName": ".union(other)",
     "unionAll": ".union(other)",
@@ -134,17 +134,19 @@ STREAM: dict[str, str] = {
     "persist": "nothing: a stream may have several consumers, and is computed once",
     "show": ".print(), then rel.run(topology)",
     "toPandas": _FRAME,
-    "foreach": ".sink(rel.call(fn))",
-    "foreachBatch": ".window(count=n).process(fn)",
-    "for_each": ".sink(rel.call(fn))",
-    "writeStream": ".sink(sink)",
+    "foreachBatch": _BATCH,
+    "foreach_batch": _BATCH,
+    "writeStream": ".sink(sink), then rel.run(topology). For foreachBatch: " + _BATCH,
+    "start": "rel.run(topology), or rel.start(topology)",
+    "reduceByKey": ".key_by(field).reduce(fn), or .key_by(field).sum(field)",
+    "groupByKey": ".key_by(field)",
     "write": ".sink(sink)",
     "mapInPandas": ".map(fn) with a parameter annotated pandas.DataFrame",
     "printSchema": "stream.schema",
     "explain": "topology.explain()",
     "run": "rel.run(topology)",
-    "buffer": ".window(count=n).collect()",
-    "batch": ".window(count=n).collect()",
+    "buffer": _BATCH,
+    "batch": _BATCH,
     "rate_limit": ".throttle(per_second)",
     "count": ".aggregate(n=rel.count()), or .sink(rel.count())",
     **{
@@ -166,7 +168,6 @@ TOPOLOGY: dict[str, str] = {
     "add_source": "topology.source(source)",
     "from_source": "topology.source(source)",
     "input": "topology.source(source)",
-    "from_collection": "topology.source(rel.rows(rows, schema))",
     "from_elements": "topology.source(rel.rows(rows, schema))",
     "read_text_file": "topology.source(rel.text(path))",
     "readStream": "topology.source(source)",
@@ -190,6 +191,47 @@ MODULE: dict[str, str] = {
         ("kafka", "kinesis", "pulsar", "mqtt", "rabbitmq", "redis", "nats", "websocket", "http", "socket", "sqs"),
         _POLLED,
     ),
+    **dict.fromkeys(
+        ("EventClock", "WatermarkStrategy", "AssignerWithPeriodicWatermarks", "event_time"), f"stream{_WATERMARK}"
+    ),
+    "SystemClock": "stream.key_by(field).window(seconds=60, clock=True)",
+    **dict.fromkeys(
+        ("TumblingWindower", "TumblingEventTimeWindows", "TumblingProcessingTimeWindows", "TumblingWindow"),
+        "stream.key_by(field).window(seconds=60)",
+    ),
+    **dict.fromkeys(
+        ("SlidingWindower", "SlidingEventTimeWindows", "SlidingProcessingTimeWindows", "Slide", "SlidingWindow"),
+        "stream.key_by(field).window(seconds=60, slide=10)",
+    ),
+    **dict.fromkeys(
+        ("SessionWindower", "EventTimeSessionWindows", "ProcessingTimeSessionWindows", "SessionWindow"),
+        "stream.key_by(field).session(gap=30)",
+    ),
+    "CountWindow": "stream.key_by(field).window(count=n)",
+    **dict.fromkeys(("Time", "Duration"), "seconds as a number, or a timedelta"),
+    **dict.fromkeys(("KeyedProcessFunction", "ProcessFunction", "CoProcessFunction"), _OWN_STATE),
+    **dict.fromkeys(
+        ("ValueStateDescriptor", "ListStateDescriptor", "MapStateDescriptor", "ValueState", "StateTtlConfig"),
+        "@rel.state on a class with fields, and .key_by(field).map(fn, state=State, ttl=seconds)",
+    ),
+    **dict.fromkeys(
+        ("MapFunction", "RichMapFunction", "FlatMapFunction", "FilterFunction"),
+        "a function, or an object with __call__(t) and initialize()",
+    ),
+    "OutputTag": "stream" + _SIDE,
+    **dict.fromkeys(("AsyncDataStream", "AsyncFunction"), "stream" + _ASYNC),
+    **dict.fromkeys(
+        ("Sink", "SinkFunction", "DynamicSink", "StatelessSinkPartition", "ForeachWriter"),
+        "rel.call(object), of an object with __call__(t), and perhaps initialize(), flush() and shutdown()",
+    ),
+    **dict.fromkeys(
+        ("Source", "SourceFunction", "DynamicSource", "StatelessSourcePartition", "SimplePollingSource"),
+        "rel.callable(fn, schema), whose fn yields tuples; rel.polled where it can rewind",
+    ),
+    **dict.fromkeys(
+        ("interval", "timer", "ticks", "every", "periodic"),
+        "rel.callable(fn, schema), whose fn yields, then sleeps; to slow a stream: .throttle(per_second)",
+    ),
     **dict.fromkeys(("delta", "iceberg", "hudi"), "rel.parquet(path), or rel.spark.sink with Spark's own format"),
     **dict.fromkeys(
         ("s3", "gcs", "hdfs", "azure", "blob"), "rel.parquet('s3://bucket/path'), or text, csv, json: paths are URIs"
@@ -197,10 +239,10 @@ MODULE: dict[str, str] = {
     **dict.fromkeys(
         ("jdbc", "sql", "database", "mysql", "sqlite"), "rel.postgres as sink, or rel.call(fn); rel.polled as source"
     ),
-    **dict.fromkeys(("read_csv", "scan_csv", "from_csv"), "rel.csv(path)"),
-    **dict.fromkeys(("read_parquet", "scan_parquet"), "rel.parquet(path)"),
-    **dict.fromkeys(("read_json", "scan_ndjson", "read_ndjson", "jsonl"), "rel.json(path)"),
-    **dict.fromkeys(("read_text", "file", "lines", "FileSource"), "rel.text(path)"),
+    **dict.fromkeys(("scan_csv", "from_csv"), "rel.csv(path)"),
+    "scan_parquet": "rel.parquet(path)",
+    **dict.fromkeys(("scan_ndjson", "read_ndjson", "jsonl"), "rel.json(path)"),
+    **dict.fromkeys(("file", "lines", "FileSource"), "rel.text(path)"),
     **dict.fromkeys(
         (
             "from_list",
@@ -229,9 +271,9 @@ MODULE: dict[str, str] = {
     **dict.fromkeys(("percentile", "p99"), "rel.quantile(field, 0.99)"),
     **dict.fromkeys(("collect_list", "array_agg"), ".key_by(field).window(count=n).collect()"),
     **dict.fromkeys(("Config", "Settings"), "rel.JobConfig(...)"),
-    **dict.fromkeys(("col", "lit", "when", "expr"), "a function: .with_columns(column=lambda t: t.field * 2)"),
+    **dict.fromkeys(("lit", "when", "expr", "udf"), "a function: .with_columns(column=lambda t: t.field * 2)"),
     **dict.fromkeys(("KafkaSource", "KafkaSink"), _POLLED),
-    "window": "stream.window(seconds=60)",
+    "window": "stream.event_time(field).key_by(field).window(seconds=60)",
     "key_by": "stream.key_by(field)",
 }
 
@@ -241,6 +283,8 @@ RESULT: dict[str, str] = {
         ("collect", "to_list", "result", "results", "rows", "output", "outputs", "fetchall"),
         "result['out'], by the name of a sink",
     ),
+    **dict.fromkeys(("stats", "counters"), "result.metrics.operator(name).tuples_in and .tuples_out"),
+    **dict.fromkeys(("duration", "elapsed", "time"), "result.seconds"),
     **dict.fromkeys(
         ("wait", "cancel", "stop", "status"), "job = rel.start(topology), which has it: rel.run waits for the end"
     ),
@@ -258,20 +302,50 @@ CONFIG: dict[str, str] = {
 }
 
 
-def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str]) -> str:
-    """Return the message for an unknown attribute.
+_FUNCTION = ".with_columns(column=lambda t: ...), a function of the tuple"
+COLUMN: dict[str, str] = {
+    **dict.fromkeys(("cum_sum", "cumsum", "over"), ".key_by(field).scan(lambda total, t: total + t.field, 0)"),
+    **dict.fromkeys(("str", "dt", "list", "cast", "map_elements", "fill_null", "is_in", "isin"), _FUNCTION),
+    "std": "rel.stddev(field)",
+    "median": "rel.quantile(field, 0.5)",
+    "avg": ".mean()",
+    "name": ".alias(name)",
+}
+
+ARGUMENT: dict[str, str] = {
+    **dict.fromkeys(
+        ("concurrency", "max_concurrency", "max_workers", "num_workers", "workers", "capacity", "concurrent_calls"),
+        "concurrent=rel.concurrent(10), for functions that wait",
+    ),
+    **dict.fromkeys(("retries", "retry", "max_retries"), "concurrent=rel.concurrent(1, retry=3)"),
+    "timeout": "concurrent=rel.concurrent(timeout=5)",
+    **dict.fromkeys(("batch_size", "max_batch"), "concurrent=rel.concurrent(max_batch=32)"),
+    **dict.fromkeys(("rate_limit", "rate", "per_second"), ".throttle(per_second) before it"),
+    **dict.fromkeys(
+        ("parallelism", "num_processes", "replicas"),
+        _NO_PARALLELISM + ". For functions that wait: concurrent=rel.concurrent(10)",
+    ),
+    **dict.fromkeys(("output_type", "result_type", "returns", "return_dtype", "meta"), "schema={field: type}"),
+    **dict.fromkeys(("step_id", "uid"), "name='...'"),
+}
+
+
+def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str], what: str = "") -> str:
+    """Return the message for an unknown name.
 
     Args:
         owner: The object without it, such as 'a Stream'.
         word: The attribute's name.
         known: Attributes that exist.
         words: Words of other systems.
-    >>> missing("a Stream", "merge", ["map", "union"], STREAM)
-    "a Stream has no 'merge'. Here it is .union(other)"
+        what: The kind of name, such as 'argument '.
+
+    >>> missing("a Stream", "concat", ["map", "union"], STREAM)
+    "a Stream has no 'concat'. Here it is .union(other)"
     >>> missing("a Stream", "filtr", ["map", "filter"], STREAM)
     "a Stream has no 'filtr'. Did you mean 'filter'?"
     """
-    problem = f"{owner} has no {word!r}"
+    problem = f"{owner} has no {what}{word!r}"
     if (here := words.get(word)) is not None:
         return f"{problem}. Here it is {here}"
     public = sorted(name for name in known if not name.startswith("_"))
@@ -293,6 +367,8 @@ def pages() -> dict[str, str]:
         "Functions of the module": MODULE,
         "What a result has": RESULT,
         "Settings of a JobConfig": CONFIG,
+        "Expressions of `rel.col`": COLUMN,
+        "Arguments of `map`, `filter` and others": ARGUMENT,
     }
     return {
         "words_of_streams.md": _page("methods of a stream", {"Methods of a stream": STREAM}),

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rayelastic.compile.reading.bound import taken_apart
-from rayelastic.errors import SchemaError
+from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
-__all__ = ["annotated_library", "annotated_output", "unknown_name"]
+__all__ = ["annotated_library", "annotated_output", "check_arguments", "unknown_name"]
 
 _FRAMES = {
     ("numpy", "ndarray"): "numpy",
@@ -106,3 +106,21 @@ def _enclosed(function: Callable[..., Any]) -> dict[str, Any]:
         with contextlib.suppress(ValueError):  # it isn't assigned yet
             found[name] = cell.cell_contents
     return found
+
+
+def check_arguments(function: Any, wanted: int) -> None:
+    """Check that a function can be called with a tuple, or with a tuple and a state.
+
+    Raises:
+        LaneError: it takes other arguments.
+    """
+    try:
+        signature = inspect.signature(function)
+        signature.bind(*[None] * wanted)
+    except ValueError:
+        return  # a builtin without a signature
+    except TypeError:
+        given = "(t)" if wanted == 1 else "(t, s): a tuple and the state of its key"
+        raise LaneError(
+            f"its function is called with {given}, but takes {signature}", hint="Change its parameters"
+        ) from None

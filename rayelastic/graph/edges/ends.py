@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, SinkError
-from rayelastic.graph.edges.sinks import Choosy, CountSink
+from rayelastic.graph.edges.rows import rows
+from rayelastic.graph.edges.sinks import Choosy, CountSink, TextSink, call
+from rayelastic.graph.edges.sources import arrow_source
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
@@ -46,12 +49,16 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
     if hasattr(source, "as_source"):
         description: SourceDescription = source.as_source(operator)
         return description
+    if isinstance(source, list | tuple | range):
+        source = rows(source)
+    elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):  # of pyarrow and Polars; of pandas
+        source = arrow_source(source)
     if not hasattr(source, "check") or not hasattr(source, "schema"):
-        raise GraphError(
-            f"{shown(source)} isn't a source",
-            hint="Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence",
-            code=ErrorCode.NOT_A_SOURCE,
-        )
+        hint = "Use rel.rows, text, csv, json, parquet, arrow, callable or polled"
+        if callable(source) or isinstance(source, Iterator):
+            name = getattr(source, "__name__", "fn")
+            hint = f"Write topology.source(rel.callable({name}, schema={{'value': int}})) with its types"
+        raise GraphError(f"{shown(source)} isn't a source", hint=hint, code=ErrorCode.NOT_A_SOURCE)
     described: SourceDescription = source
     return described
 
@@ -68,6 +75,11 @@ def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
 def _check_types(sink: SinkDescription, schema: Schema) -> None:
     if not isinstance(sink, Choosy):
         return
+    if isinstance(sink, TextSink) and len(schema.fields) != 1:
+        raise SinkError(
+            f"rel.text writes one field a line, and {schema.name} has {', '.join(schema.names)}",
+            hint="Map it to one str, or write rel.csv or rel.json",
+        )
     for field in schema.fields:
         form = plain_form(field.format)
         if not sink.refuses.isdisjoint(_kinds(form)):
@@ -91,11 +103,19 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if hasattr(sink, "as_sink"):
         description: SinkDescription = sink.as_sink(operator)
         return description
+    if callable(sink) and not hasattr(sink, "check") and not _is_own(sink):
+        return call(sink)
     if not hasattr(sink, "check") or hasattr(sink, "schema"):
-        raise GraphError(
-            f"{shown(sink)} isn't a sink",
-            hint="Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()",
-            code=ErrorCode.NOT_A_SINK,
-        )
+        hint = "Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()"
+        if _is_own(sink):
+            hint = f"Call it: .sink(rel.{sink.__name__}(...))"
+        elif hasattr(sink, "write"):
+            hint = "Write its method write(t) as __call__(t), open() as initialize() and close() as shutdown()"
+        raise GraphError(f"{shown(sink)} isn't a sink", hint=hint, code=ErrorCode.NOT_A_SINK)
     described: SinkDescription = sink
     return described
+
+
+def _is_own(sink: Any) -> bool:
+    """Whether it is a function that makes sinks, such as rel.list without its parentheses."""
+    return inspect.isfunction(sink) and sink.__module__.startswith("rayelastic.graph.")

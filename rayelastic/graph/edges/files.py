@@ -31,6 +31,9 @@ __all__ = [
     "csv",
     "json",
     "parquet",
+    "read_csv",
+    "read_json",
+    "read_parquet",
 ]
 
 T = TypeVar("T")
@@ -340,3 +343,6 @@ def arrow(table: Any = None, schema: object = None, *, columns: Columns = None) 
     {'n': [1, 2]}
     """
     return ArrowSink() if table is None else arrow_source(table, schema, columns)
+
+
+read_csv, read_json, read_parquet = csv, json, parquet  # as pandas and Polars call them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import GenericAlias
 from typing import Any, TypeVar, overload
 
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
@@ -77,8 +78,9 @@ def rows(rows: Iterable[Any], schema: object = None) -> RowsSource[Any]:
 
     Args:
         rows: Tuples, one value per field; or mappings that have the fields by name, or instances of dataclasses and
-            other classes with typed fields. A nullable field may be missing.
-        schema: Their schema; unnecessary for instances of classes, and for mappings whose values have the types.
+            other classes with typed fields. A nullable field may be missing. Or plain values of one field.
+        schema: Their schema; unnecessary for instances of classes, mappings and plain values, which have types. The
+            field of plain values is then `value`.
 
     Raises:
         SchemaError: No schema, and none can be inferred from the first row; or a mapping or an instance has other
@@ -88,6 +90,8 @@ def rows(rows: Iterable[Any], schema: object = None) -> RowsSource[Any]:
     Record(word: string, count: int64)
     >>> rows([{"count": 1, "word": "a"}], {"word": str, "count": int}).rows
     (('a', 1),)
+    >>> print(rows(["to be", "or not to be"]).schema)
+    Record(value: string)
     """
     kept = tuple(rows)
     if schema is None:
@@ -104,32 +108,40 @@ def _schema_of(rows: tuple[Any, ...]) -> object:
     first = rows[0] if rows else None
     if hasattr(first, "_fields") or field_names(type(first)) is not None:
         return type(first)
-    if not isinstance(first, Mapping):
+    if not rows or isinstance(first, tuple):
+        what = "the fields of plain tuples" if rows else "a schema from no rows"
         raise SchemaError(
-            "rel.rows can't infer the fields of plain tuples",
-            hint="Pass schema=, or NamedTuples, dicts or dataclasses",
+            f"rel.rows can't infer {what}",
+            hint="Pass schema={field: type}, or NamedTuples, dicts or dataclasses",
             code=ErrorCode.NO_SCHEMA,
         )
-    types: dict[Any, set[type]] = {}
+    if not isinstance(first, Mapping):
+        return {"value": _type_of("value", rows)}
+    columns: dict[Any, list[Any]] = {}
     for row in rows:
         if not isinstance(row, Mapping) or row.keys() != first.keys():
             break  # the schema's check raises the error
         for name, value in row.items():
-            types.setdefault(name, set()).add(type(value))
-    return {name: _type_of(name, classes) for name, classes in types.items()}
+            columns.setdefault(name, []).append(value)
+    return {name: _type_of(name, values) for name, values in columns.items()}
 
 
-def _type_of(name: Any, found: set[type]) -> Any:
-    """Return the type of a column, in which some values may be None."""
+def _type_of(name: Any, values: Iterable[Any]) -> Any:
+    """The type of a column, in which some values may be None, or lists of values of one type."""
+    kept = list(values)
+    found = {type(value) for value in kept}
     kinds = found - {type(None)}
-    if len(kinds) != 1 or kinds <= {list, dict, tuple}:
+    if kinds == {list}:
+        kind: Any = GenericAlias(list, (_type_of(name, [item for value in kept for item in value or ()]),))
+    elif len(kinds) != 1 or kinds <= {dict, tuple}:
         shown = " and ".join(sorted(kind.__name__ for kind in found)) or "no value"
         raise SchemaError(
             f"rel.rows can't infer the type of field {name!r}: its values are {shown}",
             hint="Pass schema={field: type}",
             code=ErrorCode.NO_SCHEMA,
         )
-    kind = kinds.pop()
+    else:
+        kind = kinds.pop()
     return kind | None if type(None) in found else kind
 
 
@@ -137,7 +149,7 @@ def _in_order(number: int, row: Any, schema: Schema) -> Any:
     """Return the values of a mapping or an instance in the order of the fields; anything else unchanged."""
     named = values_by_name(row)
     if named is None:
-        return row
+        return (row,) if len(schema.fields) == 1 else row
     missing = [f.name for f in schema.fields if f.name not in named and not f.nullable]
     surplus = [name for name in named if schema.find(name) is None]
     if missing or surplus:

@@ -30,6 +30,7 @@ __all__ = [
     "JsonSink",
     "ListSink",
     "ParquetSink",
+    "TextSink",
     "call",
     "commits",
     "list",
@@ -89,6 +90,21 @@ class JsonSink:
     path: str
     lane: Lane = Lane.VECTORISED
     reason: str = "Arrow batches to lines of JSON, in Python"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSink:
+    """Writes the one text of each tuple as a line: one file, or part files where the path has no suffix."""
+
+    refuses: ClassVar[frozenset[DataType]] = frozenset(DataType) - {DataType.STRING}
+
+    path: str
+    lane: Lane = Lane.VECTORISED
+    reason: str = "Arrow batches to lines of text, in Python"
 
     def check(self, operator: str) -> None:
         """Raise SinkError if nothing can be written there."""

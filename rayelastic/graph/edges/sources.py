@@ -14,11 +14,12 @@ from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.edges.formats.byte_streams import check_encoding
 from rayelastic.graph.edges.formats.casts import cast_table, decoded
 from rayelastic.graph.edges.formats.columns import Columns, chosen_columns, renamed
-from rayelastic.graph.edges.paths import Paths, expanded, has_splits
+from rayelastic.graph.edges.paths import Paths, expanded, has_splits, single
+from rayelastic.graph.edges.sinks import TextSink
 from rayelastic.graph.edges.typed import Declared, N, Plain, SourceOf, Value
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
-from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
+from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
 from rayelastic.graph.spec.user_objects import LIFE, check_object
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "TextSource",
     "callable",
     "generate",
+    "read_text",
     "sequence",
     "text",
 ]
@@ -77,9 +79,13 @@ class Text:
         paths = expanded(self.paths, operator, directories=True)
         return TextSource(paths, self.schema, self.encoding, self.time_ordered)
 
+    def as_sink(self, operator: str) -> SinkDescription:
+        """Take the path as that of a sink."""
+        return TextSink(single(self.paths, operator, "text"))
+
 
 def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = False) -> Text:
-    r"""Read the lines of text files: tuples of one field, `line: str`, without the line end.
+    r"""Read the lines of text files: tuples of one field, `line: str`, without the line end. Or write such lines.
 
     Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
     compressed with gzip, bzip2, xz, zstd or lz4 are recognised by their first bytes and decompressed. A byte order mark
@@ -87,6 +93,7 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
 
     Args:
         paths: A file, a glob, a directory (all files below it), a URI such as `s3://bucket/logs/*.gz`, or several.
+            As a sink one path or URI, of tuples of one `str` without line ends; None is an empty line.
         encoding: The files' encoding; bytes of another one fail the job. By default UTF-8, in which invalid bytes
             become U+FFFD and their lines are counted (`lines_repaired` of the metrics). Files with a byte order mark of
             UTF-16 or UTF-32 are decoded.
@@ -108,6 +115,9 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
     ['started', 'stopped']
     """
     return Text(paths, Schema.of({"line": str}, name="Line"), encoding, time_ordered)
+
+
+read_text = text  # as pandas and Polars name what reads
 
 
 @dataclass(frozen=True, slots=True)

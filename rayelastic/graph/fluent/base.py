@@ -7,6 +7,7 @@ is a layer above them. Knows no operator.
 from __future__ import annotations
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
@@ -47,14 +48,17 @@ class StreamBase(ABC, Generic[StreamT]):
 
     if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
-        def __getattr__(self, word: str) -> NoReturn:
+        def __getattr__(self, word: str) -> Any:
             if word.startswith("_"):
                 raise AttributeError(f"a {type(self).__name__} has no {word!r}")
+            if (here := re.sub("(?=[A-Z])", "_", word).lower()) != word and here in dir(type(self)):
+                return self.__getattribute__(here)  # groupBy, withColumn: as PySpark writes them
             raise AttributeError(missing(f"a {type(self).__name__}", word, dir(type(self)), STREAM))
 
     def __getitem__(self, item: object) -> NoReturn:
         raise TypeError(
-            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), rows by .filter(fn). "
+            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), rows by .filter(fn), "
+            "aggregate a field by .key_by('key').mean('field'), count its values by .value_counts('field'). "
             "rel.run(topology) returns what sinks collect"
         )
 
@@ -79,6 +83,7 @@ class StreamBase(ABC, Generic[StreamT]):
         """The tuples on which the operator before failed, if it has on_error='divert'.
 
         Their fields are those of its input, then `error` (the raised exception) and `operator` (its name).
+        `dead_letters` is another name of it.
 
         Raises:
             GraphError: The operator doesn't divert tuples.
@@ -93,6 +98,8 @@ class StreamBase(ABC, Generic[StreamT]):
         [('two', "ValueError: invalid literal for int() with base 10: 'two'")]
         """
         return self.side(ERRORS)
+
+    dead_letters = errors
 
     def side(self, port: str) -> StreamT:
         """Return a side output of the operator before, by the name of its port.

@@ -9,6 +9,7 @@ from typing import Any
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.naming import declared_as, named
 from rayelastic.graph.operators.columns import drop, inspect, rename, select, with_columns
+from rayelastic.graph.operators.gathering.expressions import as_function, by_field
 
 __all__ = ["ColumnMethods"]
 
@@ -82,10 +83,13 @@ class ColumnMethods(StreamBase[StreamT]):
         """
         return self._declare(rename(self._upstream, name, names))
 
-    def with_columns(self, *, name: str | Callable[[Any], Any] = "", **columns: Callable[[Any], Any]) -> StreamT:
-        """Add fields, or replace those of the same name, by functions of a tuple.
+    def with_columns(
+        self, *expressions: Any, name: str | Callable[[Any], Any] = "", **columns: Callable[[Any], Any]
+    ) -> StreamT:
+        """Add fields, or replace those of the same name, by functions of a tuple. `assign` is another name of it.
 
         Args:
+            expressions: Expressions of `rel.col`, each for the field of its name, which `.alias(name)` sets.
             columns: field = function of the tuple before this operator; the field holds what it returns.
             name: The operator's name; 'with_columns' by default. A function: the field `name`.
 
@@ -101,11 +105,24 @@ class ColumnMethods(StreamBase[StreamT]):
         >>> rel.run(topology)["out"]
         [Record(user='ADA', ms=120, s=0.12)]
         """
-        if callable(name):
+        if not isinstance(name, str):
             columns, name = {"name": name, **columns}, ""
+        columns = {field: as_function(fn) for field, fn in {**by_field(expressions), **columns}.items()}
         return declared_as(
             self.topology, name, "with_columns", lambda it: self._declare(with_columns(self._upstream, it, columns))
         )
+
+    assign = with_columns
+
+    def with_column(self, column: str, fn: Any, *, name: str = "") -> StreamT:
+        """Add a field, or replace it: `.with_columns(column=fn)`.
+
+        Args:
+            column: the name of the field.
+            fn: of ``with_columns``.
+            name: of the operator; by default 'with_columns'.
+        """
+        return self.with_columns(name=name, **{column: fn})
 
     @named
     def inspect(self, fn: Callable[[Any], Any] = builtins.print, *, name: str = "") -> StreamT:

@@ -7,14 +7,17 @@ from typing import Any, Literal
 
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.naming import named
-from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
-from rayelastic.graph.operators.aggregation import aggregate, aggregate_in_two_steps, has_two_steps_by_itself
+from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, Named, TopK
+from rayelastic.graph.operators.aggregation import aggregate, aggregate_in_two_steps, by_name, has_two_steps_by_itself
+from rayelastic.graph.operators.columns import without_nulls
 from rayelastic.graph.operators.event_time import event_time
 from rayelastic.graph.operators.functions import NO_SIDES, function_operator
+from rayelastic.graph.operators.gathering.expressions import as_function
 from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeUnit
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.declaration import LaneChoice
+from rayelastic.graph.spec.declaration import LaneChoice, declaring
+from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
 __all__ = ["ErrorChoice", "FunctionMethods"]
@@ -92,7 +95,13 @@ class FunctionMethods(StreamBase[StreamT]):
         """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FILTER, name, fn, lane=lane, on_error=on_error, concurrent=concurrent
+                self._upstream,
+                OperatorKind.FILTER,
+                name,
+                as_function(fn),
+                lane=lane,
+                on_error=on_error,
+                concurrent=concurrent,
             )
         )
 
@@ -126,7 +135,7 @@ class FunctionMethods(StreamBase[StreamT]):
     @named
     def aggregate(
         self,
-        *,
+        *named_ones: AggregateSpec | Named,
         name: str = "",
         emit: str | Emit = Emit.FINAL,
         ttl: Lifetime | None = None,
@@ -145,6 +154,7 @@ class FunctionMethods(StreamBase[StreamT]):
                 Results are the same, but for the last bits of sums of floats, which are added in another order.
                 None: only downstream of a Python function that follows a source, for counts, minima, maxima and exact
                 sums by key; explain() shows it. False: never.
+            named_ones: aggregates with `.alias(name)`; without it they have the name of their field.
             aggregates: output field = rel.count(), or rel.sum, mean, weighted_mean, min, max, first, last, stddev,
                 distinct, quantile or top_k of a field.
 
@@ -171,10 +181,14 @@ class FunctionMethods(StreamBase[StreamT]):
         ([('a', 3.0), ('b', 5.0)], [(2, 11)])
         """
         up = self._upstream
+        with declaring(up.called, caller_location()):
+            aggregates = {**by_name(named_ones, aggregates)}
         whole = None if two_steps else aggregate(up, name, aggregates, emit, ttl)
         if whole is None or (two_steps is None and has_two_steps_by_itself(whole, up.operators)):
             return self._declare(*aggregate_in_two_steps(up, name, aggregates, emit, ttl))
         return self._declare(whole)
+
+    agg = aggregate
 
     @named
     def event_time(
@@ -198,7 +212,8 @@ class FunctionMethods(StreamBase[StreamT]):
         least of them counts. Results of idle streams depend on when their tuples arrive, not on the tuples alone.
 
         Args:
-            field: A datetime, an integer, or a float of seconds (to the microsecond). It may not be nullable.
+            field: A datetime, an integer, or a float of seconds (to the microsecond). A None
+                fails the job; `drop_nulls` leaves such tuples out.
             name: The operator's name; 'event_time' by default.
             lateness: Seconds, or a timedelta.
             unit: Of an integer field: 's' (the default), 'ms', 'us' or 'ns'.
@@ -222,4 +237,10 @@ class FunctionMethods(StreamBase[StreamT]):
         >>> testing.collect(minutes, [(0,), (61,), (59,)], {"at": int})
         [(0, 60, 2), (60, 120, 1)]
         """
-        return self._declare(*event_time(self._upstream, name, field, lateness, unit, idle_after, by_clock, ahead))
+        up = self._upstream
+        found = up.schema.find(field)
+        if found is None or not found.nullable or len(up.inputs) > 1:
+            return self._declare(*event_time(up, name, field, lateness, unit, idle_after, by_clock, ahead))
+        known = without_nulls(up, f"{name}.known", [field])
+        up = up.behind(known, up.keys)
+        return self._declare(known, *event_time(up, name, field, lateness, unit, idle_after, by_clock, ahead))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from rayelastic.errors import ErrorCode, GraphError
@@ -15,10 +15,13 @@ from rayelastic.graph.operators.joins.enrichment import TABLE_SUFFIX, enrich
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime, Seconds
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
+from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["CrossMethods", "JoinMethods"]
+
+_Fields = str | Sequence[str]
 
 
 class CrossMethods(StreamBase[StreamT]):
@@ -91,6 +94,45 @@ class CrossMethods(StreamBase[StreamT]):
         )  # fmt: skip
         return self._declare_joined(name, joined, fn, schema, lane)
 
+    def join(
+        self: Any, right: StreamT, on: _Fields | None = None, *, how: Any = "inner", name: str = "", **options: Any
+    ) -> StreamT:
+        """Join another stream on fields that both have: `.key_by(on).join(right.key_by(on), how=how)`.
+
+        Args:
+            right: the other stream.
+            on: one field, or several.
+            how: 'inner', 'left', 'right' or 'full'.
+            name: of the operator; by default 'join'.
+            options: of ``KeyedStream.join``.
+
+        Raises:
+            GraphError: no `on`; no such fields; both streams have an event time, and neither keep=, within= nor window=
+                says which tuples match.
+
+        >>> import rayelastic as rel
+        >>> topology = rel.Topology("named")
+        >>> orders = topology.source(rel.rows([(1, "ann"), (2, "bob")], {"order": int, "user": str}))
+        >>> users = topology.source(rel.rows([("ann", "NZ")], {"user": str, "country": str}))
+        >>> orders.join(users, on="user", how="left").sink(rel.list(), name="out")
+        <sink out>
+        >>> [tuple(t) for t in rel.run(topology)["out"]]
+        [(1, 'ann', 'NZ'), (2, 'bob', None)]
+        """
+        keys = (on,) if isinstance(on, str) else tuple(on or ())
+        other = right_of(self, name or "join", right)
+        timed = self._upstream.event_time is not None and other.event_time is not None
+        if not keys or (timed and not {"keep", "within", "window"} & options.keys()):
+            what = "by which tuples match: both streams have an event time" if keys else "on which fields"
+            raise GraphError(
+                f"join doesn't know {what}",
+                location=caller_location(),
+                hint="Write .join(right, on='field'), with within=seconds where both have an event time",
+            )
+        left, matching = self.key_by(*keys), right.key_by(*keys)  # type: ignore[attr-defined]
+        joined: StreamT = left.join(matching, how=how, **({"name": name} if name else {}), **options)
+        return joined
+
     def _declare_joined(
         self, name: str, joined: OperatorSpec, fn: Callable[..., Any] | None, schema: object, lane: LaneChoice
     ) -> StreamT:
@@ -106,7 +148,7 @@ class JoinMethods(CrossMethods[StreamT]):
     __slots__ = ()
 
     @named
-    def join(
+    def join(  # type: ignore[override]  # by the keys, so without on=
         self,
         right: StreamT,
         *,

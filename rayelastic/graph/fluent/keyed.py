@@ -11,6 +11,7 @@ from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.functions import NO_SIDES, deduplicate, function_operator
 from rayelastic.graph.operators.gathering.combined import combine
+from rayelastic.graph.operators.gathering.expressions import as_function
 from rayelastic.graph.operators.gathering.folds import fold, reduce, scan
 from rayelastic.graph.operators.patterns import Pattern, match
 from rayelastic.graph.operators.processes import process
@@ -101,7 +102,7 @@ class KeyedMethods(StreamBase[StreamT]):
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FILTER, name, fn,
+                self._upstream, OperatorKind.FILTER, name, as_function(fn),
                 state=state, ttl=ttl, lane=lane, on_error=on_error, concurrent=concurrent,
             )
         )  # fmt: skip
@@ -387,3 +388,5 @@ class KeyedMethods(StreamBase[StreamT]):
         [('a', 5, 'y')]
         """
         return self._declare(*reduce(self._upstream, name, fn, emit, ttl))
+
+    reduce_final = reduce

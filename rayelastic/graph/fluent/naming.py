@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.fluent.declarations import Declarations, is_free, mark_automatic
 from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.words import ARGUMENT, missing
 
 __all__ = ["declared_as", "named"]
 
@@ -30,11 +31,15 @@ def named(method: F) -> F:
     signature = inspect.signature(method)
     first = next((name for name in _NAMED_BY if name in signature.parameters), None)
     positions = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    known = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)][1:]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     endless = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
 
     @functools.wraps(method)
     def declaring(self: Any, *args: Any, **given: Any) -> Any:
         _check_no_name_first(method, args, given, None if endless else positions)
+        if not open_ended:
+            _check_known(method, given, known)
         if "name" in given:
             return method(self, *args, **given)
         topology: Declarations = getattr(self, "topology", self)
@@ -79,6 +84,13 @@ def _check_no_name_first(
         hint=f"Write .{method.__name__}({', '.join(arguments)})",
         code=ErrorCode.POSITIONAL_NAME,
     )
+
+
+def _check_known(method: Callable[..., Any], given: dict[str, Any], known: Sequence[str]) -> None:
+    """Raise TypeError with the word for an argument that the method doesn't have."""
+    unknown = next((word for word in given if word not in known), None)
+    if unknown is not None:
+        raise TypeError(missing(f"{method.__qualname__}()", unknown, known, ARGUMENT, "argument "))
 
 
 def _numbered(base: str) -> Iterator[str]:

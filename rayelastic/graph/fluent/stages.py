@@ -122,7 +122,7 @@ class StageMethods(StreamBase[StreamT]):
     @named
     def split(
         self,
-        ways: int | None = None,
+        ways: int | Callable[..., Any] | None = None,
         *,
         name: str = "",
         by: Callable[..., Any] | None = None,
@@ -133,7 +133,7 @@ class StageMethods(StreamBase[StreamT]):
 
         Args:
             ways: The number of streams: `[0]`, `[1]`, .. of the result. By the hash of the key after key_by, otherwise
-                round-robin.
+                round-robin. Or a predicate: as of ``branch``.
             name: The operator's name; 'split' by default.
             by: With `ways`, a function from a tuple to the number of its stream.
             lane: The execution mode of the function or the predicates: 'auto', 'compiled' or 'python'.
@@ -153,7 +153,10 @@ class StageMethods(StreamBase[StreamT]):
         >>> result["small"], result["large"]
         (3, 4)
         """
-        return self._declare_several(split(self._upstream, name, ways, by, lane, predicates))
+        if not callable(ways):
+            return self._declare_several(split(self._upstream, name, ways, by, lane, predicates))
+        parts = self._declare_several(split(self._upstream, name, None, by, lane, {"trues": ways, **predicates}))
+        return Streams(name, {"trues": parts["trues"], "falses": parts["rest"]})
 
     def _drafted(self, body: Callable[[StreamT], StreamT]) -> Callable[[Upstream], Section]:
         """Return a function that declares a body in a draft of the topology, on the stream of a channel."""

@@ -20,6 +20,7 @@ from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.fluent.passages import PassageMethods
 from rayelastic.graph.fluent.stages import StageMethods
 from rayelastic.graph.fluent.streams import Streams
+from rayelastic.graph.fluent.tables import TableMethods, TotalMethods
 from rayelastic.graph.fluent.windowed import WindowedStream
 from rayelastic.graph.operators.aligned import Aligned
 from rayelastic.graph.operators.columns import First, check_count, first_of_each
@@ -42,6 +43,7 @@ __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "WindowedStrea
 class Stream(
     FunctionMethods["Stream"],
     ColumnMethods["Stream"],
+    TableMethods["Stream"],
     StageMethods["Stream"],
     PassageMethods["Stream"],
     CrossMethods["Stream"],
@@ -71,7 +73,7 @@ class Stream(
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # Stream[T], KeyedStream[T, K]: see stream.pyi
 
     def key_by(self, *fields: str | Callable[[Any], Any]) -> KeyedStream:
-        """Set the fields that key the next operator's state: names, or ``lambda t: t.user``, which checkers know.
+        """Set the fields that key the next operator's state: names, or ``lambda t: t.user``. Or `group_by`.
 
         Raises:
             GraphError: No field, or an unknown one.
@@ -79,9 +81,7 @@ class Stream(
         up = self._upstream.keyed(fields)
         return KeyedStream(self.topology, up.inputs, up.schema, up.keys)
 
-    def group_by(self, *fields: str | Callable[[Any], Any]) -> KeyedStream:
-        """Set the fields that key the next operator's state: ``key_by`` by the name that tables have for it."""
-        return self.key_by(*fields)
+    group_by = groupby = key_on = key_by
 
     @named
     def take(self, count: int, *, name: str = "") -> Stream:
@@ -313,7 +313,7 @@ class Stream(
         return KeyedStream(topology, inputs, schema, keys) if keys else Stream(topology, inputs, schema)
 
 
-class KeyedStream(KeyedMethods[Stream], JoinMethods[Stream], Stream):
+class KeyedStream(TotalMethods, KeyedMethods[Stream], JoinMethods[Stream], Stream):
     """A stream with the fields that key the next operator's state.
 
     Attributes:

@@ -1,23 +1,88 @@
-"""A topology: the operators that a user declared, by name. Knows no threads, plans or engines."""
+"""A topology: the operators that a user declared, by name, and streams that come back. Knows no threads or plans."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.edges.ends import source_operators
+from rayelastic.graph.edges.rows import rows as rows_source
 from rayelastic.graph.edges.typed import SourceOf
-from rayelastic.graph.fluent.declarations import Declarations, declare, open_feedback
-from rayelastic.graph.fluent.feedback import Feedback
+from rayelastic.graph.fluent.declarations import Declarations, close_feedback, declare, open_feedback
 from rayelastic.graph.fluent.functions import ErrorChoice
 from rayelastic.graph.fluent.naming import named
 from rayelastic.graph.fluent.stream import Stream, apply
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import counted
-from rayelastic.graph.spec.declaration import NewOperator
+from rayelastic.graph.records.shown import counted, shown
+from rayelastic.graph.spec.declaration import NewOperator, declaring
+from rayelastic.graph.spec.location import caller_location
 
 __all__ = ["Topology"]
 
 T = TypeVar("T")
+
+
+class Feedback(Stream):
+    """A stream that is consumed before it is produced: unite it or connect it to an operator's port, then close it.
+
+    Attributes:
+        name: The feedback's name, for messages.
+        location: 'file.py:12' of its declaration.
+        closed: Whether its input is connected.
+    """
+
+    __slots__ = ("closed", "location", "name")
+
+    def __init__(self, topology: Declarations, name: str, schema: Schema, location: str) -> None:
+        super().__init__(topology, (f"{name}/feedback",), schema)
+        self.name = name
+        self.location = location
+        self.closed = False
+
+    def close(self, stream: Stream) -> None:
+        """Connect the stream that feeds it.
+
+        Raises:
+            GraphError: Another schema or topology, closed already, or no operator consumes it.
+        """
+        with declaring(self.name, caller_location()):
+            self._check(stream)
+        if not close_feedback(self.topology, self.name, self.inputs[0], stream.inputs):
+            raise GraphError(
+                "no operator reads this feedback",
+                operator=self.name,
+                location=caller_location(),
+                hint="Unite it with the stream that enters the loop before closing it",
+                code=ErrorCode.UNUSED_FEEDBACK,
+            )
+        self.closed = True
+
+    def _check(self, stream: object) -> None:
+        if self.closed:
+            raise GraphError(
+                "this feedback is closed already",
+                hint="Unite the returning streams first",
+                code=ErrorCode.CLOSED_FEEDBACK,
+            )
+        if not isinstance(stream, Stream) or isinstance(stream, Feedback):
+            raise GraphError(
+                f"{shown(stream)} isn't a stream that can return",
+                hint="Pass the stream at the end of the loop",
+                code=ErrorCode.NOT_A_STREAM,
+            )
+        if stream.topology is not self.topology:
+            raise GraphError(
+                "the returning stream is of another topology",
+                hint=f"Declare it in '{self.topology.name}'",
+                code=ErrorCode.OTHER_TOPOLOGY,
+            )
+        if not stream.schema.same_fields(self.schema):
+            raise GraphError(
+                f"the returning stream has {stream.schema} where {self.schema} is expected",
+                hint="Map it to that schema",
+                code=ErrorCode.SCHEMA_MISMATCH,
+            )
 
 
 class Topology(Declarations):
@@ -60,6 +125,16 @@ class Topology(Declarations):
         schema = operators[-1].output_schema
         assert schema is not None
         return Stream(self, operators[-1].streams, schema)
+
+    def from_collection(self, rows: Iterable[Any], schema: Any = None, *, name: str = "") -> Stream[Any]:
+        """Declare rows that are at hand as a source: `.source(rel.rows(rows, schema))`, as Flink calls it.
+
+        Args:
+            rows: of rel.rows.
+            schema: likewise.
+            name: of the operator; by default 'rows'.
+        """
+        return self.source(rows_source(rows, schema), **({"name": name} if name else {}))
 
     @named
     def feedback(self, like: Stream[Any] | object, *, name: str = "") -> Feedback:

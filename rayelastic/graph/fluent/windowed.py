@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.declarations import Declarations
 from rayelastic.graph.fluent.naming import named
-from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, TopK
+from rayelastic.graph.fluent.tables import TotalMethods
+from rayelastic.graph.operators.aggregates import AggregateSpec, Emit, Named, TopK
+from rayelastic.graph.operators.aggregation import by_name
 from rayelastic.graph.operators.gathering.combined import window_combine
 from rayelastic.graph.operators.gathering.declared import (
     When,
@@ -21,14 +23,15 @@ from rayelastic.graph.operators.gathering.declared import (
 )
 from rayelastic.graph.operators.windows import Window, windowed
 from rayelastic.graph.records.time_info import Seconds
-from rayelastic.graph.spec.declaration import LaneChoice
+from rayelastic.graph.spec.declaration import LaneChoice, declaring
+from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.words import STREAM, missing
 
 __all__ = ["WindowedStream"]
 
 
-class WindowedStream(Generic[StreamT]):
+class WindowedStream(TotalMethods, Generic[StreamT]):
     """Tuples in windows, before they are aggregated; see ``Stream.window`` and ``Stream.session``.
 
     >>> import rayelastic as rel
@@ -64,11 +67,14 @@ class WindowedStream(Generic[StreamT]):
         return self.stream.topology
 
     @named
-    def aggregate(self, *, name: str = "", **aggregates: AggregateSpec | TopK) -> StreamT:
+    def aggregate(
+        self, *named_ones: AggregateSpec | Named, name: str = "", **aggregates: AggregateSpec | TopK
+    ) -> StreamT:
         """Aggregate the tuples of each window, natively.
 
         Args:
             name: The operator's name; 'aggregate' by default.
+            named_ones: As of ``Stream.aggregate``.
             aggregates: output field = rel.count(), rel.sum(field), ...; see ``Stream.aggregate``.
 
         Returns:
@@ -94,7 +100,12 @@ class WindowedStream(Generic[StreamT]):
         >>> [tuple(t) for t in result["out"]], [tuple(t) for t in result["late"]]
         ([(0, 10, 4), (10, 20, 1), (30, 40, 1)], [])
         """
-        return self._declare(windowed(self.stream._upstream, self.window, name, aggregates))
+        up = self.stream._upstream
+        with declaring(up.called, caller_location()):
+            aggregates = {**by_name(named_ones, aggregates)}
+        return self._declare(windowed(up, self.window, name, aggregates))
+
+    agg = aggregate
 
     def __repr__(self) -> str:
         return f"<{self.window} of {self.stream!r}>"

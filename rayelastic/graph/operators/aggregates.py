@@ -8,9 +8,9 @@ null for a key with only nulls. `count` and `distinct` are never null, `stddev` 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.shown import shown
@@ -21,6 +21,7 @@ __all__ = [
     "AggregateSpec",
     "Aggregation",
     "Emit",
+    "Named",
     "TopK",
     "avg",
     "count",
@@ -84,6 +85,10 @@ class AggregateSpec:
     first: float = 0.0
     second: float = 0.0
 
+    def alias(self, name: str) -> Named:
+        """Name the output field: `aggregate(rel.sum("x").alias("total"))` is `aggregate(total=rel.sum("x"))`."""
+        return Named(name, self)
+
     def __str__(self) -> str:
         arguments = [name for name in (self.field, self.weight) if name is not None]
         if self.function is AggregateFunction.QUANTILE:
@@ -93,6 +98,17 @@ class AggregateSpec:
         if self.function in (AggregateFunction.FIRST, AggregateFunction.LAST) and self.first:
             arguments.append("nulls")
         return f"{self.function.value}({', '.join(arguments)})"
+
+
+class Named(NamedTuple):
+    """An aggregate with the name of its output field."""
+
+    name: str
+    spec: AggregateSpec
+
+    def alias(self, name: str) -> Named:
+        """Name the output field anew."""
+        return Named(name, self.spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +162,14 @@ def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledA
 
 
 def count(field: str | None = None) -> AggregateSpec:
-    """Count tuples, or those in which a field isn't null: int64, never null. As a sink, count all tuples.
+    """Count tuples, or those in which a field isn't null ("*": all): int64, never null. As a sink, count all tuples.
 
     >>> import rayelastic as rel
     >>> from rayelastic import testing
     >>> testing.collect(lambda s: s.aggregate(n=rel.count()), [(1,), (2,)], {"x": int})
     [(2,)]
     """
-    return AggregateSpec(AggregateFunction.COUNT, field)
+    return AggregateSpec(AggregateFunction.COUNT, None if field == "*" else field)
 
 
 def sum(field: str) -> AggregateSpec:  # noqa: A001  (the public name is rel.sum)
@@ -348,24 +364,3 @@ def check_updates(ttl: object, emit: Emit) -> None:
             hint="Use emit='update', or a window",
             code=ErrorCode.STATE_EXPIRES_EARLY,
         )
-
-
-def expanded(aggregates: Mapping[str, AggregateSpec | TopK]) -> dict[str, AggregateSpec]:
-    """List one aggregate for each output field, in declared order.
-
-    Raises:
-        GraphError: A value isn't an aggregate, or two have the same field.
-    """
-    specs: dict[str, AggregateSpec] = {}
-    for output, spec in aggregates.items():
-        if not isinstance(spec, AggregateSpec | TopK):
-            raise GraphError(
-                f"{output}={shown(spec)} isn't an aggregate",
-                hint="Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field",
-                code=ErrorCode.NOT_AN_AGGREGATE,
-            )
-        for name, aggregate in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
-            if name in specs:
-                raise GraphError(f"two aggregates '{name}'", hint="Rename one", code=ErrorCode.DUPLICATE_NAME)
-            specs[name] = aggregate
-    return specs

@@ -7,7 +7,8 @@ Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, SchemaError
 from rayelastic.graph.operators.aggregates import (
@@ -15,20 +16,29 @@ from rayelastic.graph.operators.aggregates import (
     AggregateSpec,
     Aggregation,
     Emit,
+    Named,
     TopK,
     check_updates,
-    expanded,
 )
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import decimal_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
+from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
 from rayelastic.graph.spec.order import runs_anywhere
 from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["aggregate", "aggregate_in_two_steps", "aggregated_schema", "can_have_two_steps", "has_two_steps_by_itself"]
+__all__ = [
+    "aggregate",
+    "aggregate_in_two_steps",
+    "aggregated_schema",
+    "by_name",
+    "can_have_two_steps",
+    "expanded",
+    "has_two_steps_by_itself",
+]
 
 LARGEST_PRECISION = 38  # digits of a decimal
 
@@ -42,7 +52,53 @@ _SECOND = {  # the function that merges a function's partial results
 }
 
 
+_FUNCTIONS = ("count", "sum", "min", "max", "mean", "first", "last")  # by the names of other systems
 _IN_ANY_ORDER = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX)
+
+
+def by_name(
+    named: Iterable[object], aggregates: Mapping[str, AggregateSpec | TopK]
+) -> Mapping[str, AggregateSpec | TopK]:
+    """Put aggregates that were given by position before the others; one without a name has that of its field.
+
+    Raises:
+        GraphError: no aggregate, or two of one name.
+    """
+    found: dict[str, AggregateSpec | TopK] = {}
+    for one in named:
+        if isinstance(one, AggregateSpec):
+            one = one.alias(one.field or one.function.value)
+        if not isinstance(one, Named):
+            raise GraphError(
+                f"{shown(one)} is no aggregate", hint="Write .aggregate(total=rel.sum('field'), n=rel.count())"
+            )
+        if one.name in found or one.name in aggregates:
+            raise GraphError(f"there are two aggregates '{one.name}'", hint="Give one of them another name")
+        found[one.name] = one.spec
+    return {**found, **aggregates}
+
+
+def expanded(aggregates: Mapping[str, Any]) -> dict[str, AggregateSpec]:
+    """List one aggregate for each output field, in declared order.
+
+    Raises:
+        GraphError: not an aggregate, or two for one field.
+    """
+    found: dict[str, AggregateSpec] = {}
+    for output, spec in aggregates.items():
+        if not isinstance(spec, AggregateSpec | TopK):
+            hint = "Use rel.count(), or rel.sum, mean, min, max, first, last, ... of a field"
+            match spec:
+                case str(function) | (function,) if function in _FUNCTIONS:
+                    hint = f"Write {output}=rel.{function}({'' if function == 'count' else repr(output)})"
+                case (str(field), str(function)) if function in _FUNCTIONS:
+                    hint = f"Write {output}=rel.{function}({field!r})"
+            raise GraphError(f"{output}={shown(spec)} is no aggregate", hint=hint)
+        for name, one in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
+            if name in found:
+                raise GraphError(f"there are two aggregates '{name}'", hint="Give one of them another name")
+            found[name] = one
+    return found
 
 
 def aggregate(

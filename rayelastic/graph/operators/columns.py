@@ -5,11 +5,14 @@ Each becomes a lambda over its fields, which compiles as a user's would. Knows n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rayelastic.errors import ErrorCode, GraphError
+from rayelastic.errors import ErrorCode, GraphError, SchemaError
 from rayelastic.graph.operators.functions import function_operator
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, binds, check_function
@@ -17,7 +20,20 @@ from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind, OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["First", "check_count", "drop", "first_of_each", "inspect", "rename", "select", "with_columns"]
+__all__ = [
+    "First",
+    "check_count",
+    "drop",
+    "drop_nulls",
+    "explode",
+    "fill_null",
+    "first_of_each",
+    "inspect",
+    "rename",
+    "select",
+    "with_columns",
+    "without_nulls",
+]
 
 
 def select(up: Upstream, name: str, fields: tuple[str, ...]) -> OperatorSpec:
@@ -96,6 +112,63 @@ def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], 
     calls = {column: f"f{number}(t)" for number, column in enumerate(columns)}
     values = "".join(f"{calls.get(field, f't.{field}')}, " for field in fields)
     return function_operator(up, OperatorKind.MAP, name, _written(f"lambda t: ({values})", functions), schema=output)
+
+
+def drop_nulls(up: Upstream, name: str, fields: tuple[str, ...]) -> tuple[OperatorSpec, OperatorSpec]:
+    """See ``Stream.drop_nulls``."""
+    with NewOperator(name, up.operators):
+        nullable = [field.name for field in up.schema.fields if field.nullable]
+        dropped = [up.schema.field(field).name for field in fields] or nullable
+    test = " and ".join(f"t.{field} is not None" for field in dropped) or "True"
+    filtered = function_operator(up, OperatorKind.FILTER, f"{name}.filter", _written(f"lambda t: {test}", {}))
+    return filtered, without_nulls(up.behind(filtered), name, dropped)
+
+
+def without_nulls(up: Upstream, name: str, fields: Collection[str]) -> OperatorSpec:
+    """Declare that fields hold no None; one that does fails the job, or goes where `on_error` says."""
+    kept = {f.name: replace(f, nullable=f.nullable and f.name not in fields) for f in up.schema.fields}
+    return _projected(up, name, kept)
+
+
+def fill_null(up: Upstream, name: str, value: Any) -> OperatorSpec:
+    """See ``Stream.fill_null``."""
+    with NewOperator(name, up.operators):
+        fields = {field.name: field for field in up.schema.fields}
+        if isinstance(value, Mapping):
+            filled = {up.schema.field(field).name: one for field, one in value.items()}
+        else:
+            filled = {name: value for name, field in fields.items() if field.nullable and _holds(field, value)}
+        if not filled:
+            raise GraphError(f"no field that may be None holds {shown(value)}", hint=f"Its schema is {up.schema}")
+        output = _schema_of(
+            {name: replace(f, nullable=f.nullable and name not in filled) for name, f in fields.items()}
+        )
+    constants = {f"v{number}": one for number, one in enumerate(filled.values())}
+    places = dict(zip(filled, constants, strict=True))
+    values = "".join(
+        f"({places[field]} if t.{field} is None else t.{field}), " if field in places else f"t.{field}, "
+        for field in fields
+    )
+    return function_operator(up, OperatorKind.MAP, name, _written(f"lambda t: ({values})", constants), schema=output)
+
+
+def _holds(field: Field, value: object) -> bool:
+    kind = field.type.python_type
+    return type(value) is kind or (kind is float and type(value) is int)
+
+
+def explode(up: Upstream, name: str, field: str) -> OperatorSpec:
+    """See ``Stream.explode``."""
+    with NewOperator(name, up.operators):
+        form = plain_form(up.schema.field(field).format)
+        if form.kind is not DataType.LIST:
+            raise SchemaError(f"field '{field}' of {up.schema.name} is {form.shown}, not a list")
+        _, item, nullable = form.parts[0]
+        columns = [(f.name, f.format, f.nullable) for f in up.schema.fields]
+        output = laid_out("Record", [(field, item, nullable) if n == field else (n, f, o) for n, f, o in columns])
+    values = "".join("one, " if other == field else f"t.{other}, " for other in up.schema.names)
+    made = _written(f"lambda t: [({values}) for one in (t.{field} or ())]", {})
+    return function_operator(up, OperatorKind.FLAT_MAP, name, made, schema=output)
 
 
 def _schema_of(fields: Mapping[str, Field]) -> Schema:

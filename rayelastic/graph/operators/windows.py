@@ -18,9 +18,8 @@ from rayelastic.graph.operators.aggregates import (
     AggregateSpec,
     TopK,
     aggregated,
-    expanded,
 )
-from rayelastic.graph.operators.aggregation import aggregated_schema
+from rayelastic.graph.operators.aggregation import aggregated_schema, expanded
 from rayelastic.graph.operators.aligned import Aligned, Days, ticks_of
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import counted, shown

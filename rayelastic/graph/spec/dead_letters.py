@@ -22,6 +22,11 @@ class OnError(Enum):
     SKIP = "skip"  # the tuple is dropped
     DIVERT = "divert"  # it goes to the port `errors`, with the reason and the operator's name
 
+    @classmethod
+    def _missing_(cls, value: object) -> OnError | None:
+        """Take the words of other systems for the same."""
+        return {"raise": cls.FAIL, "ignore": cls.SKIP, "drop": cls.SKIP, "dead_letter": cls.DIVERT}.get(str(value))
+
 
 def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
     """Convert a user's choice into the enum.

@@ -5,6 +5,7 @@ Knows nothing of streams as users hold them, of threads, PEs or native code.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -79,6 +80,8 @@ _READING = (
     "LOAD_FAST",
     "STORE_FAST",
     "LOAD_ATTR",
+    "LOAD_CONST",
+    "BINARY_SUBSCR",
     "BUILD_TUPLE",
     "RETURN_VALUE",
 )  # byte code
@@ -87,8 +90,14 @@ _READING = (
 class _AnyTuple:
     """Stands for every tuple, so that a function reports the fields that it reads."""
 
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
     def __getattr__(self, name: str) -> _Field:
         return _Field(name)
+
+    def __getitem__(self, place: int) -> _Field:
+        return _Field(self._names[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +105,8 @@ class _Field:
     name: str
 
 
-def _read(fn: Callable[[Any], Any]) -> tuple[str, ...]:
-    """Return the names of the fields that a function returns as they are: one, or a tuple of several.
+def _read(fn: Callable[[Any], Any], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the fields that a function returns as they are: one, a tuple of several, or all.
 
     Raises:
         GraphError: It does more than to read fields.
@@ -105,15 +114,27 @@ def _read(fn: Callable[[Any], Any]) -> tuple[str, ...]:
     code = getattr(fn, "__code__", None)
     reads = code is not None and all(one.opname.startswith(_READING) for one in dis.get_instructions(code))
     if reads or isinstance(fn, attrgetter):
-        read = fn(_AnyTuple())
+        every = _AnyTuple(names)
+        read: Any = None
+        with contextlib.suppress(TypeError, IndexError):
+            read = fn(every)
+        if read is every:
+            return names
         fields = read if isinstance(read, tuple) else (read,)
         if fields and all(isinstance(one, _Field) for one in fields):
             return tuple(one.name for one in fields)
     raise GraphError(
         "key_by takes fields, and the function computes",
-        hint="Write .map(fn) before, with the key as a field, and .key_by('field')",
+        hint="Write .with_columns(key=fn), then .key_by('key')",
         code=ErrorCode.WRONG_TYPE,
     )
+
+
+def _chosen(given: object, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the fields of one argument of key_by: a name, a list of names, or a function."""
+    if isinstance(given, list):
+        return tuple(given)
+    return _read(given, names) if callable(given) else (given,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +176,7 @@ class Upstream:
                 raise GraphError(
                     "key_by needs a field", hint=self.schema.suggestion(""), code=ErrorCode.MISSING_ARGUMENT
                 )
-            fields: tuple[Any, ...] = tuple(name for one in given for name in (_read(one) if callable(one) else (one,)))
+            fields: tuple[Any, ...] = tuple(name for one in given for name in _chosen(one, self.schema.names))
             for name in fields:
                 if name not in self.schema.names:
                     raise GraphError(

@@ -1,4 +1,4 @@
-"""Writes Arrow batches as lines of JSON."""
+"""Writes Arrow batches as lines of JSON, or of the one text of each row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["JsonFormat"]
+__all__ = ["JsonFormat", "TextFormat"]
 
 _MINUTE, _DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 COPY_BYTES = 1 << 20  # the size of a read when a file is copied
@@ -51,6 +51,16 @@ class JsonFormat:
             left -= len(piece)
 
 
+class TextFormat(JsonFormat):
+    """The one text of each row, a line each."""
+
+    suffix = ".txt"
+
+    def begin(self, file: Any) -> TextWriter:
+        """Returns a writer."""
+        return TextWriter(file, self._forms)
+
+
 class JsonWriter:
     """Writes batches to an open file.
 
@@ -74,6 +84,21 @@ class JsonWriter:
 
     def close(self) -> None:
         """Do nothing, because everything is written."""
+
+
+class TextWriter(JsonWriter):
+    """Writes batches of one column of texts."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Writes the texts, each with its line end.
+
+        Raises:
+            SinkError: a text has a line end in it, so it would be read as two.
+        """
+        texts = [text or "" for text in batch.column(0).to_pylist()]
+        if broken := next((text for text in texts if "\n" in text or "\r" in text), None):
+            raise SinkError(f"a line end in the text {shown(broken)}", hint="Write it by rel.json, or replace it")
+        self._file.write("".join(f"{text}\n" for text in texts).encode())
 
 
 def _differs(form: Form) -> bool:

@@ -19,11 +19,12 @@ from rayelastic.graph.edges.sinks import (
     JsonSink,
     ListSink,
     ParquetSink,
+    TextSink,
 )
 from rayelastic.runtime.files.file_formats import CsvFormat, FileFormat, ParquetFormat
 from rayelastic.runtime.files.file_writer import PartFolder
 from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.json_format import JsonFormat
+from rayelastic.runtime.files.json_format import JsonFormat, TextFormat
 from rayelastic.runtime.files.kept.kept_rows import KeptRows
 from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.files.outputs import SinkContext
@@ -86,6 +87,8 @@ def _sink_operator(spec: OperatorSpec, past: Past, blobs: str) -> SinkOperator:
             return _filed(spec, body.path, CsvFormat(schema), context, past.taken(name))
         case JsonSink():
             return _filed(spec, body.path, JsonFormat(schema), context, past.taken(name))
+        case TextSink():
+            return _filed(spec, body.path, TextFormat(schema), context, past.taken(name))
     raise SinkError(
         f"{type(body).__name__} can't be written here",
         operator=name,

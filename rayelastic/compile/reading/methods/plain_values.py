@@ -1,0 +1,83 @@
+"""A function of a plain value as one of the record of one field that holds it. Knows no Numba.
+
+`lambda line: line.split()` becomes `lambda line: line.line.split()`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.results.bindings import is_changed
+from rayelastic.compile.reading.syntax import compiled_definition, definition
+
+__all__ = ["of_value"]
+
+
+def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) -> tuple[Callable[..., Any], bool] | None:
+    """Return a function of a record that passes its one field to a function of that value.
+
+    Args:
+        function: of the user.
+        fields: the names of the fields of the record.
+        given: how many arguments it is called with.
+
+    Returns:
+        The function, and whether the user's can't be one of a record; None if it is one.
+
+    >>> made, is_sure = of_value(lambda word: word.upper(), ["value"], 1)
+    >>> made.__code__.co_names, is_sure
+    (('value', 'upper'), True)
+    >>> of_value(lambda t: t.value + 1, ["value"], 1)
+    """
+    if len(fields) != 1:
+        return None
+    field, found = fields[0], taken_apart(function, given)
+    if found is None:
+        if given > 1 or not inspect.isroutine(function):
+            return None
+        return eval(f"lambda t: function(t.{field})", {"function": function}), True  # noqa: S307  of constants
+    node, name = definition(found.function), found.tuple_name
+    if node is None or found.values or not name or is_changed(node, name) or _reads_record(node, name, field):
+        return None
+    is_sure = _needs_value(node, name)
+    made = compiled_definition(_Read(name, field).visit(node), found.function)
+    return None if made is None else (made, is_sure)
+
+
+def _reads_record(node: ast.AST, name: str, field: str) -> bool:
+    """Whether a function reads what only records have."""
+    return any(attribute == field or attribute.startswith("_") for attribute in _attributes(node, name))
+
+
+def _needs_value(node: ast.AST, name: str) -> bool:
+    """Whether a function does what no record can: reads other attributes, calculates, compares."""
+    for each in ast.walk(node):
+        match each:
+            case ast.BinOp(left=ast.Name(id=found)) | ast.BinOp(right=ast.Name(id=found)) if found == name:
+                return True
+            case ast.Compare(left=ast.Name(id=found)) | ast.UnaryOp(operand=ast.Name(id=found)) if found == name:
+                return True
+            case ast.Call(func=ast.Name(id="len" | "int" | "float"), args=[ast.Name(id=found)]) if found == name:
+                return True
+    return any(True for _ in _attributes(node, name))
+
+
+def _attributes(node: ast.AST, name: str) -> Iterator[str]:
+    for each in ast.walk(node):
+        match each:
+            case ast.Attribute(value=ast.Name(id=found), attr=attribute) if found == name:
+                yield attribute
+
+
+class _Read(ast.NodeTransformer):
+    def __init__(self, name: str, field: str) -> None:
+        self.name, self.field = name, field
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id != self.name or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(ast.Attribute(node, self.field, ast.Load()), node)
