@@ -35,15 +35,15 @@ def out(stream: Any, name: str = "out") -> Any:
         (lambda: out(clicks(), "outt"), ("outt", "'out'")),
         (lambda: clicks().map(lambda c: c if c.ms > 100 else None, name="keep"), ("keep", "filter", "None")),
         (lambda: clicks().map(lambda c: c.mss * 2, name="wrong"), ("wrong", "'mss'", "'ms'")),
-        (lambda: clicks().sink(rel.list), ("is no sink", "rel.list(")),
+        (lambda: clicks().sink(rel.list), ("isn't a sink", "rel.list(")),
         (lambda: clicks().key_by(lambda c: c.page or c.user), ("the function computes", "with_columns")),
         (lambda: clicks().key_by(lambda c: c.page.lower()), ("the function computes", "with_columns")),
         (lambda: clicks().map(lambda c: c.ms, retires=3), ("no argument 'retires'", "'retries'|retry=")),
-        (lambda: rel.JobConfig(checkpoints=5), ("no setting 'checkpoints'", "'checkpoint'")),  # type: ignore[call-arg]
+        (lambda: rel.JobConfig(checkpoints=5), ("no 'checkpoints'", "'checkpoint'")),  # type: ignore[call-arg]
         (lambda: clicks().unique("user", keep="last"), ("keep='last'", "rel.last")),
         (lambda: clicks().query("ms > @least"), ("query", ".filter(")),
         (lambda: clicks().filter(rel.col("ms") > 10 and rel.col("user") == "ada"), ("truth value", "&")),
-        (lambda: clicks().key_by("user").aggregate(n="sum"), ("n='sum' is no aggregate", "rel.sum('n')")),
+        (lambda: clicks().key_by("user").aggregate(n="sum"), ("n='sum' isn't an aggregate", "rel.sum('n')")),
     ],
 )
 def test_an_error_names_the_way(program: Callable[[], Any], said: tuple[str, ...]) -> None:

@@ -70,10 +70,12 @@ def by_name(
             one = one.alias(one.field or one.function.value)
         if not isinstance(one, Named):
             raise GraphError(
-                f"{shown(one)} is no aggregate", hint="Write .aggregate(total=rel.sum('field'), n=rel.count())"
+                f"{shown(one)} isn't an aggregate",
+                hint="Write .aggregate(total=rel.sum('field'), n=rel.count())",
+                code=ErrorCode.NOT_AN_AGGREGATE,
             )
         if one.name in found or one.name in aggregates:
-            raise GraphError(f"there are two aggregates '{one.name}'", hint="Give one of them another name")
+            raise GraphError(f"there are two aggregates '{one.name}'", hint="Rename one", code=ErrorCode.DUPLICATE_NAME)
         found[one.name] = one.spec
     return {**found, **aggregates}
 
@@ -93,10 +95,10 @@ def expanded(aggregates: Mapping[str, Any]) -> dict[str, AggregateSpec]:
                     hint = f"Write {output}=rel.{function}({'' if function == 'count' else repr(output)})"
                 case (str(field), str(function)) if function in _FUNCTIONS:
                     hint = f"Write {output}=rel.{function}({field!r})"
-            raise GraphError(f"{output}={shown(spec)} is no aggregate", hint=hint)
+            raise GraphError(f"{output}={shown(spec)} isn't an aggregate", hint=hint, code=ErrorCode.NOT_AN_AGGREGATE)
         for name, one in spec.ranks(output).items() if isinstance(spec, TopK) else [(output, spec)]:
             if name in found:
-                raise GraphError(f"there are two aggregates '{name}'", hint="Give one of them another name")
+                raise GraphError(f"there are two aggregates '{name}'", hint="Rename one", code=ErrorCode.DUPLICATE_NAME)
             found[name] = one
     return found
 

@@ -106,7 +106,7 @@ class _Field:
 
 
 def _read(fn: Callable[[Any], Any], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the fields that a function returns as they are: one, a tuple of several, or all.
+    """Return the names of the fields that a function returns as they are: one, a tuple of several, or all of one.
 
     Raises:
         GraphError: It does more than to read fields.
@@ -118,7 +118,7 @@ def _read(fn: Callable[[Any], Any], names: tuple[str, ...]) -> tuple[str, ...]:
         read: Any = None
         with contextlib.suppress(TypeError, IndexError):
             read = fn(every)
-        if read is every:
+        if read is every and len(names) == 1:
             return names
         fields = read if isinstance(read, tuple) else (read,)
         if fields and all(isinstance(one, _Field) for one in fields):

@@ -56,7 +56,7 @@ MESSAGES: dict[str, Declare] = {
     ),
     "operator 'out': a sink has no output, so .map(...) can't follow it. Call both on the stream before: it may have "
     "several consumers [no-output]": lambda t, s: s.sink(rel.list(), name="out").map(same, name="m"),
-    "operator 'x': 'trades.csv' isn't a source. Use rel.text, csv, parquet, arrow, rows, generate, callable or sequence "
+    "operator 'x': 'trades.csv' isn't a source. Use rel.rows, text, csv, json, parquet, arrow, callable or polled "
     "[not-a-source]": lambda t, s: t.source("trades.csv", name="x"),
     "operator 'x': there is no file '/nowhere/trades.txt'. Check the path: / exists, what follows it doesn't "
     "[missing-file]": lambda t, s: t.source(rel.text("/nowhere/trades.txt"), name="x"),
