@@ -33,12 +33,7 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.methods.plain_values import of_value
-from rayelastic.compile.reading.signatures import (
-    annotated_library,
-    annotated_output,
-    check_arguments,
-    unknown_name,
-)
+from rayelastic.compile.reading.signatures import annotated_library, annotated_output, check_arguments, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, plain_reason
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
@@ -125,12 +120,10 @@ class Compiler:
         if of_plain is None or request.lane is Lane.VECTORISED or annotated_library(request.function):
             return self._compiled_somehow(request)
         plainly = replace(request, function=of_plain[0])
-        if of_plain[1]:
-            return self._compiled_somehow(plainly)
-        if request.lane is not Lane.PYTHON and request.concurrent is None:
+        if not of_plain[1] and request.lane is not Lane.PYTHON and request.concurrent is None:
             with contextlib.suppress(NotCompiledError, SchemaError):
                 return self._machine(plainly)
-        return self._compiled_somehow(request)
+        return self._compiled_somehow(plainly if of_plain[1] else request)
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         check_arguments(request.function, 1 if request.state is None else 2)

@@ -21,8 +21,8 @@ _ORDER = "rel.arrow() as sink, and result['out'].sort_by('field'): a stream has 
 _OUT = ".sink(rel.{0}), then rel.run(topology)"
 _POLLED = "rel.polled, which reads partitions by position, and rel.call as sink: see the guide, Sources and sinks"
 _BATCH = (
-    ".key_by(field).window(count=n, within=seconds).process(fn, schema={field: type}), "
-    "or .map(fn, concurrent=rel.concurrent(max_batch=n)), whose fn gets a list of tuples"
+    ".map(fn, concurrent=rel.concurrent(max_batch=n)), whose fn receives a list of tuples. "
+    "By key: .window(count=n, within=seconds).process(fn)"
 )
 _ASYNC = (
     ".map(fn, schema={field: type}, concurrent=rel.concurrent(capacity, ordered=True, timeout=seconds, retry=times)), "
@@ -48,7 +48,7 @@ STREAM: dict[str, str] = {
     "fold_final": ".key_by(field).fold(fn, start)",
     "fold_window": ".key_by(field).window(seconds=60).fold(fn, start)",
     "reduce_window": ".key_by(field).window(seconds=60).reduce(fn)",
-    "collect": ".sink(rel.list(), name='out'), then rel.run(topology)['out']; in batches: " + _BATCH,
+    "collect": ".sink(rel.list(), name='out'), then rel.run(topology)['out']. Batches: " + _BATCH,
     "collect_window": ".key_by(field).window(seconds=60).collect()",
     "collect_final": ".sink(rel.list())",
     "enrich_cached": ".enrich(table)",
@@ -315,7 +315,7 @@ COLUMN: dict[str, str] = {
 ARGUMENT: dict[str, str] = {
     **dict.fromkeys(
         ("concurrency", "max_concurrency", "max_workers", "num_workers", "workers", "capacity", "concurrent_calls"),
-        "concurrent=rel.concurrent(10), for functions that wait",
+        "concurrent=rel.concurrent(10), for calls to services",
     ),
     **dict.fromkeys(("retries", "retry", "max_retries"), "concurrent=rel.concurrent(1, retry=3)"),
     "timeout": "concurrent=rel.concurrent(timeout=5)",
@@ -323,7 +323,7 @@ ARGUMENT: dict[str, str] = {
     **dict.fromkeys(("rate_limit", "rate", "per_second"), ".throttle(per_second) before it"),
     **dict.fromkeys(
         ("parallelism", "num_processes", "replicas"),
-        _NO_PARALLELISM + ". For functions that wait: concurrent=rel.concurrent(10)",
+        _NO_PARALLELISM + ". For calls to services: concurrent=rel.concurrent(10)",
     ),
     **dict.fromkeys(("output_type", "result_type", "returns", "return_dtype", "meta"), "schema={field: type}"),
     **dict.fromkeys(("step_id", "uid"), "name='...'"),

@@ -24,7 +24,19 @@ _Fields = str | Sequence[str]
 
 
 class TotalMethods:
-    """Aggregates of fields that keep the fields' names: of the tuples of each key, or of each window."""
+    """Aggregates of fields that keep the fields' names: of the tuples of each key, or of each window.
+
+    >>> from rayelastic import testing
+    >>> rows, schema = [("a", 2), ("b", 5), ("a", 4)], {"user": str, "amount": int}
+    >>> testing.collect(lambda s: s.key_by("user").mean("amount"), rows, schema)
+    [('a', 3.0), ('b', 5.0)]
+    >>> testing.collect(lambda s: s.key_by("user").min("amount"), rows, schema)
+    [('a', 2), ('b', 5)]
+    >>> testing.collect(lambda s: s.key_by("user").max("amount"), rows, schema)
+    [('a', 4), ('b', 5)]
+    >>> testing.collect(lambda s: s.key_by("user").min_by("amount"), rows, schema)  # .min_final
+    [('a', 2), ('b', 5)]
+    """
 
     __slots__ = ()
 
@@ -101,7 +113,28 @@ def _named(name: str) -> dict[str, str]:
 
 
 class TableMethods(StreamBase[StreamT]):
-    """Verbs that people know from tables and from other systems."""
+    """Verbs that people know from tables and from other systems.
+
+    >>> import rayelastic as rel
+    >>> from rayelastic import testing
+    >>> rows, schema = [("a", 2), ("b", 5), ("a", 4)], {"user": str, "amount": int}
+    >>> testing.collect(lambda s: s.groupby("user").count(), rows, schema)
+    [('a', 2), ('b', 1)]
+    >>> testing.collect(lambda s: s.key_on(lambda t: t.user).count(), rows, schema)
+    [('a', 2), ('b', 1)]
+    >>> testing.collect(lambda s: s.count_final(lambda t: t.user), rows, schema)
+    [('a', 2), ('b', 1)]
+    >>> testing.collect(lambda s: s.key_by("user").count_window(2).sum("amount"), rows, schema)
+    [('a', 6)]
+    >>> testing.collect(lambda s: s.with_column("twice", rel.col("amount") * 2).select("twice"), rows, schema)
+    [(4,), (10,), (8,)]
+    >>> topology = rel.Topology("verbs")
+    >>> ones, tens = topology.from_collection([1, 2]), topology.from_collection([10])
+    >>> ones.merge(tens).for_each(lambda n: None, name="out")  # .foreach
+    <sink out>
+    >>> rel.run(topology)["out"]
+    3
+    """
 
     __slots__ = ()
 

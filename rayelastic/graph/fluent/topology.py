@@ -133,6 +133,10 @@ class Topology(Declarations):
             rows: of rel.rows.
             schema: likewise.
             name: of the operator; by default 'rows'.
+
+        >>> import rayelastic as rel
+        >>> rel.Topology("numbers").from_collection([1, 2]).schema.names
+        ('value',)
         """
         return self.source(rows_source(rows, schema), **({"name": name} if name else {}))
 
