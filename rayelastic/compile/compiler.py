@@ -115,15 +115,11 @@ class Compiler:
         return remembered_by(body)
 
     def _compiled_of_record_or_value(self, request: FunctionRequest) -> OperatorCode:
-        """Compiles a function of a record of one field, or of the value of that field: `line.split()`."""
-        of_plain = of_value(request.function, request.input_schema.names, 1 if request.state is None else 2)
-        if of_plain is None or request.lane is Lane.VECTORISED or annotated_library(request.function):
+        """Compile a function of a record, or of the one value of a record: `line.split()`."""
+        if request.lane is Lane.VECTORISED or annotated_library(request.function):
             return self._compiled_somehow(request)
-        plainly = replace(request, function=of_plain[0])
-        if not of_plain[1] and request.lane is not Lane.PYTHON and request.concurrent is None:
-            with contextlib.suppress(NotCompiledError, SchemaError):
-                return self._machine(plainly)
-        return self._compiled_somehow(plainly if of_plain[1] else request)
+        of_plain = of_value(request.function, request.input_schema.names, 1 if request.state is None else 2)
+        return self._compiled_somehow(request if of_plain is None else replace(request, function=of_plain))
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         check_arguments(request.function, 1 if request.state is None else 2)

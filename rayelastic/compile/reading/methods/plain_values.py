@@ -17,21 +17,24 @@ from rayelastic.compile.reading.syntax import compiled_definition, definition
 __all__ = ["of_value"]
 
 
-def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) -> tuple[Callable[..., Any], bool] | None:
+def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) -> Callable[..., Any] | None:
     """Return a function of a record that passes its one field to a function of that value.
 
+    The syntax alone decides, so that each execution mode runs the same function. What a record can do as well, such as
+    `t[0]`, `str(t)` or a call with `t`, is done to the record.
+
     Args:
-        function: of the user.
-        fields: the names of the fields of the record.
-        given: how many arguments it is called with.
+        function: Of the user.
+        fields: The names of the fields of the record.
+        given: Number of arguments of a call.
 
     Returns:
-        The function, and whether the user's can't be one of a record; None if it is one.
+        The function; None if the user's is one of a record.
 
-    >>> made, is_sure = of_value(lambda word: word.upper(), ["value"], 1)
-    >>> made.__code__.co_names, is_sure
-    (('value', 'upper'), True)
+    >>> of_value(lambda word: word.upper(), ["value"], 1).__code__.co_names
+    ('value', 'upper')
     >>> of_value(lambda t: t.value + 1, ["value"], 1)
+    >>> of_value(lambda t: t[0], ["value"], 1)
     """
     if len(fields) != 1:
         return None
@@ -39,13 +42,14 @@ def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) ->
     if found is None:
         if given > 1 or not inspect.isroutine(function):
             return None
-        return eval(f"lambda t: function(t.{field})", {"function": function}), True  # noqa: S307  of constants
+        of_record: Callable[..., Any] = eval(f"lambda t: function(t.{field})", {"function": function})  # noqa: S307
+        return of_record
     node, name = definition(found.function), found.tuple_name
     if node is None or found.values or not name or is_changed(node, name) or _reads_record(node, name, field):
         return None
-    is_sure = _needs_value(node, name)
-    made = compiled_definition(_Read(name, field).visit(node), found.function)
-    return None if made is None else (made, is_sure)
+    if not _needs_value(node, name):
+        return None
+    return compiled_definition(_Read(name, field).visit(node), found.function)
 
 
 def _reads_record(node: ast.AST, name: str, field: str) -> bool:
@@ -54,16 +58,27 @@ def _reads_record(node: ast.AST, name: str, field: str) -> bool:
 
 
 def _needs_value(node: ast.AST, name: str) -> bool:
-    """Whether a function does what no record can: reads other attributes, calculates, compares."""
+    """Whether a function does what no record can: reads other attributes, calculates, compares, is an item."""
     for each in ast.walk(node):
         match each:
+            case ast.BinOp(left=ast.Tuple()) | ast.BinOp(right=ast.Tuple()) | ast.Compare(comparators=[ast.Tuple()]):
+                continue  # what a tuple is added to, or compared with, is one
             case ast.BinOp(left=ast.Name(id=found)) | ast.BinOp(right=ast.Name(id=found)) if found == name:
                 return True
             case ast.Compare(left=ast.Name(id=found)) | ast.UnaryOp(operand=ast.Name(id=found)) if found == name:
                 return True
             case ast.Call(func=ast.Name(id="len" | "int" | "float"), args=[ast.Name(id=found)]) if found == name:
                 return True
+            case ast.Lambda(body=result) | ast.Return(value=result) | ast.Yield(value=result):
+                if name in _items(result):
+                    return True
     return any(True for _ in _attributes(node, name))
+
+
+def _items(result: ast.AST | None) -> list[str]:
+    """Return the names that are items of a tuple or values of a dict: no field holds a record."""
+    items = result.elts if isinstance(result, ast.Tuple) else result.values if isinstance(result, ast.Dict) else []
+    return [item.id for item in items if isinstance(item, ast.Name)]
 
 
 def _attributes(node: ast.AST, name: str) -> Iterator[str]:
