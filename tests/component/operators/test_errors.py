@@ -232,7 +232,7 @@ def test_a_function_sends_to_side_outputs() -> None:
         (
             lambda s: s.map(parse, name="x", on_error="drop"),
             GraphError,
-            "on_error='drop'. Choose 'fail', 'skip' or 'divert'",
+            "on_error='drop' is invalid. Choose 'fail', 'skip' or 'divert'",
         ),
         (
             lambda s: s.map(parse, name="x", schema=Number).errors,
