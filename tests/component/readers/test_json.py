@@ -124,7 +124,7 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "no rows": ("\n", {}, "has no fields. Declare schema="),
     "types beside a schema": ('{"a":1}\n', {"schema": {"a": int}, "types": {"a": str}}, "schema= and types= both set types"),
     "a column that isn't there": ('{"a":1}\n', {"columns": ["z"]}, "has no column 'z'. Its columns are a"),
-    "no policy": ('{"a":1}\n', {"on_bad_row": "ignore"}, "on_bad_row='ignore' is invalid. Choose 'fail', 'skip' or 'divert'"),
+    "no policy": ('{"a":1}\n', {"on_bad_row": "keep"}, "on_bad_row='keep' is invalid. Choose 'fail', 'skip' or 'divert'"),
     "no encoding": ('{"a":1}\n', {"encoding": "klingon"}, "encoding='klingon' is unknown"),
 }  # fmt: skip
 del WRONG["A5: a decimal of too many digits"]
