@@ -332,7 +332,7 @@ def test_a_schema_may_be_told_when_streams_are_known() -> None:
         (
             lambda t: numbers(t).apply(Running(), name="x"),
             GraphError,
-            "the stream of input port 'in' has none. Write .key_by",
+            "the stream of input port 'in' has no key. Write .key_by",
         ),
         (
             lambda t: t.apply(Counts(), name="x", left=numbers(t).key_by("n"), right=words(t).key_by("word")),

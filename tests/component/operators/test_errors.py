@@ -230,9 +230,9 @@ def test_a_function_sends_to_side_outputs() -> None:
     ("declare", "error", "says"),
     [
         (
-            lambda s: s.map(parse, name="x", on_error="drop"),
+            lambda s: s.map(parse, name="x", on_error="keep"),
             GraphError,
-            "on_error='drop'. Choose 'fail', 'skip' or 'divert'",
+            "on_error='keep' is invalid. Choose 'fail', 'skip' or 'divert'",
         ),
         (
             lambda s: s.map(parse, name="x", schema=Number).errors,

@@ -143,7 +143,7 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a type of no field": ("a\n1\n", {"types": {"z": int}}, "types= names 'z', which isn't a field. The fields are a"),
     "types beside a schema": ("a\n1\n", {"schema": {"a": int}, "types": {"a": str}}, "schema= and types= both set types"),
     "two fields of a name": ("a,b\n1,2\n", {"columns": {"a": "x", "b": "x"}}, "columns= maps two columns to one name"),
-    "no policy": ("a\n1\n", {"on_bad_row": "ignore"}, "on_bad_row='ignore'. Choose 'fail', 'skip' or 'divert'"),
+    "no policy": ("a\n1\n", {"on_bad_row": "keep"}, "on_bad_row='keep' is invalid. Choose 'fail', 'skip' or 'divert'"),
     "no delimiter": ("a\n1\n", {"delimiter": "||"}, "delimiter='||' is invalid. Pass one ASCII character"),
     "no encoding": ("a\n1\n", {"encoding": "klingon"}, "encoding='klingon' is unknown"),
 }  # fmt: skip

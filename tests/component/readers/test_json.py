@@ -119,12 +119,12 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "two objects in a line": ('{"a":1} null {"a":2}\n', {"schema": {"a": int | None}}, "row 1: it isn't one JSON object"),
     "a name twice": ('{"a":1}\n{"a":1,"a":2}\n', {}, "row 2: it has 'a' twice in one object"),
     "half of a surrogate pair": ('{"a":"\\ud800"}\n', {}, "row 1: it has half of a surrogate pair"),
-    "latin-1": ('{"a":"é"}\n'.encode("latin-1"), {}, "isn't UTF-8. Pass its encoding="),
+    "latin-1": ('{"a":"é"}\n'.encode("latin-1"), {}, "isn't UTF-8. Give its encoding="),
     "a zone where none is declared": ('{"at":"2024-01-01T00:00:00Z"}\n', {"types": {"at": dt.datetime}}, "row 1: '2024-01-01T00:00:00Z' of field 'at' doesn't fit the timestamp"),
     "no rows": ("\n", {}, "has no fields. Declare schema="),
     "types beside a schema": ('{"a":1}\n', {"schema": {"a": int}, "types": {"a": str}}, "schema= and types= both set types"),
     "a column that isn't there": ('{"a":1}\n', {"columns": ["z"]}, "has no column 'z'. Its columns are a"),
-    "no policy": ('{"a":1}\n', {"on_bad_row": "ignore"}, "on_bad_row='ignore'. Choose 'fail', 'skip' or 'divert'"),
+    "no policy": ('{"a":1}\n', {"on_bad_row": "keep"}, "on_bad_row='keep' is invalid. Choose 'fail', 'skip' or 'divert'"),
     "no encoding": ('{"a":1}\n', {"encoding": "klingon"}, "encoding='klingon' is unknown"),
 }  # fmt: skip
 del WRONG["A5: a decimal of too many digits"]
