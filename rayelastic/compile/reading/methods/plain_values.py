@@ -49,7 +49,8 @@ def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) ->
         return None
     if not _needs_value(node, name):
         return None
-    return compiled_definition(_Read(name, field).visit(node), found.function)
+    of_field: Callable[..., Any] | None = compiled_definition(_Read(name, field).visit(node), found.function)
+    return of_field
 
 
 def _reads_record(node: ast.AST, name: str, field: str) -> bool:
