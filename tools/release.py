@@ -16,7 +16,6 @@ from pathlib import Path
 from tools.environment import ROOT, SetupError, say
 
 VERSION = re.compile(r"\d+\.\d+\.\d+")
-CHANGELOG = Path("CHANGELOG.md")
 NAMING = (  # the version
     Path("pyproject.toml"),
     Path("rayelastic/__init__.py"),
@@ -25,7 +24,7 @@ NAMING = (  # the version
     Path("cluster/kuberay.yaml"),
     Path("docs/get_started/tutorial.md"),
 )
-OPEN = "## [Unreleased]\n"
+OPEN = "## [Unreleased]\n\n"
 
 
 def version_of(project: str) -> str:
@@ -55,21 +54,25 @@ def renamed(text: str, old: str, new: str) -> str:
     return result
 
 
-def with_section(changelog: str, version: str, day: str) -> str:
-    """Return the text of the changelog with what is unreleased as the section of a version.
+def write_section(root: Path, version: str, day: str) -> None:
+    """Write the fragments of the changelog as the section of a version, and remove their files.
+
+    Lines that stood under `[Unreleased]` before there were fragments join that section.
 
     Raises:
-        SetupError: nothing is unreleased, or the version has a section.
-
-    >>> with_section("# Changes\\n\\n## [Unreleased]\\n\\n- New.\\n", "0.2.0", "2026-01-31")
-    '# Changes\\n\\n## [Unreleased]\\n\\n## [0.2.0] - 2026-01-31\\n\\n- New.\\n'
+        SetupError: The version has a section, or nothing is unreleased.
     """
-    if f"## [{version}]" in changelog:
-        raise SetupError(f"{CHANGELOG} has a section {version}")
-    before, mark, after = changelog.partition(OPEN)
-    if not mark or not after.partition("\n## [")[0].strip():
-        raise SetupError(f"{CHANGELOG} says of nothing that it is unreleased")
-    return f"{before}{OPEN}\n## [{version}] - {day}\n{after}"
+    changelog, fragments = root / "CHANGELOG.md", root / "changes"
+    before = changelog.read_text()
+    if f"## [{version}]" in before:
+        raise SetupError(f"{changelog.name} has a section {version}")
+    if OPEN not in before and not list(fragments.glob("*.md")):
+        raise SetupError(f"nothing is unreleased: {fragments.name}/ has no fragment")
+    build = [sys.executable, "-m", "towncrier", "build", "--yes", "--version", version, "--date", day]
+    done = subprocess.run(build, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SetupError(f"towncrier: {done.stderr.strip() or done.stdout.strip()}")
+    changelog.write_text(changelog.read_text().replace(OPEN, ""))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -101,12 +104,12 @@ def main(arguments: Sequence[str]) -> int:
         if _numbers(old) >= _numbers(given.version):
             raise SetupError(f"{given.version} doesn't come after {old}")
         written = {path: renamed((ROOT / path).read_text(), old, given.version) for path in NAMING}
-        written[CHANGELOG] = with_section((ROOT / CHANGELOG).read_text(), given.version, day)
+        write_section(ROOT, given.version, day)
         for path, text in written.items():
             (ROOT / path).write_text(text)
         wheels = [sys.executable, "-m", "tools.wheels", "--try-out"]
         if not given.without_wheels and subprocess.run(wheels, cwd=ROOT, check=False).returncode:
-            _git("checkout", "--", *map(str, written))
+            _git("reset", "--hard", "--quiet")
             raise SetupError("the wheels weren't built, so nothing was released")
         _git("commit", "--quiet", "--all", "--message", f"Version {given.version}")
         _git("tag", "--annotate", f"v{given.version}", "--message", f"Version {given.version}")

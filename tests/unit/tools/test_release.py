@@ -1,9 +1,11 @@
 """What a release writes: its version wherever one is named, and the section of the changelog."""
 
+from pathlib import Path
+
 import pytest
 
 from tools.environment import ROOT, SetupError
-from tools.release import CHANGELOG, NAMING, OPEN, renamed, version_of, with_section
+from tools.release import NAMING, OPEN, renamed, version_of, write_section
 
 
 def test_every_file_that_names_the_version_gets_the_new_one() -> None:
@@ -20,13 +22,20 @@ def test_a_version_is_not_found_within_another() -> None:
         renamed("10.1.0", "0.1.0", "0.2.0")
 
 
-def test_what_is_unreleased_becomes_a_section() -> None:
-    before = "# Changes\n\n## [Unreleased]\n\n### Added\n\n- New.\n\n## [0.1.0] - 2026-01-01\n\n- First.\n"
-    after = with_section(before, "0.2.0", "2026-01-31")
-    assert after == before.replace("## [Unreleased]\n", "## [Unreleased]\n\n## [0.2.0] - 2026-01-31\n")
-    with pytest.raises(SetupError, match="nothing that it is unreleased"):
-        with_section(after, "0.3.0", "2026-02-01")
+def test_fragments_become_the_section_of_a_version(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    (tmp_path / "changes").mkdir()
+    (tmp_path / "changes" / "+a.fixed.md").write_text("`throttle` keeps its rate.\n")
+    changelog = tmp_path / "CHANGELOG.md"
+    start = "# Changelog\n\n<!-- towncrier release notes start -->\n"
+    changelog.write_text(f"{start}\n{OPEN}### Added\n\n- Old.\n\n## [0.1.0] - 2026-01-01\n\n- First.\n")
+    write_section(tmp_path, "0.2.0", "2026-01-31")
+    text = changelog.read_text()
+    assert text.startswith(f"{start}\n## [0.2.0] - 2026-01-31\n\n### Fixed\n\n- `throttle` keeps its rate.\n")
+    assert "Unreleased" not in text
+    assert text.index("- `throttle`") < text.index("- Old.") < text.index("## [0.1.0]")
+    assert not list((tmp_path / "changes").glob("*.md"))
+    with pytest.raises(SetupError, match="nothing is unreleased"):
+        write_section(tmp_path, "0.3.0", "2026-02-01")
     with pytest.raises(SetupError, match="has a section"):
-        with_section(after, "0.2.0", "2026-02-01")
-    ours = (ROOT / CHANGELOG).read_text().replace(OPEN, f"{OPEN}\n- New.\n", 1)  # right behind a release it has nothing
-    assert with_section(ours, "999.8.7", "2026-01-31").count("## [999.8.7]") == 1
+        write_section(tmp_path, "0.2.0", "2026-02-01")
