@@ -34,7 +34,7 @@ def test_plan_starts_nothing_and_tells_lanes(text: str, tmp_path: Path, capsys: 
     shown = capsys.readouterr().out
     assert "words" in shown
     assert "compiled" in shown
-    assert "2 processing elements" in shown
+    assert "2 PEs" in shown
     assert not output.exists()
 
 
