@@ -149,7 +149,7 @@ def best(weights: tuple[int, ...], parts: int) -> int:
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ({"pes": 5}, r"JobConfig\(pes=5\): the topology has 4 regions to distribute\. Give pes=4 or less"),
+        ({"pes": 5}, r"JobConfig\(pes=5\): the topology has 4 regions to distribute\. Pass pes=4 or less"),
         ({"pes": {"count": 1}}, r"operator 'count': JobConfig\(pes=.*no such operator\. Did you mean 'counts'\?"),
         (
             {"threads": Threads(model={"word": "manual"})},
