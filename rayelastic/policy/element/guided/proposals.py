@@ -173,7 +173,7 @@ class _Proposal:
             yield level
 
     def saving(self, estimate: Estimate) -> Trial | None:
-        """Try the fewest threads that should give as much as the best throughput, but for a little."""
+        """Try the fewest threads that should nearly keep the best throughput."""
         best, peak = self.known.best, self.known.peak
         if self.known.savings >= self.thresholds.savings:
             return None
@@ -200,7 +200,7 @@ class _Proposal:
         return estimate.throughput(then, cpus, by) / estimate.throughput(now, cpus, by)
 
     def _new(self, configuration: Configuration, by: Explanation) -> bool:
-        """Return whether neither a configuration nor one that must give the same was measured."""
+        """Return whether neither a configuration nor one with the same estimate was measured."""
         known, estimate = self.known, self.bounds.estimate
         if configuration in known.measured or configuration in known.refused:
             return False

@@ -1,7 +1,7 @@
 """The search for the best configuration under one load: what was measured, what is on trial, and how it is judged.
 
-A move is proposed by an estimate or by the shape of the measured curve, kept if a sequential test says so, and taken
-back otherwise. Must not know whether the load changes, or what was best under another one.
+An estimate or the shape of the measured curve proposes a move. A sequential test decides whether it is kept or
+reverted. Must not know whether the load changes, or what was best under another one.
 """
 
 from __future__ import annotations
