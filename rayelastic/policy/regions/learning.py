@@ -18,7 +18,7 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 
 __all__ = ["Known", "SteadyAverage"]
 
-FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
+FEW = 3.0  # root of the number of periods from which the configured threshold for skew applies
 NAMED = 0.5  # of what can't be divided: the least that the most frequent key has of the tuples to be called its cause
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
@@ -89,8 +89,8 @@ class _Offered:
     def __init__(self, thresholds: OrganicThresholds) -> None:
         self._t = thresholds
         self.average = SteadyAverage(thresholds)
-        self.guessed = False  # whether the source can't tell
-        self.at_least = False  # whether it is a lower bound
+        self.guessed = False  # whether the source doesn't report it
+        self.at_least = False  # whether the guess is a lower bound
 
     def add(self, seen: RegionObservation) -> None:
         """Take one period."""

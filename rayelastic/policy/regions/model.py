@@ -161,7 +161,7 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int, 
     found: list[tuple[int, bool, int, Shape]] = []
     operators = model.region.operators
     counts: Sequence[int] = range(1, len(operators) + 1)
-    whole = bool(model.region.token_bound)  # threads of one process would only wait for each other's token
+    whole = bool(model.region.token_bound)  # threads of one process would only wait for its GIL
     if whole or not cut:
         counts = (len(now[0]) + 1,)
     fewest = len(operators) * most_replicas

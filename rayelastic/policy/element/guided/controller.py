@@ -292,7 +292,7 @@ class GuidedMultiLevelElasticity:
         now = _in_force(observation)
         rate, setting = observation.throughput, now.counts
         tests = self._thresholds.tests
-        if now != search.best:  # what was asked for can't be had, or somebody else changed it
+        if now != search.best:  # the request isn't in force, or something else changed it
             search.best, self._settled = now, Series()
             self._settled.add(observation.throughput, search.noise, tests)
             self._shift, self._calm, self._since = Shift(), Work(), []

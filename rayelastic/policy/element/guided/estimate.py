@@ -41,7 +41,7 @@ PIECES_PER_THREAD = (
 )  # how finely graphs are cut, coarse to fine
 HELD = 0.25  # share of a hop during which other producers of the queue wait
 RANDOM = 4.0  # norm of two times of which either may be the longer one for a while; a fifth longer if they are equal
-NEARLY_BEST = 0.98  # a coarser cut is taken if it should give this share of the best
+NEARLY_BEST = 0.98  # a coarser cut is taken if its estimate is at least this share of the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Profile:
     busy: float = 0.0  # CPUs that were busy, in the last period
     reference: float = 0.0  # tuples/s of the sources, in the last period
     effort: float = 0.0  # samples per tuple, in the last period: the work of operators, hops left out
-    given: dict[str, float] = field(default_factory=dict)  # tuples/s that each gives, where that is told
+    given: dict[str, float] = field(default_factory=dict)  # tuples/s that each emits, where measured
 
     def add(self, observation: Observation, sources: Sequence[str]) -> None:
         """Take the samples of a period."""
@@ -259,7 +259,7 @@ class Estimate:
                 (value - math.log(self.throughput(configuration, cpus, explanation)), weight)
                 for configuration, value, weight in measured
             ]
-            unit = math.fsum(value * weight for value, weight in off) / weights  # what one thread gives
+            unit = math.fsum(value * weight for value, weight in off) / weights  # throughput of one thread
             return math.fsum(weight * (value - unit) ** 2 for value, weight in off)
 
         return plausible(misses, self.usual)
@@ -268,7 +268,7 @@ class Estimate:
         if queued not in self._pieces:
             pieces = self._graph.piece_costs(self._costs, queued)
             crossings = self._graph.crossings(self._rates, queued)
-            # a piece of few samples may be dearer than it looks: half a standard deviation of their number
+            # a piece of few samples may be more expensive than it looks: half a standard deviation of their number
             caution = 0.5 if len(pieces) > 1 else 0.0
             ends = [
                 (cost * (1 + caution / math.sqrt(cost * self._total + 1)), crossings.get(head, 0.0))

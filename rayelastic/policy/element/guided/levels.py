@@ -26,7 +26,7 @@ class Purpose(Enum):
     """Why a configuration is tried."""
 
     GROWTH = "growth"  # it must be better
-    EXPLORATION = "exploration"  # it may be better by all that was measured; a period tells more
+    EXPLORATION = "exploration"  # the measurements suggest that it is better; a period will show
     SAVING = "saving"  # it mustn't be worse
     RECALL = "recall"  # it was the best under such a load before; it mustn't be worse
 

@@ -103,7 +103,7 @@ class Trial:
         if not self.grows:
             return now.share >= t.carried * min(1.0, self.carried.share)
         enough = min(t.throughput_gain, self.gain / 2)
-        if self.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
+        if self.parting is not None:  # on a busy machine it may gain nothing, and it costs pauses
             enough = max(t.throughput_gain, self.gain * LEAST_OF_PARTING)
         return now.share >= t.carried or self.gained(now) >= enough
 

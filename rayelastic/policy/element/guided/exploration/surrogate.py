@@ -20,8 +20,8 @@ from rayelastic.policy.element.guided.measurement import Series
 
 __all__ = ["Belief", "Surrogate", "expected_improvement"]
 
-UNIT = 1.0  # variance of what one thread gives, in log throughput: nothing is known of it
-MISSES = (0.05, 0.1, 0.2, 0.4)  # standard deviations of what estimates miss, in log throughput, that are looked at
+UNIT = 1.0  # variance of one thread's log throughput: a vague prior
+MISSES = (0.05, 0.1, 0.2, 0.4)  # candidate standard deviations of the estimates' errors, in log throughput
 USUAL_MISS = 0.1
 REACHES = (0.33, 1.0, 3.0)  # how fast a miss says less about other configurations; 1: as the three numbers below say
 WONDER = 0.7  # of the logarithm of both, which is as unlikely as a standard deviation

@@ -25,7 +25,7 @@ AROUND = 8  # queues that are put in or taken away one by one, of each
 EXPLANATIONS = 3  # of what was measured, beside the usual one
 HOPE = 0.3  # of what a try is to be worth otherwise, where costs allow much more
 FEWER = 0.7  # of the threads, which may do as well
-COARSE = 0.7  # share of the best estimate that fewer queues should give to be tried
+COARSE = 0.7  # share of the best estimate that fewer queues should reach to be tried
 COARSER = 1.5  # times as many queues as those are too many, perhaps
 CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the dearest pieces
@@ -115,7 +115,7 @@ def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Config
     ways = [estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
     if COARSER * len(coarse) <= len(best.queued):
         ways.append(coarse)
-    tried = {one.queued for one in (*known.measured, *known.refused)}
+    tried = {one.queued for one in (*known.measured, *known.rejected)}
     return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
 
 
@@ -147,6 +147,6 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> l
         if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
     }
     found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
-    allowed = (found | known.measured.keys()) - set(known.refused)
+    allowed = (found | known.measured.keys()) - set(known.rejected)
     names = {one.queued: sorted(one.queued) for one in allowed}
     return sorted(allowed, key=lambda one: (one.threads, names[one.queued]))
