@@ -71,7 +71,7 @@ class HandshakeError(LinkError):
 
     Example:
         >>> str(HandshakeError(Refusal.BUSY, "pe-1 rejected the connection", hint="Try again."))
-        'pe-1 rejected the connection. Try again.'
+        'pe-1 rejected the connection. Try again. [link-failed]'
     """
 
     def __init__(self, refusal: Refusal, problem: str, *, hint: str = "") -> None:
