@@ -5,8 +5,8 @@
         --runtime-env-json '{"env_vars": {"INPUT": "/data/books/*.txt", "OUTPUT": "/data/counts"}}' \
         -- python examples/word_count_job.py
 
-Without OUTPUT the counts come back to the driver; a folder has to be on storage that all nodes see, and so have files
-of INPUT. `ray job stop` ends it in order: sources stop, what they sent arrives, nothing is left behind.
+Without OUTPUT, the counts return to the driver. OUTPUT and INPUT have to be on storage that all nodes can access.
+`ray job stop` ends it in order: sources stop, the tuples in flight are processed, and nothing is left behind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`rayelastic top JOB`: what a job does, live in a terminal; lines without one. The picture is made by rich.
 
-A value (`View`) holds what is shown, drawn to the width and height of the terminal: the most expensive operators come
+A value (`View`) holds what is shown, drawn to the width and height of the terminal. The most expensive operators come
 first; the rest is counted.
 """
 

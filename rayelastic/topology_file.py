@@ -92,7 +92,7 @@ def _load(where: str) -> types.ModuleType:
     if path.suffix == ".py":
         if not path.is_file():
             raise DeclarationError(
-                f"there is no topology file {where}; give the path of a Python file or a module name",
+                f"there is no topology file {where}; pass the path of a Python file or a module name",
                 code=ErrorCode.MISSING_FILE,
             )
         folder = str(path.resolve().parent)
@@ -110,7 +110,7 @@ def _load(where: str) -> types.ModuleType:
         module = importlib.import_module(where)
     except ModuleNotFoundError as error:
         raise DeclarationError(
-            f"there is no topology module {where!r} ({error}); give a module name or a path ending in .py",
+            f"there is no topology module {where!r} ({error}); pass a module name or a path ending in .py",
             code=ErrorCode.MISSING_MODULE,
         ) from error
     _ship_by_value(module)

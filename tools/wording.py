@@ -30,9 +30,9 @@ WORDS = {
     r"gives? back|go(es)? apart|comes? together": "scales in, splits, merges",
     r"h(olds?|eld) (it |them |a job )?back|waits? for room": "bottleneck, back-pressure, blocked on output",
     r"\btells?\b|\btold\b|\bhears?\b": "reports, logs, returns, raises, shows",
-    r"can't be had|\brefus(e|es|ed|ing)\b(?<!connection refused)": "rejected, unsupported",
+    r"can't be had|\brefus(e|es|ed|ing)\b(?<!onnection refused)": "rejected, unsupported",
     r"(a|the|their|its) token\b(?= (of|that) (Python|the GIL))|share a token|waits? for the token": "GIL",
-    r"\bgives?\b|\b(is|are|was|were|be) given\b": "emits, returns, passes",
+    r"(?<!\bout\.)\bgives?\b|\b(is|are|was|were|be) given\b": "emits, returns, passes",
     r"functions? that waits?|[Oo]nce, whatever is lost|nothing promises more": "async I/O; exactly once; settled",
     r"\b(is|are) looked at\b|\b(is|are) had\b|\bnobody would\b|\bas far as it goes\b": "subject, verb, object",
     r"\bdear(er)?\b": "expensive",
@@ -89,13 +89,14 @@ def of_markdown(text: str) -> Iterator[Prose]:
 
 
 def of_python(text: str) -> Iterator[Prose]:
-    """Docstrings, and the texts of errors and log records."""
+    """Docstrings without their examples and literal blocks, and the texts of errors and log records."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             documented = ast.get_docstring(node)
             if documented and node.body:
-                for part in re.split(r"\n\s*\n", re.sub(r"(?m)^\s*(>>>|\.\.\.).*$", "", documented)):
-                    yield Prose(node.body[0].lineno, part)
+                for part in re.split(r"\n\s*\n", documented):
+                    if not re.fullmatch(r"( {4}.*\n?)+", part):
+                        yield Prose(node.body[0].lineno, re.sub(r"(?ms)^\s*>>> .*", "", part))
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _messages(node.exc)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOGGING:

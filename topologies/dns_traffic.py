@@ -1,7 +1,8 @@
-"""Traffic that is made up, like that of a corporate network: harmless DNS for the most, and what is to be found.
+"""Synthetic traffic like that of a corporate network: harmless DNS for the most, and some threats.
 
-Clients ask for names of words, some again and again; infected ones for names that an algorithm made; one carries data
-in names; one sends a burst. Beside it TCP, IPv6, ARP and damaged packets. Knows no topology.
+Clients ask for names made of words, some repeatedly. Infected clients ask for names that an algorithm generated. One
+client tunnels data in names, and one sends a burst. There are also TCP, IPv6, ARP and damaged packets. Knows no
+topology.
 """
 
 from __future__ import annotations

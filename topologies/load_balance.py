@@ -51,7 +51,7 @@ def build(
 
     Args:
         load: 'simple', 'bursty', 'bursty_cost' or 'bursty_rate'.
-        flops: multiplications of a dear tuple.
+        flops: multiplications of an expensive tuple.
         tuples: that the source makes.
         ports: workers.
         burst: tuples of a burst, where they come in bursts.

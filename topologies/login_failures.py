@@ -187,7 +187,7 @@ def build(
         output: the folder that the attempts are written to, as Parquet.
         attempts: how many lines about failures make a window.
         seconds: in which they have to come.
-        year: of the log, which it doesn't tell.
+        year: of the log, whose lines have none.
         lines: how many to make up.
         repeat: how often what is made up is gone through.
     """

@@ -1,8 +1,9 @@
-"""Radio imaging: what an interferometer sees becomes a picture of the sky (IPDPS'09 section 4, Fig. 3; S10, C004-4).
+"""Radio imaging: samples of an interferometer become a picture of the sky (IPDPS'09 section 4, Fig. 3; S10, C004-4).
 
-Samples are scaled to wavelengths for each frequency, indexed to a sector and a cell of the grid, and convolved with a
-function that depends on w (w projection, the paper's [23]); four operators convolve, each into a grid of its own, as
-gridding commutes. The grids are added up, and a Fourier transform makes the picture. The paper makes up its data, too.
+Samples are scaled to wavelengths for each frequency, and indexed to a sector and a cell of the grid. They are convolved
+with a function that depends on w (w projection, the paper's [23]). Four operators convolve, each into a grid of its
+own, as gridding commutes. The grids are added up, and a Fourier transform makes the picture. Like the paper's, the
+data is synthetic.
 
     rayelastic run rayelastic.topologies.radio_imaging --samples 100000
 """
@@ -134,8 +135,8 @@ def index(cells: int) -> Callable[[Any], Indexed]:
 def convolve(cells: int) -> Callable[[Any], Iterator[Cell]]:
     """Yield the function that convolves a sample into the cells around it.
 
-    The kernel is the Fourier transform of a Gaussian taper times the phase that w adds: again a Gaussian, of complex
-    width a = TAPER + i w.
+    The kernel is the Fourier transform of a Gaussian taper times the phase that w adds. It is a Gaussian again, of
+    complex width `a = TAPER + i w`.
     """
     half = cells // 2
 
@@ -198,7 +199,7 @@ def build(
     Args:
         output: the folder that the picture is written to, as Parquet.
         samples: of pairs of antennas.
-        frequencies: at which each is looked at; 16,384 in the paper.
+        frequencies: number of frequencies of each sample; 16,384 in the paper.
         cells: of the grid in each direction, and pixels of the picture.
         workers: operators that convolve, 4 at most: one for each quarter of the grid.
     """

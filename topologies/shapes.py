@@ -42,8 +42,8 @@ def data_parallel(width: int) -> Shape:
 def bushy(depth: int = BUSHY_DEPTH) -> Shape:
     """Return a tree that doubles at each level and joins again (Fig. 8(d)).
 
-    At depth 5 there are 82 operators, as in Fig. 12: source and sink, 31 in the spreading tree, 15 in the joining one,
-    and 34 in pipelines between them, of which the paper's text says nothing.
+    At depth 5 there are 82 operators, as in Fig. 12: source and sink, 31 in the spreading tree and 15 in the joining
+    one. The remaining 34 are in pipelines between them, which the paper's text doesn't mention.
 
     >>> bushy(2)
     [[0], [1], [1], [2, 3], [4]]

@@ -1,8 +1,8 @@
 """Bargain index over the volume-weighted average price (Middleware'19 Fig. 14a; Finance of Joker 5.4, J34).
 
-For each symbol the average price of its last trades, weighted by volume, whenever a trade comes; each quote meets the
+Each trade updates the average price of its symbol's last trades, weighted by volume. Each quote is joined with the
 latest average of its symbol, as of its own time. A quote that asks less than that is a bargain: the further below
-and the more is offered, the better. The papers' graph of 52 operators deals the symbols out to 8 channels by hand.
+and the more is offered, the better. The papers' graph of 52 operators distributes the symbols to 8 channels by hand.
 
     rayelastic run rayelastic.topologies.vwap --input TradesAndQuotes.csv.gz
     rayelastic run rayelastic.topologies.vwap --channels 8 --days 100

@@ -1,7 +1,8 @@
 """Publishing to WebSockets: a sink operator that is a small server, for whoever connects.
 
-aiohttp's server runs in a thread of its own (Ray's dashboard needs the same library). Who connects late gets the last
-message first; who takes nothing for some seconds is let go, so that a viewer can't hold a job up for ever.
+aiohttp's server runs in a thread of its own (Ray's dashboard needs the same library). A client that connects late
+receives the last message first. A client that reads nothing for some seconds is disconnected, so that it can't block a
+job for ever.
 """
 
 from __future__ import annotations

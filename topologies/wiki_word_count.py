@@ -1,7 +1,8 @@
 """Words of the latest changes to a wiki, as histograms on a WebSocket (Middleware'19 Fig. 2; M21).
 
-Changes come over HTTP, one JSON object a line; their words are counted in windows of 60 seconds, one each second, and
-each window's counts are sent to all who are connected. Without a URL, a server on this machine makes changes up.
+Changes arrive over HTTP, one JSON object a line. Their words are counted in sliding windows of 60 seconds, one each
+second. Each window's counts are sent to all connected clients. Without a URL, a server on this machine generates
+changes.
 
     rayelastic run rayelastic.topologies.wiki_word_count --port 8765
 """

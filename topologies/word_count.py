@@ -37,8 +37,8 @@ def words(t: Line) -> Iterator[Word]:
 def default_input() -> list[str]:
     """Real text that every machine has: the sources of Python's standard library.
 
-    Left out are its tests (some are in other encodings on purpose), installed packages, and files whose names start
-    with an underscore, which Spark takes for hidden.
+    Tests are left out, as some are in other encodings on purpose, and so are installed packages. Spark treats files
+    whose names start with an underscore as hidden, so these are left out, too.
     """
     library = Path(sysconfig.get_path("stdlib"))
     left_out = {"site-packages", "dist-packages", "test", "tests", "idle_test", "lib2to3", "__pycache__"}
@@ -54,9 +54,9 @@ def build(
 
     Args:
         input: a text file, a folder or a glob of UTF-8 text; the sources of Python's standard library if not given.
-        output: the folder that the counts are written to, as Parquet; None, without Spark: they come back to the driver
+        output: the folder that the counts are written to, as Parquet; None, without Spark: they return to the driver
             as a table.
-        spark: read the text with Spark and give the counts back as a Spark DataFrame.
+        spark: read the text with Spark and return the counts as a Spark DataFrame.
         executors: Spark executors, each with one core.
     """
     paths = [input] if input else default_input()

@@ -1,7 +1,7 @@
 """Asks a service for each of 200 tuples, 32 requests at a time, and takes the answers in the order of the tuples.
 
-After the asynchronous I/O of Apache Flink's guide and Bytewax's poll_and_split, against a local server that takes 50 ms
-for each answer; one request after the other would take 10 s. `python examples/ported/http_enrichment.py`
+After the asynchronous I/O of Apache Flink's guide and Bytewax's poll_and_split. A local server takes 50 ms for each
+answer, so one request after the other would take 10 s. `python examples/ported/http_enrichment.py`
 """
 
 from __future__ import annotations

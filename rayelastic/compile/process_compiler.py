@@ -71,10 +71,10 @@ def _compiled(
     code: OperatorCode = compile_function(
         FunctionRequest(
             request.operator,
-            OperatorKind.FLAT_MAP if written.gives else OperatorKind.FILTER,
+            OperatorKind.FLAT_MAP if written.emits else OperatorKind.FILTER,
             written.function,
             request.input_schema if called == "on_tuple" else moment,
-            request.output if written.gives else None,
+            request.output if written.emits else None,
             request.keys,
             request.state,
             Lane.COMPILED,

@@ -105,7 +105,7 @@ class Job(Observing):
         """Save the job as it is at one moment of its streams, for other jobs to restore; this one continues.
 
         Sources pause until what they emitted is processed and saved. A job restored from it (`restore=`) has the rows
-        that sinks hold in memory, and removes from files what this job writes later; to let both write, restore
+        that sinks hold in memory, and removes from files what this job writes later. To let both write, restore
         Snapshot(..., drop=sinks) with other places. If it can't be saved, the job continues unchanged.
 
         Args:

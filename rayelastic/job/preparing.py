@@ -42,8 +42,8 @@ def prepare(
         topology: The topology to run.
         config: `JobConfig()` by default.
         name: The name of the job; the topology's by default.
-        restore: The snapshot to restore, or the location of checkpoints, of which the newest undamaged one is restored.
-            "latest": that of the job's own checkpoints; if none was ever complete, the start.
+        restore: The snapshot to restore. Or the location of checkpoints, of which the newest undamaged one is restored;
+            "latest" is that of the job's own checkpoints. If no checkpoint was ever complete, the job starts afresh.
         regions: How regions are replicated if the configuration doesn't set it.
 
     Raises:

@@ -38,7 +38,7 @@ def start(
     metrics_port: int | None = None,
     restore: Snapshot | Checkpoint | str | Path | None = None,
 ) -> Job:
-    """Start a topology in this process and gives the running job; `run` is this and `wait`.
+    """Start a topology in this process and return the running job; `run` is this and `wait`.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("numbers")
@@ -78,9 +78,9 @@ def run(
         topology: what to run.
         config: Settings; `JobConfig()` by default.
         metrics_port: a port of this machine at which Prometheus finds the job's metrics while it runs; 0: a free one.
-        restore: What to restore: a snapshot (see Job.snapshot and Job.stop), or the location of a job's checkpoints
-            (`rel.Checkpoint(location)`, or the folder), of which the newest complete one counts. "latest" restores from
-            the location of `JobConfig(checkpoint=)`. If no checkpoint was ever complete there, the job starts afresh.
+        restore: The snapshot to restore (see Job.snapshot and Job.stop). Or the location of a job's checkpoints, a
+            folder or `rel.Checkpoint(location)`, of which the newest complete one is restored; "latest" is the location
+            of `JobConfig(checkpoint=)`. If no checkpoint was ever complete there, the job starts afresh.
 
     Returns:
         The results of the sinks, by their names.

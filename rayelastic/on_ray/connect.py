@@ -121,7 +121,7 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
         raise RayUnreachableError(
             f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",
-            hint="Check that `ray status` works with the same RAY_ADDRESS, or give no address to start one here",
+            hint="Check that `ray status` works with the same RAY_ADDRESS, or leave the address out to start one here",
         ) from error
     if address is None and not adapter.started_here():
         joined = ray.get_runtime_context().gcs_address

@@ -57,7 +57,7 @@ def probe(address: str) -> RayProbe:
         return RayProbe(
             address,
             f"nothing answers at {address}: {error}",
-            "Start one there with `ray start --head`, or give no address to start one here",
+            "Start one there with `ray start --head`, or leave the address out to start one here",
         )
     from ray.exceptions import AuthenticationError
 

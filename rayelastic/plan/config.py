@@ -157,7 +157,7 @@ class JobConfig:
         if any(bound is not None for bound in bounds) and regions is Regions.FIXED:
             raise ConfigError(
                 "JobConfig(regions='fixed') with max_processes, max_replicas, replicas or cool_down: nothing changes",
-                hint="Leave regions out, or give 'elastic', which isn't the default in this process",
+                hint="Leave regions out, or set regions='elastic', which isn't the default in this process",
             )
         needing = {
             f"goal={self.goal}": self.goal is not None,

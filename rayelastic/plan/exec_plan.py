@@ -134,7 +134,7 @@ class ExecPlan:
     def senders(self, operator: str) -> tuple[str, ...]:
         """List the elements that the output of an operator leaves from; KeyError if the plan doesn't have it.
 
-        One for each replica; but what replicas without state give is brought together in the element of the first.
+        One for each replica. But the outputs of stateless replicas are merged in the element of the first one.
         """
         planned, pes = self.region_of(operator), self.pipeline_of(operator).pes
         together = planned.region.kind is RegionKind.STATELESS and operator == planned.region.operators[-1]
@@ -367,7 +367,7 @@ class ExecPlan:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the plan that `to_dict` told; what follows from it is worked out again."""
+        """Return the plan from the result of `to_dict`; derived values are computed again."""
         regions = []
         for told in values["regions"]:
             pipelines = tuple(Pipeline(tuple(p["operators"]), tuple(p["pes"])) for p in told["pipelines"])

@@ -1,10 +1,10 @@
 """Which replica has which keys: consistent hashing over a fixed number of partitions (Joker section 3.3; J12, J16).
 
-The 64-bit hash of a key belongs to one of 271 partitions, each a contiguous range of hashes, so that the state of a
-partition is exported as one range. Partitions belong to replicas. The ring of n + 1 replicas is that of n of which each
-gave what the new one needs, so a ring depends on the number of replicas alone: between any two numbers only as many
-partitions move as must for the loads to differ by one at most, and going back restores what was. Knows no keys and no
-hash function.
+The 64-bit hash of a key belongs to one of 271 partitions. Each is a contiguous range of hashes, so that the state of a
+partition is exported as one range. Partitions belong to replicas. The ring of n + 1 replicas is that of n replicas,
+each of which passes some partitions to the new one. So a ring depends on the number of replicas alone. Between any two
+numbers of replicas, as few partitions move as keep the numbers of partitions within one of each other. Scaling in
+again restores the former ring. Knows no keys and no hash function.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class HashRing:
         return HashRing(_owners(replicas, partitions))
 
     def sharing(self, shares: Sequence[int]) -> HashRing:
-        """Return the ring in which replicas have other numbers of partitions: who has too many gives the last ones.
+        """Return the ring in which replicas have other numbers of partitions; those with too many lose their last ones.
 
         Args:
             shares: partitions of each replica.

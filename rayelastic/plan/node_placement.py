@@ -1,8 +1,9 @@
 """On which node each processing element goes: by free CPUs, memory and zone, neighbours close, few moves.
 
-Joker runs on one host; this is what spreading it needs (J33). Greedy: the nodes of an element's neighbours first, then
-the freest one of their zones, then the freest anywhere; linear in elements and links, with a heap of free nodes per
-zone, so that a thousand nodes cost milliseconds. Knows no load: what an element needs and what a node has is given.
+Joker runs on one host; several hosts need this (J33). The search is greedy: it tries the nodes of an element's
+neighbours first, then the freest node of their zones, then the freest of all. It is linear in elements and links, with
+a heap of free nodes per zone, so that a thousand nodes cost milliseconds. Knows no load: the caller passes the demand
+of each element and the resources of each node.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class NodePlacement:
 
 
 class FreeNodes:
-    """What is left of nodes while it is given away; finds the freest one in logarithmic time.
+    """Free resources of nodes during a placement; finds the freest node in logarithmic time.
 
     Args:
         nodes: at equal merit the first ones are taken.
@@ -132,8 +133,8 @@ def place(
 ) -> NodePlacement:
     """Place the processing elements of a plan.
 
-    An element stays where the plan has it, unless that node is gone or has no room; of those that could join more of
-    their neighbours, at most `moves` do.
+    An element stays where the plan has it, unless that node is gone or lacks resources. Of the elements that could join
+    more of their neighbours, at most `moves` do.
 
     Args:
         plan: with the present nodes of its processing elements.

@@ -1,7 +1,7 @@
-"""What has to be done to get from one plan to the next: the difference that a performer carries out.
+"""The difference between two plans, which a performer carries out.
 
-Joker section 3.3 (J15-J17): only regions that differ pause; a split or a merge moves no key; another number of replicas
-moves as few partitions as it can. Who carries it out, and in which steps, is not known here.
+Joker section 3.3 (J15-J17): only regions that differ pause. A split or a merge moves no key, and another number of
+replicas moves as few partitions as possible. Knows neither who carries it out nor in which steps.
 """
 
 from __future__ import annotations
@@ -168,10 +168,10 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
 
 
 def growth_steps(old: ExecPlan, new: ExecPlan) -> tuple[ExecPlan, ...]:
-    """Return the plans by which a change comes about, the last of them the new one.
+    """Return the plans of the steps of a change, the last of them the new plan.
 
-    Of several processing elements that start for regions with one replica one comes first: it is there much sooner than
-    all of them, doubles what holds the job back most, and works while the others start. All else is one step.
+    If several processing elements start for regions with one replica, one of them comes first. It starts much sooner
+    than all of them, doubles the capacity of the bottleneck, and works while the others start. All else is one step.
 
     Args:
         old: the plan in force.

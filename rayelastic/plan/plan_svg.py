@@ -121,7 +121,7 @@ def _note(group: Group, notes: Mapping[str, OperatorNote]) -> OperatorNote:
 
 
 def _frames(plan: ShownPlan, groups: tuple[Group, ...], layout: Layout) -> Iterator[str]:
-    """A frame around each region, as far as nothing else is in its way; the stripe of a box tells its region anyway."""
+    """A frame around each region, unless other boxes are in its way; the stripe of a box shows its region anyway."""
     taken: list[Box] = []
     for number, planned in enumerate(plan.regions):
         inside = {group.name for group in groups if set(group.operators) <= set(planned.region.operators)}

@@ -3,37 +3,37 @@
 A region is the longest sequence of compatible operators. The rules, in the paper's order:
 
 1. A source is a region of its own, excluded from optimisation.
-2. Operators of a region have at most one predecessor and successor in the graph: a branch ends a region, and so does a
-   union; each consumer of a branching stream starts its own.
+2. Operators of a region have at most one predecessor and successor in the graph. A branch ends a region, and so does a
+   union. Each consumer of a branching stream starts its own.
 3. A data-parallel region holds only stateless and partitioned stateful operators, and at least one of the latter.
 4. The key fields of its first partitioned operator are the region's keys. Those of later partitioned operators must
    contain them; input schemas of stateless operators must contain them (same name and same type).
 5. What remains is combined by rule 2 into regions that can only be split into pipelines.
 
 An operator with several partitioned input ports, such as a join by key, has several predecessors, and so is the first
-of its region; tuples of each port are dealt out by that port's keys.
+of its region. Tuples of each port are distributed by that port's keys.
 
-Beyond the paper: the operators of a loop are one region, which isn't parallelised; so are the operator that deals
-tuples out to the channels of an elastic stage and the first operator of each channel.
+Beyond the paper, the operators of a loop are one region, which isn't parallelised. The operator that distributes tuples
+to the channels of an elastic stage forms such a region, too, with the first operator of each channel.
 
-Beyond the paper, too: functions without state right behind a source are a region of their own. Any replica may take any
-tuple of it, and what the replicas give is brought together in the order of the source again. That needs one place that
-deals out, so only the first region behind a source is like that. The first step of an aggregate in two is such a
-function, and belongs to no region in which tuples go by its keys.
+Also beyond the paper, stateless functions directly downstream of a source are a region of their own. Any replica may
+take any of its tuples, and the outputs of the replicas are merged in the order of the source. That needs one place that
+distributes the tuples, so only the first region downstream of a source can be of this kind. The first step of an
+aggregate in two steps is such a function. It belongs to no region whose tuples are distributed by its keys.
 
-A join of a stream without keys with rules (a cross join by arrival) begins such a region, too, and functions behind
-it belong to it: each replica has all rules. Its stream may come from wherever it leaves from one place.
+A join of a stream without keys with rules (a cross join by arrival) begins such a region, too. The functions downstream
+belong to it, and each replica has all rules. Its input may be any stream that leaves from one place.
 
 An operator that is known to remember something outside its state, such as a global set, is in no region that has
 replicas.
 
-Within a chain the search goes from the source on, so early regions get as much as they can. Stateless operators in
-front of the first partitioned operator belong to its region as far back as they hold its keys.
+Within a chain the search goes downstream from the source, so early regions get as much as they can. Stateless operators
+upstream of the first partitioned operator belong to its region if they and all between have its keys.
 
-The paper takes it that keys pass unchanged through the functions between a region's start and its last partitioned
-operator, for tuples are dealt out by them at the start. Here it has to be known (``CompiledFunction.kept``): a function
-that may give another key than it got stays outside before a region's first partitioned operator, and ends what can hold
-another.
+In the paper, tuples are distributed by their keys at the start of a region. It assumes that keys pass unchanged through
+the functions up to the region's last partitioned operator. Here this has to be known (``CompiledFunction.kept``). A
+function that may emit another key than it received stays outside the region, upstream of its first partitioned
+operator. After that operator, no further partitioned one follows such a function in the region.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class RegionKind(Enum):
 
     @property
     def leaves_from_one_place(self) -> bool:
-        """Whether what it gives leaves from one processing element, however many replicas it has."""
+        """Whether its output leaves from one processing element, however many replicas it has."""
         return self in (RegionKind.SOURCE, RegionKind.STATELESS, RegionKind.PIPELINE)
 
 
@@ -114,7 +114,7 @@ class Region:
 
 
 def regions(graph: Graph) -> tuple[Region, ...]:
-    """Form the regions of a graph, in topological order; the same graph always gives the same.
+    """Form the regions of a graph, in topological order; the same graph always has the same regions.
 
     Args:
         graph: a topology.
@@ -190,9 +190,9 @@ def _rest(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind,
 
 
 def _takes_rules(spec: OperatorSpec) -> bool:
-    """Tell whether any replica may run a join on any tuple, if only it has all of the other stream.
+    """Return whether any replica may run a join on any tuple, provided that it has all of the other stream.
 
-    One by event time gives tuples later than it takes them, so no turn would hold what comes of it.
+    A join by event time emits tuples later than it takes them, so their results would leave their round-robin turn.
     """
     body = spec.body
     alone = bool(spec.keys or spec.remembers)

@@ -34,7 +34,7 @@ def bounds_of_regions(
             raise ConfigError(
                 f"JobConfig(replicas=...) is about its region {name}, which keeps one replica: {why}",
                 operator=operator,
-                hint="Leave it out, or give it a key: topology.explain() shows which regions can have replicas",
+                hint="Leave it out, or key its input: topology.explain() shows which regions can have replicas",
             )
         if found.setdefault(name, bounds) != bounds:
             raise ConfigError(
@@ -94,5 +94,5 @@ def check_elastic(plan: ExecPlan, operators: Mapping[str, OperatorSpec], setting
         f"JobConfig({setting}) is reached by more replicas, and no region can have any: "
         f"{inner[-1].region.name} keeps one, as {why_fixed(inner[-1], operators)}",
         operator=first,
-        hint="Leave it out, or give the operators keys",
+        hint="Leave it out, or key the operators' inputs",
     )

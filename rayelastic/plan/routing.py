@@ -1,10 +1,11 @@
-"""Where the streams of an elastic region part and meet: what each processing element hosts of it, derived from a plan.
+"""Routers, gathers and taps of an elastic region: what each processing element hosts of it, derived from a plan.
 
-Joker section 3.2 (J11, J12): tuples go to the replicas of a region by their keys, and there are no mergers. Replicas
-without state get theirs in turns, and what they give comes *home* to the element of the first one, where the order is
-restored; nobody downstream knows of them. If they have rules, each gets all of these. In front of
-an elastic region each element that feeds it has a router; where its streams come in from other elements there is a
-gather; behind each replica there is a tap. Who moves keys, and how, is not known here.
+Joker section 3.2 (J11, J12): tuples are distributed to the replicas of a region by their keys, and nothing merges their
+output. Stateless replicas receive tuples round-robin. Their output comes *home* to the element of the first one, which
+restores the order, so that operators downstream don't know of replicas. If they have rules, each gets all of these.
+
+Each element that feeds an elastic region has a router. An element that receives its streams from others has a gather,
+and each replica is followed by a tap. Knows neither who moves keys nor how.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Edge:
 
     @property
     def source(self) -> str:
-        """The operator that gives it."""
+        """The operator that emits it."""
         return operator_of(self.stream)
 
     @property
@@ -234,7 +235,7 @@ def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) ->
 
 
 def home_edge(planned: RegionPlan) -> Edge:
-    """Return the way home of what replicas without state give: from the last operator to where the first one's is."""
+    """Return the edge that takes the output of stateless replicas home: from each last operator to the first one's."""
     last = planned.region.operators[-1]
     return Edge(last, last)
 

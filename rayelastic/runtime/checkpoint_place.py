@@ -94,7 +94,7 @@ def _read(folder: Path) -> bytes | None:
     if held.st_uid != os.geteuid() or held.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or len(key) < SHORTEST_KEY:
         raise StateError(
             f"{folder / KEY} may be read by others than its owner",
-            hint="Set its mode to 0600, or give the key itself",
+            hint="Set its mode to 0600, or pass the key itself",
             code=ErrorCode.BAD_SIGNING_KEY,
         )
     return key

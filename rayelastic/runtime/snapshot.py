@@ -1,7 +1,7 @@
 """Snapshots of jobs in a directory or object store: their files, their signature, and the detection of damage.
 
-A snapshot is a folder of chunks, each an export of one operator's state (native `export_chunk`), and of
-`manifest.json`, which is written last: a folder without one isn't a snapshot. The manifest has the SHA-256 of every
+A snapshot is a folder of chunks and a `manifest.json`. Each chunk is an export of one operator's state (native
+`export_chunk`). The manifest is written last: a folder without one isn't a snapshot. It has the SHA-256 of every
 chunk, and an HMAC of itself under the user's key, if there is one (reliability rule D7, R15). Python values are only
 unpickled if that HMAC is right. Knows neither processing elements nor schedulers.
 """

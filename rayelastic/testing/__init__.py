@@ -1,6 +1,7 @@
-"""For those who test their own operators: feed and collect, a clock that stands still, a source that follows a script,
-`verify_operator`, which runs an operator under every condition that the runtime knows, and `check_sink`, which kills a
-sink of your own at each step.
+"""Test your own operators: feed and collect, a clock that stands still, a source that follows a script.
+
+`verify_operator` runs an operator under every condition that the runtime knows. `check_sink` kills a sink of your own
+at each step.
 
 >>> from rayelastic import testing
 >>> testing.collect(lambda s: s.map(lambda t: 2 * t.n, name="double"), [(1,), (2,)], {"n": int})

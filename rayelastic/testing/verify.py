@@ -65,8 +65,8 @@ def verify_operator(
 ) -> Report:
     """Check that an operator emits the same however it is run.
 
-    The conditions are each threading model, 1, 2 and 8 threads, full queues, several processing elements, each
-    execution mode, and a stop, savepoint and restore after each of some steps.
+    The conditions are each threading model, 1, 2 and 8 threads, full queues, several processing elements, and each
+    execution mode. Another is a stop with a savepoint and a restore, after each of some steps.
 
     Args:
         declare: Receives the stream of the rows, and returns the one to compare. If it has a parameter `lane`, it is

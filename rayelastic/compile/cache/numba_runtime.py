@@ -1,7 +1,7 @@
 """The addresses of the functions of Numba's run-time library that compiled code with lists, dicts and sets calls.
 
-They are C functions in two of Numba's extension modules, which are loaded without Numba: importing it takes a second,
-and a process that only runs compiled code needs nothing else of it. Knows nothing of compiling.
+They are C functions in two of Numba's extension modules, which are loaded without Numba. Importing Numba takes a
+second, and a process that only runs compiled code needs nothing else of it. Knows nothing of compiling.
 """
 
 from __future__ import annotations

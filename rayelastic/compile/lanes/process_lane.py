@@ -1,8 +1,8 @@
-"""Classes with timers of keys: tuples and timers in the order of their times, one call each, under the Python token.
+"""Classes with timers of keys: tuples and timers in the order of their times, one call each, under the GIL.
 
-In event time everything happens in its order: a tuple waits until the watermark has reached its time, and a timer fires
-after all tuples of its time. So the output of a key depends on the tuples alone. In processing time, tuples come at
-once.
+In event time, the order of times is kept. A tuple waits until the watermark has reached its time, and a timer fires
+after all tuples of its time. So the output of a key depends on the tuples alone. In processing time, tuples are
+processed at once.
 
 The state of a key, with its timers and waiting tuples, is one value of the state table, and migrates with it. The heap
 of due times is rebuilt whenever keys have migrated. A key without any state is freed after the call. Entries of

@@ -1,8 +1,8 @@
 """Finds the fields that a function of one tuple copies unchanged, so that data may stay partitioned by them.
 
-It reads the function's source, in any execution mode. Every emitted tuple must be the input tuple, its `_replace(..)`,
-or a call of a NamedTuple class in which the field's value is the parameter's field of the same name. If that isn't
-visible, the field counts as changed. Knows no regions.
+It reads the function's source, in any execution mode. A field is kept if every emitted tuple is the input tuple, its
+`_replace(..)`, or a call of a NamedTuple class. In this call, the field's value must be the parameter's field of the
+same name. If that isn't visible, the field counts as changed. Knows no regions.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from rayelastic.graph.records.schema import Schema
 __all__ = ["kept_fields"]
 
 
-def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, flat: bool = False) -> frozenset[str]:
+def kept_fields(
+    function: Callable[..., Any], received: Schema, emitted: Schema, *, flat: bool = False
+) -> frozenset[str]:
     """Return the fields whose values every output tuple copies from its input tuple.
 
     Args:
         function: A function of a tuple, and of a key's state.
-        given: The schema of its input.
-        gives: The schema of its output.
+        received: The schema of its input.
+        emitted: The schema of its output.
         flat: Whether it emits any number of tuples: yields them, or returns a list.
 
     >>> from typing import NamedTuple
@@ -51,8 +53,8 @@ def kept_fields(function: Callable[..., Any], given: Schema, gives: Schema, *, f
     results = list(_results(node, flat))
     if not results or is_changed(node, tuple_name):
         return frozenset()
-    reading = _Reading(function, tuple_name, given, gives)
-    kept = frozenset(name for name in given.names if _format(given, name) == _format(gives, name))
+    reading = _Reading(function, tuple_name, received, emitted)
+    kept = frozenset(name for name in received.names if _format(received, name) == _format(emitted, name))
     for result in results:
         kept &= frozenset() if result is None else reading.kept(result)
     return kept
@@ -66,28 +68,28 @@ def _format(schema: Schema, name: str) -> tuple[str, bool] | None:
 class _Reading:
     """Reads the expressions that make tuples."""
 
-    def __init__(self, function: Any, tuple_name: str, given: Schema, gives: Schema) -> None:
+    def __init__(self, function: Any, tuple_name: str, received: Schema, emitted: Schema) -> None:
         self._function, self._tuple = function, tuple_name
-        self._given, self._gives = given, gives
+        self._received, self._emitted = received, emitted
 
     def kept(self, made: ast.expr) -> frozenset[str]:
         """Return the fields of a tuple that are those of the parameter."""
-        everything = frozenset(self._given.names)
+        everything = frozenset(self._received.names)
         match made:
             case ast.Name(id=name) if name == self._tuple:
                 return everything
             case ast.IfExp(body=one, orelse=other):
                 return self.kept(one) & self.kept(other)
             case ast.Tuple(elts=values):
-                return self._matching(self._gives.names, values)
-            case ast.Dict(keys=keys, values=values) if self._gives.takes_names:
+                return self._matching(self._emitted.names, values)
+            case ast.Dict(keys=keys, values=values) if self._emitted.takes_names:
                 if not all(isinstance(key, ast.Constant) for key in keys):
                     return frozenset()
                 written = {
                     key.value: value for key, value in zip(keys, values, strict=True) if isinstance(key, ast.Constant)
                 }
                 return frozenset(
-                    name for name in self._given.names if name in written and self._is(name, written[name])
+                    name for name in self._received.names if name in written and self._is(name, written[name])
                 )
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace"), args=[], keywords=changed) if (
                 name == self._tuple

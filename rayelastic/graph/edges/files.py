@@ -168,9 +168,9 @@ def csv(
         nulls: Unquoted texts that stand for None.
         encoding: The files' encoding, such as 'latin-1'; by default UTF-8, or UTF-16 or UTF-32 with a byte order mark.
         comment: Lines that start with this are left out.
-        on_bad_row: What happens to a row with too few or too many fields, or a value of another type. 'fail' ends the
-            job with the row's number, 'skip' drops the row. 'divert' sends it to the stream `.errors` of the source,
-            with the fields file, row, text, error and operator; this reads the files a second time.
+        on_bad_row: What happens to a row with too few or too many fields, or a value of another type. `'fail'` ends the
+            job with the row's number. `'skip'` drops the row. `'divert'` sends it to the stream `.errors` of the
+            source, with the fields file, row, text, error and operator. This reads the files a second time.
         time_ordered: Whether the event times of a file follow those of the file before; see ``text``.
 
     Raises:

@@ -38,7 +38,7 @@ def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise SourceError(
-            "no path was given",
+            "no path",
             operator=operator,
             hint="Pass a file, a glob or several of them",
             code=ErrorCode.MISSING_FILE,

@@ -57,8 +57,8 @@ class StreamBase(ABC, Generic[StreamT]):
 
     def __getitem__(self, item: object) -> NoReturn:
         raise TypeError(
-            f"a stream has no subscripts, as [{shown(item)}]: select fields by .select('field'), rows by .filter(fn), "
-            "aggregate a field by .key_by('key').mean('field'), count its values by .value_counts('field'). "
+            f"a stream has no subscripts, as [{shown(item)}]. Select fields by .select('field'), rows by .filter(fn). "
+            "Aggregate a field by .key_by('key').mean('field'), and count its values by .value_counts('field'). "
             "rel.run(topology) returns what sinks collect"
         )
 

@@ -50,9 +50,9 @@ class FunctionMethods(StreamBase[StreamT]):
             name: The operator's name; its function's by default.
             schema: The schema of its output, see Schema.of; inferred by default.
             lane: 'auto', 'compiled', 'vectorised' or 'python'.
-            on_error: What happens to a tuple on which fn raises. 'fail' fails the job, 'skip' drops the tuple. 'divert'
-                sends it to the stream `.errors` of the result, with fields `error` and `operator` added. Changes that
-                fn made to keyed state before it raised stay.
+            on_error: What happens to a tuple on which fn raises. `'fail'` fails the job. `'skip'` drops the tuple.
+                `'divert'` sends it to the stream `.errors` of the result, with fields `error` and `operator` added.
+                Changes that fn made to keyed state before it raised stay.
             sides: {port: schema} of side outputs. What fn returns as `rel.to(port, tuple)` goes to the stream
                 `.side(port)` of the result.
             concurrent: rel.concurrent(capacity=...): the number of calls that may be in flight. An `async def` fn has
@@ -160,8 +160,8 @@ class FunctionMethods(StreamBase[StreamT]):
 
         Returns:
             A stream of the key fields and then the aggregates. At the end, keys are in the order of their first tuples,
-            except keys that another thread counted first. 'final' aggregates that don't depend on the order of tuples
-            use several threads (docs/concepts/elasticity.md).
+            except keys that another thread counted first. With emit='final', several threads compute aggregates that
+            don't depend on the order of tuples (docs/concepts/elasticity.md).
 
         Raises:
             GraphError: No aggregate, or one with the name of a key field. A time to live without keys or with
@@ -220,8 +220,8 @@ class FunctionMethods(StreamBase[StreamT]):
             idle_after: Seconds by the clock, or a timedelta, without a tuple after which the stream is idle. Unions,
                 merges and joins don't wait for an idle stream until its next tuple, which may then be late. None:
                 never.
-            by_clock: Whether the time of an idle stream follows the clock, so that windows close and timers fire
-                without tuples; a tuple with an earlier time is then late.
+            by_clock: Whether the time of an idle stream follows the clock. Windows then close and timers fire without
+                tuples, and a tuple with an earlier time is late.
             ahead: Seconds, or a timedelta, that a tuple may be ahead of the machine's clock (UTC). One further ahead
                 doesn't advance the watermark, so that a wrong clock makes no other tuple late. It goes to
                 `.side("ahead")`. Without a consumer there, it is dropped, counted and logged. None: no bound.

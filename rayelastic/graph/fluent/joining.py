@@ -47,7 +47,7 @@ class CrossMethods(StreamBase[StreamT]):
 
         Every replica of the operator receives all tuples of the right, in order; a new replica copies the others' state
         (broadcast state). This stream is distributed by its keys; without keys, round-robin. If both streams have an
-        event time, a tuple sees the right as of its own time, and the result doesn't depend on how the job runs.
+        event time, a tuple sees the right as of its own time. The result then doesn't depend on how the job runs.
         Without keys, such a join has one replica. Otherwise set by='arrival': a tuple sees the tuples that arrived
         before it, which depends on timing.
 
@@ -186,16 +186,16 @@ class JoinMethods(CrossMethods[StreamT]):
             within: Instead, match right tuples at most so many seconds earlier; (before, after) for both sides.
             window: Instead, match right tuples in the same tumbling window of so many seconds. A rel.Aligned sets where
                 windows start, or windows of days.
-            how: 'inner', the default; 'left' also emits tuples without a match, with None in the right's fields.
-                'right' also emits right tuples without a match, once nothing can match them any more. 'full' does both.
-                An as-of join has neither of the last two, and their result has no event time until you assign one.
-                Required without event times.
+            how: `'inner'` is the default. `'left'` also emits tuples without a match, with None in the right's fields.
+                `'right'` also emits right tuples without a match, once nothing can match them any more. `'full'` does
+                both. An as-of join has neither of the last two, and their result has no event time until you assign
+                one. Required without event times.
             by: 'arrival': join with tuples that arrived before.
             symmetric: By arrival, right tuples are joined with the kept left ones, too; keep= applies to both sides.
-            ttl: Seconds, or a timedelta, without a tuple of a key on either side, after which its state is dropped, as
-                for ``map``; None: never. Not with within= or window=. A rel.Ttl(seconds, since="first") counts since
-                the first kept tuple. In event time if both streams have one. Otherwise by the clock, which depends on
-                timing; tuples without a match are emitted when their key expires.
+            ttl: Seconds, or a timedelta, after the last tuple of a key on either side, at which its state is dropped.
+                None: never. Not with within= or window=. A rel.Ttl(seconds, since="first") counts since the first kept
+                tuple. In event time if both streams have one. Otherwise by the clock, which depends on timing; tuples
+                without a match are emitted when their key expires.
             suffix: Added to names of the right's fields that this stream has, too.
             fn: A function of one joined tuple; it maps the result, like ``map`` with schema and lane.
             schema: The schema of what fn returns.
@@ -206,8 +206,8 @@ class JoinMethods(CrossMethods[StreamT]):
             the name. Joins by time emit in the order of this one's times; `.late()` has the late tuples.
 
         Raises:
-            GraphError: No such keys, or keys of other types. No event times and neither how= nor by=. within= or
-                window= without event times; by= with them. how='right' or 'full' if tuples may match without end.
+            GraphError: No such keys, or keys of other types. No event times and neither how= nor by=. Without event
+                times, within= or window=; with them, by=. If tuples may match without end, how='right' or 'full'.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("named")

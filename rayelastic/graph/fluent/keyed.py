@@ -47,8 +47,8 @@ class KeyedMethods(StreamBase[StreamT]):
         Args:
             fn: `fn(t)`, or `fn(t, s)` with state=.
             name: The operator's name; its function's by default.
-            state: A NamedTuple class with defaults, whose fields fn sets (fixed layout, can be compiled), or any
-                callable without arguments that makes a key's initial state (runs in Python).
+            state: A NamedTuple class with defaults, whose fields fn sets: its layout is fixed, and it can be compiled.
+                Or any callable without arguments that makes a key's initial state, which runs in Python.
             ttl: Seconds, or a timedelta, without a tuple of a key after which its state is dropped. The next tuple then
                 starts with the initial state. None: never. A rel.Ttl counts since the key's first tuple, or since the
                 last one that changed its state, instead.
@@ -204,8 +204,8 @@ class KeyedMethods(StreamBase[StreamT]):
         Args:
             pattern: `rel.Pattern(name, fn).then(name, fn, within=seconds, without=fn)`.
             name: The operator's name; 'match' by default.
-            how: 'left': also emit incomplete sequences, as soon as the watermark has passed the time of the missing
-                step, or the input has ended; its fields are None.
+            how: 'left': also emit incomplete sequences, with None in the fields of the missing step. They are emitted
+                once the watermark has passed the time of that step, or the input has ended.
             lane: The execution mode of the predicates, as for ``map``.
 
         Returns:

@@ -219,21 +219,21 @@ class Stream(
                 change has 23 or 25 hours.
             slide: Tuples, seconds or days between the starts of two windows; their length by default. If it is shorter,
                 windows overlap; if it is longer, tuples between windows are left out.
-            rest: Of windows by count: whether the remaining tuples of a key are emitted in an incomplete window when
+            rest: Of windows by count. Whether the remaining tuples of a key are emitted in an incomplete window when
                 the input ends; true by default if windows don't overlap.
             within: With count, also emit a batch so long after its first tuple, in event time, or by the clock if the
                 stream has none. Batches are folded, reduced or processed.
             assign: Or a function from a tuple to its windows: pairs of start and end, of the type of the event time.
                 Each ends after its tuples. Such windows are folded, reduced or processed.
-            lateness: Of windows by event time: for so many seconds of event time after its first result, a window still
+            lateness: Of windows by event time. Seconds of event time after its first result in which a window still
                 accepts tuples, and emits a new result for each. A field `corrected` marks results that replace an
                 earlier one. The output has no event time until you assign one.
             clock: Of windows by time: whether they follow the clock, without late tuples. `start` and `end` are then
                 seconds since 1970. Such windows are folded, reduced or processed.
             align_to: With seconds: a time at which a window starts, of the type of the event time; 1970 by default.
                 With days: a date on which one starts; a Monday by default, so that seven days are a week.
-            ttl: Of windows by count of keys: seconds, or a timedelta, without a tuple of a key after which its window
-                is dropped, and the next tuple begins a new one. None: never. As for ``map``.
+            ttl: Of windows by count of keys. Seconds, or a timedelta, without a tuple of a key after which its window
+                is dropped. The next tuple begins a new one. None: never. As for ``map``.
             zone: The zone of the days, such as 'Europe/Berlin'; by default that of the event time, else UTC.
 
         Raises:

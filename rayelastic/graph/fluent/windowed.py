@@ -79,7 +79,7 @@ class WindowedStream(TotalMethods, Generic[StreamT]):
 
         Returns:
             A stream with one tuple for each window: the key fields, then the aggregates. Windows by time have `start`
-            and `end` in between, of the type of the event time; the end is exclusive, a session's is its gap after its
+            and `end` in between, of the type of the event time. The end is exclusive. A session ends its gap after its
             last tuple. Windows that are emitted together are in the order of their ends, then of their keys' hashes,
             however the job runs. Its `.late()` has the late tuples.
 

@@ -74,8 +74,8 @@ class AggregateSpec:
         function: The function.
         field: The aggregated field; None counts tuples.
         weight: The weights of a weighted mean; the event time that orders a first or last value, None: by arrival.
-        first: Degrees of freedom of a standard deviation, rank of a largest value from 0, probability of a quantile,
-            or 1 for a first or last value that may be a null.
+        first: Of a standard deviation, its degrees of freedom; of a largest value, its rank from 0. Of a quantile, its
+            probability; of a first or last value, 1 if it may be a null.
         second: The number of ranks kept for largest values, or the relative error of a quantile.
     """
 

@@ -59,7 +59,7 @@ _IN_ANY_ORDER = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFuncti
 def by_name(
     named: Iterable[object], aggregates: Mapping[str, AggregateSpec | TopK]
 ) -> Mapping[str, AggregateSpec | TopK]:
-    """Put aggregates that were given by position before the others; one without a name has that of its field.
+    """Put aggregates that were passed by position before the others; one without a name has that of its field.
 
     Raises:
         GraphError: no aggregate, or two of one name.

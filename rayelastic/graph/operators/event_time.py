@@ -69,11 +69,11 @@ class Union:
     """Merges streams upstream of an event time, so that each has its own watermark.
 
     Args:
-        tells: For each input port, whether its stream announces which split its tuples belong to.
+        announces: For each input port, whether its stream announces which split its tuples belong to.
         lane: The execution mode.
     """
 
-    tells: tuple[bool, ...]
+    announces: tuple[bool, ...]
     lane: Lane = Lane.BUILT_IN
     reason: str = "each input has a watermark of its own"
 

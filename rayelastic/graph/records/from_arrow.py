@@ -32,7 +32,7 @@ def tuples_of(table: Any, schema: Schema) -> list[Any]:
         except OverflowError as error:
             raise SinkError(
                 f"field '{field.name}' has a time that a datetime can't hold ({error})",
-                hint="Write it to a file, or give the event time as a number",
+                hint="Write it to a file, or pass the event time as a number",
                 code=ErrorCode.UNWRITABLE_VALUE,
             ) from error
         columns.append(values if reader is None else [reader(value) for value in values])

@@ -81,8 +81,9 @@ class Ttl:
 
     Args:
         seconds: Seconds, or a timedelta.
-        since: 'last': its latest tuple; 'first': its first tuple, so that it expires whatever arrives; 'change': the
-            latest tuple whose function changed its state, of compiled functions with state=.
+        since: `'last'` counts since its latest tuple. `'first'` counts since its first tuple, so that it expires
+            whatever arrives. `'change'`, of compiled functions with state=, counts since the latest tuple that changed
+            its state.
 
     >>> import rayelastic as rel
     >>> topology = rel.Topology("once")

@@ -105,7 +105,7 @@ class TimeValues:
         except OverflowError:
             raise ValueError(
                 f"{at} {self.time.unit} since 1970 are no datetime, which has years 1 to 9999: "
-                "give the event time as a number"
+                "pass the event time as a number"
             ) from None
 
     def span(self, seconds: Any) -> int:

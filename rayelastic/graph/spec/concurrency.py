@@ -81,8 +81,8 @@ def concurrent(
             thread is busy until it returns. None: unlimited.
         retry: How often a failed call is repeated, after 0.1, 0.2, 0.4, ... seconds, at most 10 s, less a random part.
             `on_error` handles the last exception.
-        max_batch: If it isn't 0, the function receives a list of 1 to max_batch tuples, and returns a list of as many
-            results (for flat_map: of lists of results), as model servers do.
+        max_batch: If it isn't 0, the function receives a list of 1 to max_batch tuples, as model servers do. It returns
+            a list of as many results (for flat_map: of lists of results).
         max_wait: Seconds that the first tuple of a batch waits for it to fill.
 
     Raises:

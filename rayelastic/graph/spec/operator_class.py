@@ -307,7 +307,7 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
             if declared not in wanted:
                 raise GraphError(
                     f"output port '{port}' refers to '{declared}', which isn't one of its input ports",
-                    hint=f"Name one of {', '.join(wanted)}, or give a schema",
+                    hint=f"Name one of {', '.join(wanted)}, or return a schema",
                     code=ErrorCode.UNKNOWN_PORT,
                 )
             schemas[port] = declared

@@ -17,7 +17,7 @@ __all__ = ["Detail", "Group", "detail_of", "edges_between", "grouped", "shortene
 
 MANY = 60  # operators from which on those that are alike share a box
 LIKE = 3  # operators that are worth it
-ROUNDS = 12  # in which what is alike is told apart by its neighbours, at most
+ROUNDS = 12  # of distinguishing operators by their neighbours, at most
 DIGITS = re.compile(r"\d+")
 
 
@@ -63,8 +63,8 @@ def grouped(plan: ShownPlan, detail: Detail, opened: Container[str] = ()) -> tup
     Args:
         plan: whose operators.
         detail: what a box is.
-        opened: names of boxes of which the next finer ones are shown instead: of nodes their PEs, of those the regions,
-            of these, and of operators that are alike, the operators.
+        opened: names of boxes that are replaced by the next finer ones. These are the PEs of a node, the regions of a
+            PE, and the operators of a region or of a group of similar operators.
     """
     alike = _alike(plan) if detail is Detail.ALIKE else {}
     found: dict[str, tuple[str, Detail, list[str]]] = {}
@@ -99,7 +99,7 @@ def edges_between(plan: ShownPlan, groups: Iterable[Group]) -> tuple[tuple[str, 
 
 
 def shortened(text: str, letters: int) -> str:
-    """A text cut in its middle, as the ends of names tell them apart.
+    """Cut a text in its middle, as names differ at their ends.
 
     >>> shortened("normalise_and_validate_7", 12), shortened("words", 12)
     ('normal…ate_7', 'words')
@@ -127,8 +127,9 @@ def _shown(operators: tuple[str, ...]) -> str:
 def _alike(plan: ShownPlan) -> dict[str, tuple[str, str]]:
     """{operator: the first that is like it, what their names have in common}, of those of which there are enough.
 
-    Operators are alike if their names differ in numbers alone and what feeds them and what they feed is alike, found by
-    colour refinement (Weisfeiler and Leman 1968), over sets: how many branches there are makes no difference.
+    Operators are alike if their names differ in numbers alone, and their upstream and downstream operators are alike.
+    Colour refinement (Weisfeiler and Leman 1968) finds them. It compares sets, so the number of branches makes no
+    difference.
     """
     names = [operator for planned in plan.regions for operator in planned.region.operators]
     before: dict[str, list[str]] = {name: [] for name in names}

@@ -1,8 +1,8 @@
 """A layered layout with ports and level and upright lines: what a graph looks like, from left to right.
 
-Lines turn only in the gaps between columns, where no box is, and pass a column only at a bend, which has room of its
-own; so no line crosses a box, whatever the graph. In a gap the lines of one origin share an upright piece, on a track
-that no other of the same height has.
+Lines turn only in the gaps between columns, which have no boxes. They pass a column only at a bend, which has space of
+its own. So no line crosses a box, whatever the graph. In a gap, the lines of one origin share an upright piece, on a
+track that no other of the same height has.
 """
 
 from __future__ import annotations

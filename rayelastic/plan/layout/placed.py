@@ -1,4 +1,4 @@
-"""What a layout gives: boxes and lines in pixels, as immutable values. Must not know who draws them."""
+"""The result of a layout: boxes and lines in pixels, as immutable values. Must not know who draws them."""
 
 from __future__ import annotations
 

@@ -19,16 +19,16 @@ __all__ = ["BudgetThresholds", "CpuBudget", "CpuBudgets", "fair_levels", "within
 
 @dataclass(frozen=True, slots=True)
 class BudgetThresholds:
-    """Constants of the shares.
+    """Constants of the CPU budgets of the elements on a host.
 
     Args:
-        full: share of the CPUs that all elements together use or wait for, from which on they are shared out.
-        confirm: passes in a row in which they have to.
-        content: share of an equal part, up to which an element has enough.
-        patience: passes in which it has to use no more than that; longer than any trial of its own takes.
-        headroom: times what it uses that is left to it then.
-        change: CPUs by which what is fair has to be away from what was given, for it to be given anew.
-        change_share: the same as a share of the CPUs of the host, for large ones.
+        full: share of the host's CPUs; if all elements together use or wait for more, each one gets a budget.
+        confirm: passes in a row in which they have to use that much.
+        content: share of an equal part; an element that uses no more has enough.
+        patience: passes in a row in which it has to use no more; longer than any trial of its own takes.
+        headroom: its budget then, as a multiple of the CPUs that it uses.
+        change: CPUs by which a fair budget has to differ from the budget in force to replace it.
+        change_share: the same as a share of the CPUs of the host, for large hosts.
     """
 
     full: float = 0.85
@@ -61,9 +61,10 @@ class CpuBudget:
 
 
 def within_budget(seen: Observation, budget: CpuBudget) -> Observation:
-    """Return what is seen as if an element's part of the host were a host of its own.
+    """Return an observation as if an element's budget were a host of its own.
 
-    Siblings keep to their parts, and are nothing to give way to; of other processes it bears its part.
+    Sibling elements keep to their budgets, so their CPU use is left out. Of the CPUs that other processes use, the
+    element bears a share in proportion to its budget.
 
     >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, maximum_threads=16, cpu_count=16,
     ...                    own_cpu=4.0, host_cpu=0.875)

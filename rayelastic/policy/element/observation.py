@@ -1,7 +1,8 @@
 """What a controller sees of a processing element in one period, as plain values.
 
-Must not know who measured it, or what a controller makes of it. An observation carries what is *in force*, never what
-was asked for: a thread stuck in user code or a port that could not be switched shows here (architecture, section 1).
+Must not know who measured it, or what a controller makes of it. An observation has the settings *in force*, never the
+requested ones. So it shows threads that are stuck in user code, and ports that couldn't be switched (architecture,
+section 1).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class OperatorObservation:
         rate: tuples/s that it took; of a source: that it made.
         samples: profiler samples in which a thread ran it, over the last full window (M02, E9).
         queue_fill: share of its queue that is full, 0..1; 0 without a queue.
-        given: tuples/s that it gave; None: not told.
+        given: tuples/s that it emitted; None: not measured.
         shared: whether whoever fills its queue runs it, too, at the same time, where it finds that full.
 
     >>> OperatorObservation("parse", ThreadingModel.MANUAL, rate=2e6, samples=40).as_dict()["model"]
@@ -48,7 +49,7 @@ class OperatorObservation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the observation that `as_dict` told."""
+        """Return the observation from the result of `as_dict`."""
         return cls(**{**values, "model": ThreadingModel(values["model"])})
 
 
@@ -70,10 +71,10 @@ class Observation:
         token_wait: share of the time of all threads spent waiting for the Python token, 0..1.
         source_wait: share of its time that the busiest source waits for input, 0..1; None: not known.
         cpu_count: logical CPUs that the process may use, and one more for each operator that mostly sleeps.
-        own_cpu: CPUs that this process kept busy, in CPUs; a thread that sleeps in an operator which mostly does that
-            (it calls a service, say) counts as one, and its time as samples of that operator.
+        own_cpu: CPUs that this process kept busy. A thread that sleeps in an operator which mostly sleeps, such as one
+            that calls a service, counts as one CPU. Its time counts as samples of that operator.
         host_cpu: share of all CPUs of the host that were busy, whoever used them, 0..1 (P32).
-        waiting_cpu: CPUs that threads of this process were ready for, and others had; None: not told.
+        waiting_cpu: CPUs that threads of this process waited for while others used them; None: not measured.
         thread_stuck: threads that are stuck in user code (P25).
         adapted: whether what was asked for last is in force.
         budget: CPUs that the coordinator leaves to this element of several on one host, which `cpu_count` is made of;
@@ -122,6 +123,6 @@ class Observation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the observation that `as_dict` told."""
+        """Return the observation from the result of `as_dict`."""
         operators = tuple(OperatorObservation.from_dict(operator) for operator in values["operators"])
         return cls(**{**values, "operators": operators})

@@ -1,8 +1,8 @@
 """How queues cut a graph of operators into pieces, and where to cut for pieces of equal cost.
 
-A piece is what one thread runs at a stretch: an operator with a queue, or a source, and all that follows inline up to
-the next queues. The cut is the bottom-up greedy one, optimal on trees: S. Kundu, J. Misra, A Linear Tree Partitioning
-Algorithm, SIAM J. Computing 6(1), 1977. Must not know threads or throughput.
+A piece is what one thread runs at a stretch. It begins with an operator that has a queue, or with a source, and has
+all that follows inline up to the next queues. The cut is the bottom-up greedy one, optimal on trees: S. Kundu,
+J. Misra, A Linear Tree Partitioning Algorithm, SIAM J. Computing 6(1), 1977. Must not know threads or throughput.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OperatorGraph:
     Args:
         operators: their names.
         upstream: {operator: those that feed it}; None: a chain in the order of the names.
-        given: {operator: tuples/s that it gives}, by which those that meet share the work there; None: equally.
+        given: {operator: tuples/s that it emits}: inputs that meet share the work there in proportion; None: equally.
         shared: operators that whoever fills their queue runs, too: the work of both is divided evenly.
 
     >>> graph = OperatorGraph(["source", "a", "b", "c"])
@@ -193,7 +193,7 @@ class OperatorGraph:
     def cut(
         self, costs: Mapping[str, float], most: float, may: Callable[[str], bool], fixed: frozenset[str] = frozenset()
     ) -> frozenset[str]:
-        """Return the fewest queues, found greedily, that leave no piece dearer than `most`, where that can be had.
+        """Return the fewest queues, found greedily, that leave no piece more expensive than `most`, where possible.
 
         Args:
             costs: cost of each operator.
@@ -236,7 +236,7 @@ class OperatorGraph:
 
 
 def _parts(upstream: Sequence[str], given: Mapping[str, float]) -> dict[str, float]:
-    """Return how the tuples of an operator divide over those that feed it: by what they give, or equally."""
+    """Return the share of each upstream operator in the tuples of an operator: by what they emit, or equally."""
     total = sum(given.get(up, 0.0) for up in upstream)
     if len(upstream) < 2 or total <= 0:
         return dict.fromkeys(upstream, 1.0 / max(1, len(upstream)))

@@ -1,6 +1,6 @@
-"""What whoever carries a plan out can change of it: the vocabulary of the plans that may be asked for.
+"""Plan changes that the executor supports: the vocabulary of the plans that a policy may request.
 
-A policy that asks for what can't be had never sees its change in force, so it can neither judge nor revert it.
+A policy that requests an unsupported change never sees it in force, so it can neither judge nor revert it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Actuation:
         restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
         bounds: {region: the fewest and the most replicas}, of those that have some of their own.
         together: why operators without replicas stay in their PEs; None: they may move.
-        going_on: seconds that sources take after a restart until they give what is new, beside what restarts cost.
+        going_on: seconds from a restart until sources emit new tuples, beside the measured cost of restarts.
         in_steps: {region: its aggregate that could be declared in two steps, and no key would be too hot for it}.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
@@ -60,15 +60,15 @@ class Actuation:
         going_on: float = 0.0,
         in_steps: Mapping[str, str] | None = None,
     ) -> Self:
-        """Return that of a live job, whose replicas stay where they start, each in an element of its own.
+        """Return the changes that a live job supports: replicas stay where they start, each in an element of its own.
 
         Args:
             elastic: names of the regions that can get another number of replicas.
             processes: the most processing elements of the job; None: as many as there are CPUs.
-            restarts: whether it may go on from a checkpoint by a plan with operators in other elements.
-            bounds: {region: the fewest and the most replicas}; None: nobody has said so of any.
+            restarts: whether it may restore from a checkpoint with a plan that has operators in other elements.
+            bounds: {region: the fewest and the most replicas}; None: no region has bounds of its own.
             together: why it may not; None: it may.
-            going_on: seconds that sources take then until they give what is new.
+            going_on: seconds from such a restart until sources emit new tuples.
             in_steps: {region: its aggregate that could be in two steps}; None: there is none.
         """
         return cls(

@@ -1,10 +1,10 @@
-"""Where new replicas run: native ones inside the processing element first, token-bound ones as processes of their own.
+"""Where new replicas run: native ones inside the processing element first, GIL-bound ones as processes of their own.
 
 A processing element runs any number of native replicas on its threads, so it is filled before another one starts on
-another node. The Python token is one per process, so a second token-bound replica in it would only wait for the first.
-A node is filled up to the utilisation that replicas are sized for, which is their room for bursts; beyond it, up to all
-that may be used of it, only when no node has room below. Pure: what is free is worked out from the rates that are
-planned for, which are measured ones.
+another node. A process has one GIL, so a second GIL-bound replica in it would only wait for the first. A node is filled
+up to the utilisation that replicas are sized for, which leaves capacity for bursts. Only when all nodes have reached
+it, one is filled further, up to the share of its CPUs that may be used. Pure: the free CPUs follow from the measured
+rates that the plan is made for.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Hosting", "load_of", "rehosted"]
 
 
 class Hosting:
-    """What is free, while replicas are handed out.
+    """Free CPUs of nodes while replicas are placed.
 
     Args:
-        plan: tells which processing elements there are, and on which nodes.
-        nodes: that may be used; empty: one host that is not to be left, and never full.
+        plan: with the processing elements and their nodes.
+        nodes: that may be used; empty: all stays on one host, which is never full.
         used: {processing element: CPUs that its replicas will use}.
         aim: share of a node's CPUs that is used by choice.
         busy: share of them that may be used if need be.

@@ -1,7 +1,7 @@
-"""What is known of regions and sources over the periods since the plan changed: averages that notice a change of load.
+"""Averages of regions and sources over the periods since the plan changed, which notice a change of load.
 
 Decisions rest on averages, never on one sample (reliability, complaint 1). An average restarts when several periods in
-a row deviate from it to the same side, so that it is both steady under noise and quick after a step.
+a row deviate from it to the same side. So it is steady under noise and quick after a step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 
 __all__ = ["Known", "SteadyAverage"]
 
-FEW = 3.0  # root of the number of periods from which the threshold for skew is as it is told
+FEW = 3.0  # root of the number of periods from which the configured threshold for skew applies
 NAMED = 0.5  # of what can't be divided: the least that the most frequent key has of the tuples to be called its cause
 SMALLEST_EFFICIENCY = 0.1  # a region that waits nine tenths of its time is as far as the model is believed
 
@@ -58,7 +58,7 @@ class SteadyAverage:
         self._deviating = []
 
     def add(self, value: float) -> float:
-        """Take a value and return the average; `changed` tells whether it has just started again."""
+        """Add a value and return the average; `changed` is then True if it has just restarted."""
         mean, t = self._average.value, self._thresholds
         self.changed = False
         off = self._average.count > 0 and abs(value - mean) > t.shift * mean
@@ -77,11 +77,11 @@ class SteadyAverage:
 
 
 class _Offered:
-    """Tuples/s that a source would make if nothing held it back: as it tells, or a guess from how long it waits.
+    """Tuples/s that a source would make without back-pressure: as it reports, or a guess from its time blocked.
 
-    One that waits nearly always is believed to be offered `guessed_growth` times what it makes, and may be offered any
-    amount more: the guess is a lower bound. As long as the source waits so much, what it makes is told by whoever holds
-    it back (by how fast their machines are, say), and what is left of its time is noise: neither is a change of load.
+    A source that is blocked nearly always is believed to be offered `guessed_growth` times what it makes. This guess is
+    a lower bound: it may be offered any amount more. As long as the source is blocked so much, the bottleneck
+    determines what it makes, and its remaining time is noise. A change of either is no change of load.
     """
 
     __slots__ = ("_t", "at_least", "average", "guessed")
@@ -89,8 +89,8 @@ class _Offered:
     def __init__(self, thresholds: OrganicThresholds) -> None:
         self._t = thresholds
         self.average = SteadyAverage(thresholds)
-        self.guessed = False  # whether the source can't tell
-        self.at_least = False  # whether it is a lower bound
+        self.guessed = False  # whether the source doesn't report it
+        self.at_least = False  # whether the guess is a lower bound
 
     def add(self, seen: RegionObservation) -> None:
         """Take one period."""
@@ -164,7 +164,7 @@ class Known:
 
     @property
     def offered(self) -> dict[str, float]:
-        """{source: tuples/s that it would make if nothing held it back}; a guess is bounded by what it makes."""
+        """{source: tuples/s that it would make without back-pressure}; what it makes bounds a guess."""
         found = {name: offered.average.value for name, offered in self._offered.items()}
         for name in self._made:
             most = self._t.guessed_growth * self._made[name].value
@@ -184,7 +184,7 @@ class Known:
 
     @property
     def carried(self) -> float:
-        """Tuples/s that all sources make; all that they are offered unless they wait for room."""
+        """Tuples/s that all sources make: all that they are offered, unless they are blocked on output."""
         return sum(
             offered if self._blocked[name].value <= 1.0 - self._t.carried else min(offered, self._made[name].value)
             for name, offered in self.offered.items()
@@ -192,7 +192,7 @@ class Known:
 
     @property
     def stands(self) -> bool:
-        """Whether sources have made nothing, as they wait for room: what they are offered can't be guessed then."""
+        """Whether sources are blocked on output and make nothing, so that the load offered to them can't be guessed."""
         return sum(self.offered.values()) <= 0 and any(
             blocked.value > 1.0 - self._t.carried for blocked in self._blocked.values()
         )

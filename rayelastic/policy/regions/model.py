@@ -1,9 +1,10 @@
-"""What a region could carry in another shape: true processing rates, as DS2 has them.
+"""What a region could carry in another shape: the true processing rates of DS2.
 
-Kalavri et al., "Three steps is all you need" (OSDI'18): an operator's useful time, not its observed rate, tells what it
-could process; all needs follow from the rates that the sources offer, in one pass downstream. So the right number of
-replicas is worked out rather than walked to (J32). Useful is CPU time, and time in which an operator waits for an
-answer from outside: that keeps its thread as busy, and needs no CPU. Pure arithmetic: no memory, no decisions.
+In DS2 (Kalavri et al., "Three steps is all you need", OSDI'18) an operator's capacity follows from its useful time, not
+from its observed rate. One pass downstream computes all needs from the rates that the sources offer. So the right
+number of replicas is computed at once rather than approached in steps (J32). Useful time is CPU time, and the time that
+an operator waits for an answer from outside. The latter keeps a thread as busy, but needs no CPU. Pure arithmetic: no
+memory, no decisions.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class RegionModel:
         region: what it is.
         times: of each operator, s of CPU time.
         overhead: s of a pipeline's thread outside operators.
-        selectivity: tuples that it gives.
+        selectivity: tuples that it emits.
         skew: load of the busiest replica relative to the mean, where there are several: hot keys, or a slow node. Taken
             to stay as it is; if it doesn't, because one key is too hot, growing fails its trial.
-        hot: share of the load that can't be divided if all of the skew is due to one key: the busiest of n replicas
-            has that and an n-th of the rest. It bounds how many replicas are tried at all. With one replica, which has
-            no skew, what the most frequent key has of the tuples.
-        key: that key, as text, if it has much of what can't be divided; empty: nobody knows.
+        hot: share of the load that can't be divided if one key causes all of the skew. The busiest of n replicas has
+            this share and an n-th of the rest, which bounds the number of replicas that are tried. With one replica,
+            which has no skew, the share of the most frequent key in the tuples.
+        key: that key, as text, if it has much of what can't be divided; empty: not known.
         efficiency: what it carried as a bottleneck, relative to what its useful time says; below 1, its threads wait.
         waits: of each operator, s that its thread sleeps inside it, for an answer from outside; empty: none.
 
@@ -160,7 +161,7 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int, 
     found: list[tuple[int, bool, int, Shape]] = []
     operators = model.region.operators
     counts: Sequence[int] = range(1, len(operators) + 1)
-    whole = bool(model.region.token_bound)  # threads of one process would only wait for each other's token
+    whole = bool(model.region.token_bound)  # threads of one process would only wait for its GIL
     if whole or not cut:
         counts = (len(now[0]) + 1,)
     fewest = len(operators) * most_replicas
@@ -192,7 +193,7 @@ def demands(plan: ExecPlan, models: Mapping[str, RegionModel], offered: Mapping[
     """Return the tuples/s that each region has to take for the sources to make what they are offered.
 
     Args:
-        plan: tells who feeds whom.
+        plan: with the streams between the regions.
         models: of the regions; one that is missing passes on what it takes.
         offered: {source region: tuples/s}.
     """
@@ -212,7 +213,7 @@ def affordable(
     """Return how much of the offered rates can be carried with no region above its most: {source region: tuples/s}.
 
     Args:
-        plan: tells who feeds whom.
+        plan: with the streams between the regions.
         models: of the regions.
         offered: {source region: tuples/s}.
         most: {region: tuples/s that it can be made to take}.

@@ -95,8 +95,8 @@ class RegionObservation:
         region: its name in the plan.
         throughput: tuples/s that it took; of a source: that it made (J19).
         pipelines: in the order of the plan.
-        offered: of a source, tuples/s that it would make if nothing held it back, where known.
-        blocked: share of the period in which it waited for room downstream, 0..1.
+        offered: of a source, tuples/s that it would make without back-pressure; None: not known.
+        blocked: share of the period in which it was blocked on output, 0..1.
         fill: share of its input queues that is full, 0..1; those of a bottleneck are.
         hot_key: the key that most of its tuples have, as text; empty: no key has many.
         hot_share: share of its tuples that have it, 0..1.
@@ -121,14 +121,14 @@ class PlanObservation:
         period: seconds that it covers.
         plan: in force during the whole period.
         regions: in the order of the plan.
-        nodes: what may be used, with CPUs and memory for this job; empty: one host that is not to be left.
+        nodes: what may be used, with CPUs and memory for this job; empty: all stays on one host.
         settled: whether the local levels of all processing elements have settled (architecture, section 1).
         adapted: whether the plan that was asked for last is in force.
         cost: of the last change, seconds of throughput that it took away; None: not measured.
-        waits_for_cpus: share of their time inside operators that the threads of an element had no CPU, 0..1, of the
-            element where it is most: others use the CPUs of its host, such as processes that start.
-        latencies: marks that reached sinks in the period, by how long they were under way: less than 2^i microseconds,
-            and not less than half of that; empty: none is known of.
+        waits_for_cpus: share of their time inside operators in which an element's threads had no CPU, 0..1; of the
+            element with the largest share. Other processes, such as starting ones, use the CPUs of its host.
+        latencies: number of latency marks that reached sinks in the period, by their latency. Number i counts those of
+            less than 2^i microseconds, and at least half of that; empty: none is known.
         bounds: {region: the fewest and the most replicas} of this time of the day; None: they never change.
 
     >>> plan = ExecPlan("empty", ())
@@ -172,7 +172,7 @@ class PlanObservation:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the observation that `as_dict` told."""
+        """Return the observation from the result of `as_dict`."""
         regions = tuple(
             RegionObservation(**{**told, "pipelines": tuple(_pipeline(p) for p in told["pipelines"])})
             for told in values["regions"]

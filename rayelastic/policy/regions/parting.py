@@ -1,9 +1,9 @@
-"""Operators that share one Python token go apart into processes, and back: where replicas can't help.
+"""Move operators that compete for one GIL to separate processes, and merge them again: where replicas can't help.
 
-A process has one Python token (the GIL). Regions that can have replicas get these; of the others, whose operators need
-the token, a part goes to a process of its own where the token is what holds sources back: the later operators, cut so
-that the busier of the two processes has as little as can be (Joker's pipelines, with processes for threads). Such a
-change costs a pause of the whole job; whether that pays is not decided here. Pure.
+A process has one GIL. Regions that can have replicas get replicas. If operators of the other regions need the GIL and
+it is the bottleneck, the later ones move to a process of their own. The cut minimises the load of the busier of the two
+processes (Joker's pipelines, with processes for threads). Such a change costs a pause of the whole job; whether that
+pays is not decided here. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Parting:
     Args:
         plan: with the node of a new process.
         actions: that lead there.
-        operators: that change their process and need the token.
+        operators: that change their process and need the GIL.
         gain: relative throughput that it promises.
     """
 
@@ -50,7 +50,7 @@ class Parting:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """An operator that needs the token and may change its process."""
+    """An operator that needs the GIL and may change its process."""
 
     planned: RegionPlan
     pipeline: Pipeline
@@ -59,7 +59,7 @@ class _Unit:
 
 
 def token_loads(plan: ExecPlan, models: Mapping[str, RegionModel], need: Mapping[str, float]) -> dict[str, float]:
-    """Return the CPU time under the token that each processing element needs per second; more than 1 can't be had.
+    """Return the CPU time under the GIL that each processing element needs per second; it can use at most 1.
 
     Args:
         plan: in force.
@@ -156,7 +156,7 @@ def _loads(
 def _cut(
     plan: ExecPlan, sizing: Sizing, hosting: Hosting, pe: str, load: float
 ) -> tuple[tuple[AdaptationAction, ...], list[str]] | None:
-    """What gives the later operators of an element to a new one, and which need the token; None: nothing would help."""
+    """Actions that move later operators of an element to a new one, and those that need the GIL; None if none helps."""
     units = list(_units(plan, sizing, pe))
     tails = [(sum(unit.load for unit in units[at:]), at) for at in range(len(units))]
     for busiest, at in sorted((max(load - moved, moved), at) for moved, at in tails):

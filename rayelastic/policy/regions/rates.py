@@ -2,14 +2,14 @@
 
 How it differs from the paper's algorithm, and why:
 
-- It works out the shapes that the offered load needs and jumps there, all regions at once, then measures (J32).
-- It shrinks too, after a longer delay than it grows, and never while a source is held back.
-- It decides on averages over periods; between the utilisation it sizes for and those at which it acts lies what noise
-  moves, so that constant load changes nothing.
-- A change has to earn its own measured cost; one that doesn't give what was expected is reverted and rejected until the
-  load changes, and the next best shape is tried (4.3).
+- It computes the shapes that the offered load needs and jumps there, all regions at once, then measures (J32).
+- It shrinks too, after a longer delay than it grows, and never under back-pressure on a source.
+- It decides on averages over periods, with a hysteresis wider than the measurement noise, so that constant load changes
+  nothing.
+- A change has to earn its own measured cost. One that gains less than expected is reverted, and rejected until the load
+  changes; then the next best shape is tried (4.3).
 - It waits, for a bounded time, until local levels have settled, if they can help, and has them reset after a change.
-- It knows nodes: replicas go where there is room, token-bound ones as processes, and if there is none it asks for more.
+- It knows nodes: replicas run where CPUs are free, GIL-bound ones as processes. If none are free, it requests nodes.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class RateAdaptation:
         return Carried(sizing.carried, sizing.offered, self._known.passed, self._known.stands)
 
     def _aimed(self, sizing: Sizing) -> Sizing:
-        """The same for the utilisation that latency asks for; where sources are held back, that is what takes long."""
+        """The same for the utilisation that the latency goal needs; unless back-pressure is what delays tuples."""
         if self._latency is None or sizing.held_back or self._latency.decide() == self._t.aim:
             return sizing
         self._t = self._t.aiming(self._latency.aim)

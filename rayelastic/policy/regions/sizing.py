@@ -244,7 +244,7 @@ class Sizing:
         return {pe: sum(shares) for pe, shares in use.items() if len(shares) > 1}
 
     def crowded(self) -> bool:
-        """Return whether replicas that could run elsewhere share a token that is in too much demand."""
+        """Return whether replicas that could run elsewhere compete for an overloaded GIL."""
         crowded = {pe for pe, use in self.token_use(self.plan).items() if use > self.thresholds.grow_above}
         return any(p.region.token_bound and crowded & set(p.pipelines[0].pes) for p in self.sized)
 

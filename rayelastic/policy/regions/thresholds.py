@@ -30,28 +30,29 @@ class OrganicThresholds:
 
     Args:
         cpu_bottleneck: CPU utilisation above which a pipeline is a bottleneck (5.1; J22).
-        split_gain: split utility - 1 that a split needs at least (5.1; J25, E5: the paper's formula never gives less
-            than 1, so that its threshold of 0.2 means the gain).
+        split_gain: split utility - 1 that a split needs at least (5.1; J25, E5: the paper's formula is never below 1,
+            so that its threshold of 0.2 means the gain).
         throughput_gain: relative increase of throughput that a change needs (5.1; J27).
         load_change: relative difference of throughput or CPU utilisation that makes a change of load (4.3; the paper
-            gives no number: 0.2 as in its released source; J29).
+            has no number: 0.2 as in its released source; J29).
         max_replicas: of a region; 16 as in the released source (J12).
         order: which action is tried first (J23); the default variant knows of it only whether pipelines may be cut.
         stable_periods: periods without a change after which a job counts as stable; 3 as in the released source (J31).
         aim: utilisation that a change of plan sizes for; the bottleneck threshold of the paper.
         grow_above: utilisation above which a region grows; the distance to `aim` keeps noise from starting changes.
-        grow_stable_above: the same for a job that has been stable and whose sources aren't held back: what was enough
-            for long is enough until something has changed.
+        grow_stable_above: the same for a stable job without back-pressure on its sources: what was enough for long is
+            enough until something has changed.
         shrink_below: utilisation that a smaller shape may have for a region to shrink to it.
         grow_periods: periods in a row that must ask for growth; windows, not samples (reliability, complaint 1).
         shrink_periods: periods in a row in which less must suffice; longer, as too little hurts more than too much.
-        warm_up: periods after a change that are not looked at.
+        warm_up: periods after a change that are ignored.
         verify: periods after the warm-up on which a change is judged.
         settle_periods: periods to wait for local levels at most; a bound, so that one noisy element starves nobody.
-        others: share of the work of an element's threads for which they had no CPU, above which a change isn't judged
-            yet, for as many periods at most: others had the CPUs, such as the processes that the change starts.
-        guessed_growth: times what a source makes that it is believed to be offered, if it can't tell: a paced source
-            that is held back looks like one without end, and nobody should get 16 replicas for twice the load.
+        others: share of their work time in which an element's threads had no CPU. Above it a change isn't judged yet,
+            as other processes use the CPUs, such as those that the change starts; for `settle_periods` at most.
+        guessed_growth: bound of the load that a source is believed to be offered, as a multiple of what it makes, if it
+            doesn't report it. A blocked source with a rate looks like one without, and twice the load mustn't cause 16
+            replicas.
         carried: share of the offered load that counts as all of it.
         weight: least share of a period in averages.
         shift: relative deviation from the average that makes a change of load, if it lasts.

@@ -18,7 +18,7 @@ __all__ = ["PeakRateElasticity", "PeakRateThresholds"]
 
 @dataclass(frozen=True, slots=True)
 class PeakRateThresholds:
-    """Constants of peak-rate elasticity; the paper gives no values (S06, S07).
+    """Constants of peak-rate elasticity; the paper has no values (S06, S07).
 
     Args:
         tolerance: TOLERANCE, the relative difference of rates that counts; as in the later papers of its authors.

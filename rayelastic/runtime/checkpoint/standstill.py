@@ -1,8 +1,9 @@
 """Brings a job to one moment of its streams: its sources are held, their tuples are processed, then all is held.
 
 Elements may feed each other, as around a replicated region, so none is first. Tuples flow until each link has delivered
-all its input; then all operators are held. If some tuple was still in flight, as from a timer, or was stuck because the
-other end of a link was held already, all but the sources are released for a while. Knows elements by their handles.
+all its input; then all operators are held. A tuple may still be in flight, as from a timer, or be stuck because the
+other end of a link was already held. Then all but the sources are released for a while. Knows elements by their
+handles.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ LINK_FRAME_BYTES = 32 << 10  # of links to and from replicas
 LINK_WINDOW_BYTES = 256 << 10  # of these: small, because the bytes in flight must arrive before a key can migrate
 MOST_KEY = 60  # characters of a key in a report
 FIRST_END_MARK = 1 << 62  # as in mark_log.hpp
-COMMAND_TIMEOUT = 20.0  # seconds for a router to execute a command; it may have to wait for room downstream first
+COMMAND_TIMEOUT = 20.0  # seconds for a router to execute a command; it may be blocked on output first
 
 
 def _end_mark(edge: str) -> int:

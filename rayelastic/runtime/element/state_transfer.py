@@ -3,9 +3,9 @@
 It uses a separate connection, whose handshake has proved the job's secret. Every frame is signed with a key that is
 derived for this transfer alone. The state of Python operators is pickled. It is unpickled only after its signature was
 checked, and only in an element of the same job (reliability rule D5). Other state is read by its layout and trusted no
-more than tuples on a link (D6): its signed checksum is a hundred times as fast. An operator is held only while a chunk
-of its state is searched, read, written or dropped. State that doesn't change while no tuple arrives is read without
-that.
+more than tuples on a link (D6). A signed checksum suffices, which is a hundred times as fast. An operator is held only
+while a chunk of its state is searched, read, written or dropped. State that doesn't change while no tuple arrives is
+read without that.
 
     frame    length of the body (4), sequence (4), operator (2), kind (1), HMAC-SHA256 of these and the body, or of
              these and its CRC-32C for a chunk without pickled data (32), body

@@ -3,8 +3,8 @@
 A part is hidden until its rows are final: at the end of the stream, or when the checkpoint that refers to it is
 complete. So a job that restores a snapshot or checkpoint leaves the same rows as one uninterrupted run.
 
-The name of a part has its number, its lineage (the chain of runs that restored each other) and the claim under which it
-was written, so that no two writers use the same name. At a restore, the parts in the ledger have to be undamaged. Other
+The name of a part has its number, its lineage (the chain of runs that restored each other) and the writer's claim.
+So no two writers use the same name. At a restore, the parts in the ledger have to be undamaged. Other
 parts of the lineage are removed, and parts of other lineages are never touched.
 """
 

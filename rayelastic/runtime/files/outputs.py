@@ -1,7 +1,7 @@
 """The output of a sink, as a snapshot or checkpoint records it, so that another run continues it exactly once.
 
-Rows up to a checkpoint are in files, shown or hidden, that a ledger names with size and SHA-256, or in files of the
-checkpoint itself. Further files of the same lineage are of a run that was lost or continued.
+Rows up to a checkpoint are in files of the checkpoint itself, or in shown or hidden files of the output. A ledger names
+the latter with size and SHA-256. Further files of the same lineage are of a run that was lost or continued.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Starts the processing elements of a job, watches them, and reports about the job as a whole.
 
-The coordinator decides and never touches tuples. It consists of parts that own one state each: the cluster (its
-elements), the life (their states and the job's), the plan in force, the telemetry (counters and results), the watchers
-(a thread for each element), the rescaling, and the loops over regions and hosts. It knows processing elements only by
-their handles (host.py). So the same object runs in the calling process and in a detached Ray actor.
+The coordinator decides and never touches tuples. Each of its parts owns one state. These are the cluster (its
+elements), the life (states of the job and its elements), the plan in force, and the telemetry (counters and results).
+Other parts are the watchers (a thread for each element), the rescaling, and the loops over regions and hosts. It knows
+processing elements only by their handles (host.py), and so runs in the calling process or in a detached Ray actor.
 """
 
 from __future__ import annotations

@@ -131,8 +131,8 @@ def bounds_now(replicas: Mapping[str, ReplicaBounds]) -> dict[str, Bounds]:
 def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
     """Return why operators of a job may not move between processes automatically; None if they may.
 
-    Such a move restarts the sources. So it happens only if all sources can rewind without emitting everything again, if
-    the user hasn't placed operators, and if there is Python code that benefits from a second process.
+    Such a move restarts the sources. So all sources have to rewind without emitting everything again. The user mustn't
+    have placed operators, and some Python code has to benefit from a second process.
 
     Args:
         job: The job.

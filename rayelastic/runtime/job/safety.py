@@ -225,8 +225,8 @@ SPARES = 1  # spare processes for a lost element, on the node with the most
 def settings_of(job: JobSpec, host: PEHost) -> Checkpoint | None:
     """Return how a job takes checkpoints; None: not at all.
 
-    By default a job does if it can lose an element, or if a client pushes a stream into it, because the client drops
-    what a checkpoint has.
+    By default a job takes checkpoints if it can lose an element, or if a client pushes a stream into it. Such a client
+    drops the rows that a checkpoint has.
 
     Raises:
         StateError: The key beside the checkpoints can't be read or written.

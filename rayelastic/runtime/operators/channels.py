@@ -1,4 +1,4 @@
-"""Makes native operators of the two ends of a stage, and gives threads to its channels."""
+"""Makes native operators of the two ends of a stage, and assigns threads to its channels."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _union(spec: OperatorSpec) -> _native.Operator:
     body = spec.body
     assert isinstance(body, Union)
     assert spec.input_schema is not None
-    return _native.Operator.union(spec.name, native_schema(spec.input_schema), list(body.tells))
+    return _native.Operator.union(spec.name, native_schema(spec.input_schema), list(body.announces))
 
 
 def _window(spec: OperatorSpec) -> _native.Operator:

@@ -1,8 +1,8 @@
 """Polls a user's source for rows, partition by partition, and tracks which of them were emitted.
 
-A feeder buffers rows between the polling thread and the native source. The position of a partition in a checkpoint is
-the one before the first row that wasn't emitted, and the number of emitted rows after it. So a user's object needs a
-position between two polls only. Knows neither threads of the scheduler nor snapshots.
+A feeder buffers rows between the polling thread and the native source. For a partition, a checkpoint has the last
+position between two polls before the first row that wasn't emitted. It also has the number of rows emitted after that
+position. So a user's object needs no other positions. Knows neither threads of the scheduler nor snapshots.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class Poller:
         name: The operator's name.
         body: Its description.
         feeder: Receives batches.
-        told: Returns the text of an error of the user's code, with which the source fails.
+        text_of: Returns the text of an error of the user's code, with which the source fails.
     """
 
     def __init__(
-        self, name: str, body: PolledSource[Any], feeder: ArrowFeeder, told: Callable[[Exception], str] = str
+        self, name: str, body: PolledSource[Any], feeder: ArrowFeeder, text_of: Callable[[Exception], str] = str
     ) -> None:
-        self._text_of = told
+        self._text_of = text_of
         self._name = name
         self._body = body
         self._schema = body.schema.to_arrow()

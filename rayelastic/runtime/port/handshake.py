@@ -70,8 +70,8 @@ class HandshakeError(LinkError):
         hint: What the user can do.
 
     Example:
-        >>> str(HandshakeError(Refusal.BUSY, "pe-1 refused the connection", hint="Try again."))
-        'pe-1 refused the connection. Try again.'
+        >>> str(HandshakeError(Refusal.BUSY, "pe-1 rejected the connection", hint="Try again."))
+        'pe-1 rejected the connection. Try again. [link-failed]'
     """
 
     def __init__(self, refusal: Refusal, problem: str, *, hint: str = "") -> None:
@@ -209,7 +209,7 @@ class Dialler:
         if verdict[0] != ACCEPTED or not self.key:
             refusal = _REFUSALS.get(verdict[0], Refusal.GARBAGE) if verdict[0] != ACCEPTED else Refusal.SECRET
             problem, hint = _WHY[refusal]
-            raise HandshakeError(refusal, f"'{self._receiver}' refused the connection: {problem}", hint=hint)
+            raise HandshakeError(refusal, f"'{self._receiver}' rejected the connection: {problem}", hint=hint)
 
 
 _WHY = {
@@ -342,7 +342,7 @@ def verdict(refusal: Refusal) -> bytes:
 
 
 def _refused(refusal: Refusal) -> HandshakeError:
-    return HandshakeError(refusal, f"refused a connection: {refusal.value}")
+    return HandshakeError(refusal, f"rejected a connection: {refusal.value}")
 
 
 def _texts(data: bytes) -> tuple[str, str, str, str]:

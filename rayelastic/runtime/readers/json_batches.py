@@ -1,8 +1,8 @@
 """Reads the objects of JSON files as Arrow batches of a source's schema, and finds the lines that aren't of it.
 
-pyarrow parses and converts blocks of whole lines that a native scan has passed, because it crashes on deep nesting, and
-on a `null` in place of an object. If the scan or pyarrow rejects something, or a value could have changed, the lines of
-the block are converted one by one.
+pyarrow parses and converts blocks of whole lines. As it crashes on deep nesting, and on a `null` in place of an object,
+a native scan checks the blocks first. If the scan or pyarrow rejects something, or a value could have changed, the
+lines of the block are converted one by one.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ def batches_of(here: OpenChange) -> Iterator[Batch]:
 def held_along(batches: Sequence[Batch], most: int) -> list[tuple[int, ...]]:
     """Return for each batch its partitions and those of the next batches that are held along with it.
 
-    All batches from one replica to several are held at once, so that the tuples before them have to be processed only
-    once, up to as many partitions as a batch may have.
+    All batches from one replica to several are held at once, up to as many partitions as a batch may have. So the
+    tuples before them have to be processed only once.
 
     >>> batches = [Batch("r1", 0, 1, (4, 5)), Batch("r1", 0, 2, (6,)), Batch("r1", 0, 3, (7,)), Batch("r1", 1, 2, (8,))]
     >>> held_along(batches, 3)

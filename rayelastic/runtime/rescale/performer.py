@@ -109,9 +109,8 @@ class AdaptationPerformer:
 
         Raises:
             ChangeError: It failed, and what was done of it has been undone.
-            PELostError: An element is gone that has keys or feeds the region, or the change can neither be completed
-                nor
-                undone: the job can't continue as it is.
+            PELostError: An element is gone that has keys or feeds the region, or the change can be neither completed
+                nor undone. The job can't continue as it is.
         """
         check_performable(change)
         if (here := self._journal.open_change) is not None:  # beginning another one would lose the owners of keys

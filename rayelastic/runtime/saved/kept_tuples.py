@@ -1,7 +1,7 @@
 """Converts the tuples that joins, patterns, delays, merges, switches and gates keep to tables.
 
-The layout of the exports is in native_sched/src/operators/{time/{join,cross_join,pattern,time_merge},delay}.cpp and
-src/state/{timed_state.hpp,waiting_records.cpp,keyless/buffered_records.hpp}.
+The layout of the exports is in `native_sched/src/operators/{time/{join,cross_join,pattern,time_merge},delay}.cpp` and
+`native_sched/src/state/{timed_state.hpp,waiting_records.cpp,keyless/buffered_records.hpp}`.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def pattern_table(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
         shape: The layout of its state.
 
     Returns:
-        `sequence`, the number of its sequence, `step`, its step in it, and `until`, the deadline of the next step; all
-        null if it waits for the watermark. Then its fields.
+        A table with the columns `sequence` (number of the tuple's sequence), `step` (its step in it), `until` (deadline
+        of the next step), and its fields. The first three are null if it waits for the watermark.
 
     Raises:
         StateError: A chunk is damaged.

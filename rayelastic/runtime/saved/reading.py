@@ -103,8 +103,8 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
       The attributes of a class's object, or the result of its `snapshot`, are such a value, too.
     - Operators with timers also have `timers`, as ticks of their event time, or microseconds since 1970.
     - Joins have a row for each kept tuple: `side`, 'left' or 'right', and the fields of both sides, null on the other.
-    - Patterns have one, too: `sequence`, a number, `step`, its step in it, and `until`, the deadline of the next one,
-      all null if it waits for the watermark; then its fields.
+    - Patterns have one, too: `sequence`, a number, `step`, its step in it, and `until`, the deadline of the next step.
+      All three are null if it waits for the watermark. Then follow its fields.
     - Delays have `due_in`, the rest of the delay, merges `input`; then the fields.
     - A switch or gate has one row: `on`, or `may_pass`, how many more tuples may pass, and `waiting`, a list of tuples.
 
@@ -115,9 +115,9 @@ def read_snapshot(snapshot: Snapshot | Checkpoint | str | Path) -> SavedStates:
         {operator: its table}.
 
     Raises:
-        StateError: It is damaged, of another format, or not signed with the key. On access to an operator: its state
-            can't be shown as a table (tuples that wait for those of other inputs), or holds Python values and isn't
-            signed.
+        StateError: It is damaged, of another format, or not signed with the key. Or, on access to an operator, its
+            state can't be shown as a table (tuples that wait for those of other inputs). Or the state holds Python
+            values and isn't signed.
 
     >>> import tempfile
     >>> import rayelastic as rel

@@ -192,8 +192,8 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 f"its state was {form}, and is {now} now",
                 operator=name,
                 location=spec.location,
-                hint="Declare it as it was (a record may have more fields, with defaults, and wider numbers), "
-                "or give the operator another name and drop the old one",
+                hint="Declare it as it was (a record may have more fields, with defaults, and wider numbers). "
+                "Or rename the operator and drop the old one",
                 code=ErrorCode.CHANGED_STATE,
             )
         if form.endswith(PICKLED) and not manifest.signed:

@@ -191,8 +191,8 @@ class CheckpointCounters:
         abandoned_seconds: The duration of those, in all.
         last: The number of the last complete one; 0: none yet.
         seconds: The duration of the last complete one.
-        paused: The part of that for which the longest held sources were held: until their barriers were sent or, if
-            `standstill` has a reason, until all tuples in flight had been processed and saved.
+        paused: The part of that for which the longest held sources were held. They are held until their barriers were
+            sent. If `standstill` has a reason, it is until all tuples in flight had been processed and saved.
         restarts: How often the job restored one, or restarted from its beginning.
         problem: Why there are none, or why the last one was aborted; empty if all is well.
         standstill: Why all sources are held until their tuples are processed; empty if barriers flow with the records.

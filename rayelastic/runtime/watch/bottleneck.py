@@ -1,7 +1,7 @@
 """Which operator limits a job, why, and why the runtime doesn't scale it: from two readings of its counters.
 
-An operator is run by one thread at a time in each PE (PLDI'17 section 4.1.1, P09), so one that is inside its function
-all the time is full, however many threads there are. Must not know how the counters were carried.
+In each PE, one thread at a time runs an operator (PLDI'17 section 4.1.1, P09). So an operator that is inside its
+function all the time is full, however many threads there are. Must not know how the counters were carried.
 """
 
 from __future__ import annotations

@@ -357,8 +357,8 @@ def kept_map(t):
 
 REFUSED: list[tuple[Any, str]] = [
     (set_in_a_loop, "write sorted"), (stop_words, "write sorted"), (literal_set, "write sorted"),
-    (set_as_list, "write sorted"), (float_in_ints, "'a' holds int and is given float"),
-    (int_in_floats, "'d' holds float and is given int"), (kept_map, "map is compiled where"),
+    (set_as_list, "write sorted"), (float_in_ints, "'a' holds int and receives float"),
+    (int_in_floats, "'d' holds float and receives int"), (kept_map, "map is compiled where"),
 ]  # fmt: skip
 
 

@@ -277,13 +277,13 @@ REFUSED: list[tuple[Any, str]] = [
     (chosen, "once bool and once int"), (largest, "once bool and once int"),
     (chosen_of_floats, "a value is once bool and once float: make it one of them by float(..) or bool(..)"),
     (once_float, "'found' is once bool and once float"), (largest_of_floats, "once bool and once float"),
-    (largest_of_a_pair, "once bool and once int"), (bool_in_dict_of_floats, "holds float and is given int"),
+    (largest_of_a_pair, "once bool and once int"), (bool_in_dict_of_floats, "holds float and receives int"),
     (bool_in_pairs, "once bool and once int"), (bool_in_dict_of_pairs, "once bool and once int"),
     (bool_in_a_pair, "'pair' is once bool and once int"), (lists_added, "once bool and once int"),
     (list_added_in_place, "'items' is once bool and once int"), (extended, "once bool and once int"),
     (updated, "once bool and once int"), (given_by_a_helper, "once bool and once int"),
     (inverted, "~ of a bool"), (same_number, "write =="),
-    (same_text, "write =="), (float_in_ints, "holds int and is given float"), (int_in_bools, "once bool and once int"),
+    (same_text, "write =="), (float_in_ints, "holds int and receives float"), (int_in_bools, "once bool and once int"),
     (hashed, "hash() of a float isn't compiled"), (in_turn, "taking the items of 'Names.STOP' in turn"),
     (in_turn_of_a_field, "taking the items of 'LIMITS.names' in turn"),
 ]  # fmt: skip
@@ -318,7 +318,7 @@ def test_a_list_whose_items_may_be_none_from_some_line_on_is_right_or_refused(co
     """Numba, by the order in which it looks at types, writes items of `str` into a list of `str | None`."""
     code = compiler.compile(request(none_or_text, Nicknamed, output=Schema.of(Chosen)))
     if code.lane is Lane.PYTHON:
-        assert "a list is given values that may be None beside others" in code.reason
+        assert "a list receives values that may be None beside others" in code.reason
         return
     runner = compiled(none_or_text, Nicknamed)
     rows = [(text, text * 9, None) for text in ("", "A b", "C d e f g h")]

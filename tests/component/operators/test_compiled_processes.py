@@ -271,7 +271,7 @@ def test_what_keeps_it_in_python_is_said() -> None:
 
     assert body_of(Program).lane is Lane.COMPILED
     assert body_of(Program(9)).lane is Lane.COMPILED
-    for program, words in {HandsOn: "out is handed on", NoTimers: "has no on_time"}.items():
+    for program, words in {HandsOn: "out is passed on", NoTimers: "has no on_time"}.items():
         body = body_of(program)
         assert body.lane is Lane.PYTHON
         assert words in body.reason

@@ -138,7 +138,7 @@ def test_a_window_with_a_bound_beyond_python_is_an_error_or_written_as_it_is(
         testing.collect(lambda s: windows(s).aggregate(name="w", n=rel.count()), [("a", at)], PLAIN)
     said = failure(lambda s: windows(s).fold(lambda n, t: n + 1, 0, name="w"), [("a", at)], PLAIN)
     assert "operator 'w'" in said
-    assert "give the event time as a number" in said
+    assert "pass the event time as a number" in said
     topology = rel.Topology("written")
     counts = windows(topology.source(rel.rows([("a", at)], PLAIN), name="rows")).aggregate(name="w", n=rel.count())
     counts.sink(rel.parquet(tmp_path / "out.parquet"), name="out")

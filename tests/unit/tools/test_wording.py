@@ -37,6 +37,18 @@ def test_code_is_not_read_as_prose() -> None:
     assert kinds("```python\ntells = gives_back(token)\n```\nCall `tells`.") == []
 
 
+def test_examples_and_literal_blocks_of_docstrings_are_not_prose() -> None:
+    shown = f"First.\n\n    frame    {LONG}\n\n>>> f()\n'{LONG}'\n"
+    assert kinds(f'"""{shown}"""\n', "rayelastic/x.py") == []
+    with_argument = f'def f():\n    """First.\n\n    Args:\n        a: {LONG}\n    """\n'
+    assert kinds(with_argument, "rayelastic/x.py") == ["long sentence"]
+
+
+def test_the_name_of_a_method_is_no_word() -> None:
+    assert kinds("Call out.give(tuple). Connection refused.") == []
+    assert kinds("It gives tuples.") == ["word"]
+
+
 def test_a_page_is_bounded() -> None:
     assert kinds("Short words. " * 501) == ["long page"]
 

@@ -1,9 +1,9 @@
 """Lookup tables: dicts, lists and sets outside the function, copied at declaration.
 
 A dict of constants becomes an open-addressed hash table in constant arrays: one or two probes per lookup, no object.
-Its type carries its content. Compiled are d[k], d.get(k), d.get(k, other), k in d and len(d); and d.items(), d.keys()
-and d.values() of a small one. A list becomes a tuple, a set the keys of a table. Bytes and tuples are searched one by
-one.
+Its type carries its content. Compiled are `d[k]`, `d.get(k)`, `d.get(k, other)`, `k in d` and `len(d)`; of a small dict
+also `d.items()`, `d.keys()` and `d.values()`. A list becomes a tuple, a set the keys of a table. Bytes and tuples are
+searched one by one.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any

@@ -137,7 +137,7 @@ def _check_number(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
         if isinstance(wanted, kinds) and isinstance(given, others):
             what = _shown(variable, "a list or dict")
             names = ("int", "float") if kinds is numbers[0] else ("float", "int")
-            raise UnsupportedError(f"{what} holds {names[0]} and is given {names[1]}: make all of one kind", loc)
+            raise UnsupportedError(f"{what} holds {names[0]} and receives {names[1]}: make all of one kind", loc)
 
 
 def _check_expression(state: Any, value: Any, target: Any) -> None:
@@ -249,7 +249,7 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
     variable = call.func
     _check_owner(owner, state.calltypes[call].recvr, call.loc)
     if isinstance(owner, types.Set) and name == "pop":
-        raise UnsupportedError("set.pop isn't compiled: which item it gives isn't defined", call.loc)
+        raise UnsupportedError("set.pop isn't compiled: which item it returns isn't defined", call.loc)
     if isinstance(owner, types.DictType):
         kinds = (owner.key_type, owner.value_type) if name in ("get", "setdefault", "pop") else ()
         for wanted, kind in zip(kinds, given, strict=False):
@@ -279,7 +279,7 @@ def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
         if not taken.dtype.is_precise():
             return
         what = "values that may be None beside others" if _has_optional(owner.dtype) else "items of several types"
-        raise UnsupportedError(f"a list is given {what}: make all of one kind", loc)
+        raise UnsupportedError(f"a list receives {what}: make all of one kind", loc)
 
 
 def _has_optional(kind: Any) -> bool:

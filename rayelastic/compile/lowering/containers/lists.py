@@ -1,7 +1,7 @@
 """Lists of anything iterable, CPython's sort order, and the list methods of split words.
 
-sorted() here is stable and compares as CPython does. With a NaN among its keys, CPython's result depends on its
-algorithm: such a tuple is rejected. syntax.py inserts these functions into the user's code.
+`sorted()` here is stable and compares as CPython does. With a NaN among its keys, CPython's result depends on its
+algorithm, so such a tuple is rejected. The module syntax.py inserts these functions into the user's code.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any

@@ -79,7 +79,7 @@ def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
         yield from _substituted(func_ir, statement, pattern)
         method.attr = "search"  # never called, but it needs a type
     elif method.attr == "finditer" and not _is_walked_once(func_ir, statement.target):
-        raise UnsupportedError("finditer() is compiled in `for m in ..` alone; findall() gives a list", call.loc)
+        raise UnsupportedError("finditer() is compiled in `for m in ..` alone; findall() returns a list", call.loc)
 
 
 def _constant_of(func_ir: Any, variable: Any) -> Any:

@@ -2,8 +2,8 @@
 
 Numba takes a block with an exception check for one inside `try`. When it inlines a comprehension, it joins consecutive
 blocks; an exception raised before `try` would then go to its handlers. It also counts the depth of `try` statements.
-With `except` and `finally`, it leaves one more often than it entered on the path without an exception, and takes all
-later code for the inside. Earlier, when it reads byte code, it forgets the names of keyword arguments inside `try`, and
+With `except` and `finally`, it counts one exit too many on the path without an exception. It then takes all later code
+for the inside. Earlier, when it reads byte code, it forgets the names of keyword arguments inside `try`, and
 uses them by position. From Python 3.12 on, comprehensions are inlined: it takes one with a condition for a `try` that
 ends at the condition. From 3.13 on, an inner function receives its closure by a separate instruction. Inside `try` that
 is in another block, and is lost.

@@ -1,7 +1,7 @@
 """Compiled patterns of Python's `re` in compiled code: search, match, fullmatch, and the methods of a match.
 
 The pattern is an object outside the function, or a constant argument of re.search and the like. PCRE2 matches
-(pattern.h), with a pattern of the same meaning (patterns.py). A match that PCRE2 gives up is rejected.
+(pattern.h), with a pattern of the same meaning (patterns.py). A match that exceeds a limit of PCRE2 is rejected.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any

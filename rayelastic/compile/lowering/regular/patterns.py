@@ -1,7 +1,7 @@
 r"""Translates a pattern of Python's `re` to one of PCRE2 that matches the same texts in the same places.
 
-It is written from the parsed pattern. \w, \d, \s and letters without case become the exact characters of Python's own
-tables, so that the libraries' Unicode versions don't matter. Constructs that both treat differently are rejected:
+It is written from the parsed pattern. `\w`, `\d`, `\s` and letters without case become the exact characters of Python's
+own tables. So the Unicode versions of the libraries don't matter. Constructs that both treat differently are rejected:
 groups inside repetitions, repetitions of possibly empty parts, and rare ones. Knows no Numba.
 """
 

@@ -71,7 +71,7 @@ declare(
         "rel_text_lines",
         (Argument("keepends", int, 0, by_name=True),),
         with_kind(),
-        gives=TextsType,
+        returned=TextsType,
     ),
 )
 

@@ -69,7 +69,7 @@ class Method:
         service: The service's name.
         arguments: The method's parameters; the service receives the text, these, and the constants.
         constants: Returns the constants for a type of text.
-        gives: The result's type, or a function from the text's type to it; None: a text of the same type.
+        returned: The result's type, or a function from the text's type to it; None: a text of the same type.
         raises: The exceptions that CPython may raise.
         of: The types that have the method.
         inline: Replaces a call with one text alone, if the call would cost more than the work.
@@ -78,16 +78,16 @@ class Method:
     service: str
     arguments: Sequence[Argument]
     constants: Callable[[ViewType], Sequence[int | bytes]]
-    gives: Any = None
+    returned: Any = None
     raises: Sequence[type[Exception]] = ()
     of: Sequence[str] = ("str", "bytes")
     inline: Callable[[Any, Any], bool] | None = None
 
     def result(self, view: ViewType) -> Any:
         """Return the type of the result."""
-        if self.gives is None:
+        if self.returned is None:
             return view
-        return self.gives if isinstance(self.gives, types.Type) else self.gives(view)
+        return self.returned if isinstance(self.returned, types.Type) else self.returned(view)
 
 
 def with_kind(*constants: int) -> Callable[[ViewType], Sequence[int | bytes]]:

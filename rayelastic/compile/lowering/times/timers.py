@@ -40,7 +40,7 @@ def timer_cancel(typingctx: Any, ticks: Any) -> Any:
 def timer_after(typingctx: Any, seconds: Any) -> Any:
     """Set a timer so many seconds after the current time."""
     if not isinstance(seconds, types.Integer | types.Float):
-        raise TypingError(f"out.after({seconds}) isn't compiled: give seconds, an int or a float")
+        raise TypingError(f"out.after({seconds}) isn't compiled: pass seconds, an int or a float")
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         length = context.cast(builder, args[0], sig.args[0], types.float64)

@@ -33,12 +33,12 @@ class Written:
 
     Args:
         function: The function to compile.
-        gives: Whether it emits tuples, and so yields; otherwise it returns False.
+        emits: Whether it emits tuples, and so yields; otherwise it returns False.
         sets: Whether it sets timers.
     """
 
     function: Any
-    gives: bool
+    emits: bool
     sets: bool
 
 
@@ -73,14 +73,14 @@ def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues
     node.body = [write.visit(statement) for statement in node.body]
     parameters = [*(ast.arg(name) for name in found.values), ast.arg(record), state]
     node.args = ast.arguments([], parameters, None, [], [], None, [])
-    if not write.gives:
+    if not write.emits:
         give_false(node, path)
     made = compiled_definition(node, function)
     if made is None:
         raise NotRewrittenError("it can't be written as a function", path, source.lineno)
     for instance in found.values.values():
         made = types.MethodType(made, instance)
-    return Written(made, write.gives, write.sets)
+    return Written(made, write.emits, write.sets)
 
 
 class _Write(ast.NodeTransformer):
@@ -97,7 +97,7 @@ class _Write(ast.NodeTransformer):
         self._times = times
         self._field = field
         self.time_name = ""
-        self.gives = False
+        self.emits = False
         self.sets = False
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -140,7 +140,7 @@ class _Write(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id == self._out:
-            raise self._problem(node, "out is handed on, or assigned")
+            raise self._problem(node, "out is passed on, or assigned")
         if node.id != self.time_name or self._called != "on_time":
             return node
         if not isinstance(node.ctx, ast.Load):
@@ -159,7 +159,7 @@ class _Write(ast.NodeTransformer):
 
     def _done(self, node: ast.AST, name: str, arguments: list[Any]) -> ast.expr:
         if name == "give":
-            self.gives = True
+            self.emits = True
             return ast.Yield(arguments[0])
         if name == "forget":
             return _call("rel_timer_forget")

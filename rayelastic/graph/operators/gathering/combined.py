@@ -136,7 +136,7 @@ class Combined:
     def add(self, gathered: Any, t: Any) -> Any:
         """Add a tuple to the state."""
         if self._called(self.instance.add, t, gathered) is not None:
-            raise TypeError(f"{type(self.instance).__name__}.add gives something: it has to change the state instead")
+            raise TypeError(f"{type(self.instance).__name__}.add returns something: it has to change the state instead")
         return gathered
 
     def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
@@ -153,7 +153,7 @@ class Combined:
         values = result if isinstance(result, tuple) else (result,)
         if len(values) != self.columns:
             raise TypeError(
-                f"{type(self.instance).__name__}.result gives {result!r}, and its schema has "
+                f"{type(self.instance).__name__}.result returns {result!r}, and its schema has "
                 f"{counted(self.columns, 'field')}: change one of both"
             )
         return values

@@ -189,7 +189,7 @@ def declared(
     location: str,
     gathered: Gathered,
     early: Early,
-    gives: Schema,
+    results: Schema,
     *,
     bounded: bool = True,
     why: str = "",
@@ -203,7 +203,7 @@ def declared(
         location: 'file.py:12' of its declaration.
         gathered: How tuples are accumulated.
         early: When a window is emitted before it is complete.
-        gives: The schema of results.
+        results: The schema of results.
         bounded: Whether results have the bounds of the window.
         why: The reason why it runs in Python.
     """
@@ -226,7 +226,7 @@ def declared(
         output_time=output_time(window) if bounded else None,
         lateness=window.lateness,
     )
-    outputs = (OutputPort(OUT, gives), *late)
+    outputs = (OutputPort(OUT, results), *late)
     return up.operator(name, OperatorKind.PROCESS, StateKind.PARTITIONED, body, location, outputs, keys=up.keys)
 
 

@@ -20,7 +20,7 @@ class Bounds(NamedTuple):
     """When a window begins and ends, represented as the times of its stream; the end is exclusive.
 
     `final` is False for an early result. `corrected` is True for a result that replaces an earlier one after a late
-    tuple; it is False for the first result, even if that is late.
+    tuple. It is False for the first result, even if that is late.
     """
 
     start: Any

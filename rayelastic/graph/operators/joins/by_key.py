@@ -258,7 +258,7 @@ def _lives(left: Upstream, ttl: Lifetime | None, *, is_timed: bool) -> TimeToLiv
 def _check_by(by: object, *, is_timed: bool) -> None:
     if by not in (None, ARRIVAL):
         raise GraphError(
-            f"by={shown(by)} is invalid", hint="Leave it out, or give by='arrival'", code=ErrorCode.UNKNOWN_CHOICE
+            f"by={shown(by)} is invalid", hint="Leave it out, or pass by='arrival'", code=ErrorCode.UNKNOWN_CHOICE
         )
     if by is not None and is_timed:
         raise GraphError(
@@ -274,7 +274,7 @@ def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
         raise GraphError(
             f"{_untimed(left, right)} an event time, so what it joins would depend on which tuple arrives first",
             hint="Pass how='inner', 'left', 'right' or 'full' for all pairs of a key, as in SQL; or by='arrival' "
-            "for what has arrived before; or write .event_time(field) on both sides",
+            "for what has arrived before. Or write .event_time(field) on both sides",
             code=ErrorCode.NO_EVENT_TIME,
         )
     for is_given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
@@ -348,7 +348,7 @@ def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
     if keep not in kept:
         raise GraphError(
             f"keep={shown(keep)} is invalid",
-            hint="Choose latest, first or all, or give within= or window=",
+            hint="Choose latest, first or all, or pass within= or window=",
             code=ErrorCode.UNKNOWN_CHOICE,
         )
     if within is not None and window is not None:

@@ -1,9 +1,14 @@
 """Thread count and queues together, guided by what the profiler knows: the default controller of a processing element.
 
-Has the structure of Middleware'19 section 3.2 (more threads, and queues for that many), and departs from it so:
-costs say where queues go and how many threads make sense, instead of groups and bisection; sequential tests decide,
-instead of 5 %; CPUs that others use bound the threads, instead of a stop at 80 %; best configurations are remembered by
-load; idle threads follow the demand. Must not know how any of it is measured or carried out.
+It has the structure of Middleware'19 section 3.2 (more threads, and queues for that many). It differs in five points:
+
+- Measured costs determine the queues and the range of thread counts, instead of groups and bisection.
+- Sequential tests decide, instead of a threshold of 5 %.
+- The CPUs that other processes use bound the threads, instead of a stop at 80 %.
+- The best configuration of each load is remembered.
+- The number of threads follows the demand when threads are idle.
+
+Must not know how any of it is measured or carried out.
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ class GuidedThresholds:
     Args:
         search: constants of the search.
         tests: constants of its tests.
-        load: constants by which the load is told.
+        load: constants that classify the load.
         first_periods: periods in which a start is measured before the first move.
         first_samples: profiler samples that are waited for, at most twice those periods.
         patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
@@ -287,7 +292,7 @@ class GuidedMultiLevelElasticity:
         now = _in_force(observation)
         rate, setting = observation.throughput, now.counts
         tests = self._thresholds.tests
-        if now != search.best:  # what was asked for can't be had, or somebody else changed it
+        if now != search.best:  # the request isn't in force, or something else changed it
             search.best, self._settled = now, Series()
             self._settled.add(observation.throughput, search.noise, tests)
             self._shift, self._calm, self._since = Shift(), Work(), []

@@ -1,4 +1,4 @@
-"""What throughput a configuration should give, by the measured costs of operators, and which queues fit a thread count.
+"""Estimate the throughput of a configuration from the operators' measured costs; place queues for a thread count.
 
 In the manner of DS2 (V. Kalavri et al., Three Steps Is All You Need, OSDI 2018): true costs instead of trial and error.
 An estimate only says what to try next; whether it is kept is measured. Must not know time, noise or history.
@@ -41,7 +41,7 @@ PIECES_PER_THREAD = (
 )  # how finely graphs are cut, coarse to fine
 HELD = 0.25  # share of a hop during which other producers of the queue wait
 RANDOM = 4.0  # norm of two times of which either may be the longer one for a while; a fifth longer if they are equal
-NEARLY_BEST = 0.98  # a coarser cut is taken if it should give this share of the best
+NEARLY_BEST = 0.98  # a coarser cut is taken if its estimate is at least this share of the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Profile:
     busy: float = 0.0  # CPUs that were busy, in the last period
     reference: float = 0.0  # tuples/s of the sources, in the last period
     effort: float = 0.0  # samples per tuple, in the last period: the work of operators, hops left out
-    given: dict[str, float] = field(default_factory=dict)  # tuples/s that each gives, where that is told
+    given: dict[str, float] = field(default_factory=dict)  # tuples/s that each emits, where measured
 
     def add(self, observation: Observation, sources: Sequence[str]) -> None:
         """Take the samples of a period."""
@@ -89,7 +89,7 @@ class Profile:
 
     @property
     def known(self) -> bool:
-        """Whether the profiler told anything."""
+        """Whether the profile has costs and rates to estimate from."""
         return self.total > 0 and self.busy > 0 and self.reference > 0
 
     def costs(self) -> dict[str, float]:
@@ -98,7 +98,7 @@ class Profile:
         return {name: (count + floor) / (self.total + 1.0) for name, count in self.samples.items()}
 
     def usual(self) -> Explanation:
-        """Return what usually holds threads back, with costs as shares of all work for one source tuple."""
+        """Return the usual costs of running on several threads, as shares of all work for one source tuple."""
         share = self.reference / self.busy
         return Explanation(HOP_SECONDS * share, USUAL_BALANCE, USUAL_GROWTH, LOCK_SECONDS * share)
 
@@ -108,7 +108,7 @@ class _Pieces:
     """What a placement of queues makes of a graph.
 
     Args:
-        dearest: (cost, hops) of the pieces that can be the dearest.
+        dearest: (cost, hops) of the pieces that can be the most expensive one.
         hops: of all pieces.
         meetings: where several pieces take their turns.
     """
@@ -189,13 +189,13 @@ class Estimate:
         by: Explanation | None = None,
         nearly: float = NEARLY_BEST,
     ) -> frozenset[str]:
-        """Return the queues for a number of threads: pieces of equal cost, as few as nearly give the best."""
+        """Return the queues for a number of threads: pieces of equal cost, as few as come near the best estimate."""
         options = self.cuts(threads, cpus, movable, fixed)
         given = [self.throughput(Configuration(threads, queued), cpus, by) for queued in options]
         return next(queued for queued, best in zip(options, given, strict=True) if best >= nearly * max(given))
 
     def finer(self, queued: frozenset[str], movable: frozenset[str], more: int) -> frozenset[str]:
-        """Return the queues with so many more of them, each in what is the dearest piece by then, as far as that goes.
+        """Return the queues and up to `more` further ones, each of which cuts the then most expensive piece.
 
         >>> profile = Profile(samples={"source": 0.0, "a": 500.0, "b": 500.0}, total=1000.0, busy=1.0, reference=1e4)
         >>> estimate = Estimate(profile, OperatorGraph(["source", "a", "b"]))
@@ -259,7 +259,7 @@ class Estimate:
                 (value - math.log(self.throughput(configuration, cpus, explanation)), weight)
                 for configuration, value, weight in measured
             ]
-            unit = math.fsum(value * weight for value, weight in off) / weights  # what one thread gives
+            unit = math.fsum(value * weight for value, weight in off) / weights  # throughput of one thread
             return math.fsum(weight * (value - unit) ** 2 for value, weight in off)
 
         return plausible(misses, self.usual)
@@ -268,7 +268,7 @@ class Estimate:
         if queued not in self._pieces:
             pieces = self._graph.piece_costs(self._costs, queued)
             crossings = self._graph.crossings(self._rates, queued)
-            # a piece of few samples may be dearer than it looks: half a standard deviation of their number
+            # a piece of few samples may be more expensive than it looks: half a standard deviation of their number
             caution = 0.5 if len(pieces) > 1 else 0.0
             ends = [
                 (cost * (1 + caution / math.sqrt(cost * self._total + 1)), crossings.get(head, 0.0))

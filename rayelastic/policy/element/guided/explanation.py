@@ -1,7 +1,7 @@
-"""Why more threads don't give as many times the throughput: a few numbers, and the most plausible ones for it.
+"""Why throughput grows less than the number of threads: a few parameters, and their most plausible values.
 
-A number that nothing speaks for stays at its usual value: each has a prior, and the sum of squares is what is least
-likely about an explanation. Must not know how throughput follows from them.
+Each parameter has a prior, so one without evidence keeps its usual value. The sum of squares measures how unlikely an
+explanation is. Must not know how throughput follows from the parameters.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ ROUNDS = 2  # of improving one number after the other
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What holds threads back.
+    """Costs of running on several threads.
 
     Args:
         hop: cost of a tuple's way through a queue, as a share of all work for one source tuple.
         balance: share of Graham's bound by which threads wait for each other, 0..1 (R. L. Graham, Bounds on
             Multiprocessing Timing Anomalies, SIAM J. Applied Mathematics 17(2), 1969).
-        growth: share by which a hop gets dearer with each further thread.
+        growth: share by which the cost of a hop rises with each further thread.
         lock: cost of one more thread that waits where pieces meet, for each tuple there, in the unit of a hop.
     """
 

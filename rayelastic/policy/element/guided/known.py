@@ -21,7 +21,7 @@ class Known:
         start: the thread count of the first one.
         peak: the one of the best throughput, of which savings may lose a little.
         measured: throughput by configuration.
-        refused: configurations that were worse, or that can't be had.
+        rejected: configurations that were worse, or that didn't come into force.
         explanations: of what was measured, the best first.
         trusted: whether the last estimate came true.
         savings: failed trials of fewer threads so far.
@@ -34,7 +34,7 @@ class Known:
     start: int
     peak: Configuration
     measured: Mapping[Configuration, Series]
-    refused: Collection[Configuration]
+    rejected: Collection[Configuration]
     explanations: tuple[Explanation, ...]
     trusted: bool
     savings: int

@@ -26,7 +26,7 @@ class Purpose(Enum):
     """Why a configuration is tried."""
 
     GROWTH = "growth"  # it must be better
-    EXPLORATION = "exploration"  # it may be better by all that was measured; a period tells more
+    EXPLORATION = "exploration"  # the measurements suggest that it is better; a period will show
     SAVING = "saving"  # it mustn't be worse
     RECALL = "recall"  # it was the best under such a load before; it mustn't be worse
 
@@ -101,7 +101,7 @@ def _peak_between(known: Mapping[int, float], level: int, low: int, high: int, g
 def fewer_threads(
     known: Mapping[int, float], level: int, minimum: int, best: float, loss: float, busy: float | None
 ) -> LevelTry | None:
-    """Return the fewest threads that can give as much, going by the line from the next lower level.
+    """Return the fewest threads that should keep the throughput, by the line from the next lower level.
 
     Args:
         known: throughput by thread count.
@@ -109,7 +109,7 @@ def fewer_threads(
         minimum: the fewest threads allowed.
         best: the throughput to keep.
         loss: share of it that may be lost.
-        busy: threads that were busy, where the processing element tells.
+        busy: threads that were busy; None: not measured.
 
     >>> fewer_threads({4: 4.0, 8: 8.0, 16: 10.0}, 16, minimum=2, best=10.0, loss=0.03, busy=None).threads
     10

@@ -18,7 +18,7 @@ __all__ = ["LoadThresholds", "Saturation", "cpus_of_others", "saturation_of"]
 
 @dataclass(frozen=True, slots=True)
 class LoadThresholds:
-    """Constants by which the load is told.
+    """Constants that classify the load.
 
     Args:
         busy_piece: CPUs kept busy by one piece from which on it is a bottleneck.
@@ -27,7 +27,7 @@ class LoadThresholds:
         full_queue: fill of a queue that only a full element has; above ElasticLoadBalance's half (L04).
         token_wait: share of time spent waiting for the Python token that only a full element has.
         source_wait: share of time that the busiest source waits for input, from which on a demand is met.
-        source_busy: the same, up to which it gives all that is taken.
+        source_busy: the same; a source that waits less emits all that downstream operators take.
         idle: share of time that scheduler threads sleep for want of work, from which on a demand may be met.
         asleep: the same, from which on it surely is, if the sources rest as much.
         slack: CPUs kept busy by the busiest piece, and share of the threads that are, below which it surely is.
@@ -39,7 +39,7 @@ class LoadThresholds:
         full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
         confirm: periods in a row in which a sign has to stand before it is believed.
         capacity: share of the CPUs by which those left by others have to change.
-        dearer: factor of a tuple's cost in one configuration that is another load, and no trick of caches or clocks.
+        dearer: factor of a tuple's cost in one configuration that means another load, no effect of caches or clocks.
         dearer_elsewhere: the same between configurations, of which one may have eight threads on a core.
         doubts: standard deviations of that cost, by the number of samples, that it has to be at least.
     """
@@ -126,8 +126,9 @@ def saturation_of(
 def cpus_of_others(observation: Observation, thresholds: LoadThresholds) -> int:
     """Return how many CPUs are left to other processes, a part of one counting as one where they compete.
 
-    As many as they want, but no more than half: who comes late to a full host would never get a share otherwise, as the
-    first one sees no need to give way. Where several insist on a half, the kernel shares fairly among their threads.
+    They get as many as they use, but at most half. A process that starts late on a full host would otherwise never get
+    a share, as the first one has no reason to yield. If several insist on half, the kernel shares fairly among their
+    threads.
 
     >>> seen = Observation(time=1, period=1, throughput=1.0, thread_count=4, cpu_count=4, own_cpu=2.0, host_cpu=0.9)
     >>> cpus_of_others(seen, LoadThresholds())

@@ -1,4 +1,4 @@
-"""Signs of another load that throughput doesn't give: CPUs that others take, idle threads, and what a tuple costs.
+"""Signs of another load beside throughput: CPUs that other processes use, idle threads, and the cost of a tuple.
 
 Each sign has to stand for some periods before it is believed. Must not know searches, nor what follows from a sign.
 """
@@ -26,8 +26,8 @@ class OtherProcesses:
     >>> others.changed(seen, LoadThresholds()), str(others.changed(seen, LoadThresholds())), others.cpus
     (None, 'other processes use 2 of 4 CPUs, 0 before', 2)
 
-    Way is given only once threads of this process wait for a CPU, where that is told: until then what others use isn't
-    missing. Afterwards it stays given for as long as others use it, or they would wait again.
+    This process yields CPUs only once its own threads wait for one, if that is measured: until then nothing is missing.
+    It stays that way as long as other processes use these CPUs, as its threads would wait again otherwise.
     """
 
     cpus: int = 0
@@ -59,7 +59,7 @@ class DemandSign(Enum):
 
 @dataclass(slots=True)
 class Demand:
-    """Whether the sources give less than could be done, so that threads follow the demand (C001-2).
+    """Whether the sources emit less than the threads can process, so that threads follow the demand (C001-2).
 
     Args:
         met: whether they do.

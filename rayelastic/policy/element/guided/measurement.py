@@ -51,7 +51,7 @@ class Margin:
     """Between which differences of log throughput it doesn't matter how a comparison ends.
 
     Args:
-        worse: at this difference a trial should be refused.
+        worse: at this difference a trial should be rejected.
         better: at this difference it should be accepted.
     """
 

@@ -1,7 +1,7 @@
 """The best configurations of loads that were met before.
 
-Loads are told apart by where the work is and how much of it a tuple takes, which depend little on the configuration in
-force. Must not know how the configurations were found.
+Loads are distinguished by each operator's share of the work and by the work for a tuple. Both depend little on the
+configuration in force. Must not know how the configurations were found.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Remembered:
 
     Args:
         best: the configuration.
-        series: what it gave; may grow while it stays in force.
+        series: its throughput; may grow while it stays in force.
         others: CPUs that other processes used.
         costs: share of each operator in all work; empty without a profile.
-        samples: of the profiler, that tell so.
+        samples: of the profiler, from which the costs were computed.
         effort: samples per tuple; 0 without a profile.
         budget: CPUs that its coordinator left to this element; None: all.
     """
@@ -58,7 +58,7 @@ class Remembered:
     def of(
         cls, best: Configuration, series: Series, others: int, profile: Profile, budget: int | None = None
     ) -> Remembered:
-        """Return a load with what the profiler tells of it."""
+        """Return a load with the costs and the effort of its profile."""
         costs = profile.costs() if profile.known else {}
         return cls(best, series, others, costs, profile.total, profile.effort, budget)
 

@@ -88,7 +88,7 @@ class _Proposal:
         if level is None:
             return None
         configuration = Configuration(level.threads, self.known.best.queued)
-        if configuration in self.known.measured or configuration in self.known.refused:
+        if configuration in self.known.measured or configuration in self.known.rejected:
             return None
         return Trial(configuration, level.purpose, level.why)
 
@@ -118,7 +118,7 @@ class _Proposal:
             factor = self.thresholds.stride
         reach = [option for option in options[: at + 1] if option[1].threads <= factor * best.threads]
         throughput, configuration = reach[-1] if reach else options[0]
-        if throughput < now * self.thresholds.small:  # so little isn't worth twice the threads, if fewer give it too
+        if throughput < now * self.thresholds.small:  # a gain too small for twice the threads, if fewer reach it too
             between = (round(share * configuration.threads) for share in PARTS)
             fewer = self._options(estimate, by, (threads for threads in between if threads > best.threads))
             enough = max(self.thresholds.nearly * throughput, now * (1 + self.thresholds.promise))
@@ -147,7 +147,7 @@ class _Proposal:
         cuts = estimate.cuts(threads, self.bounds.cpus, self.bounds.movable, self.bounds.fixed)
         queued = min(cuts, key=lambda cut: abs(len(cut) - wanted))
         configuration, cpus = Configuration(threads, queued), self.bounds.cpus
-        if estimate.lanes(configuration, cpus) <= estimate.lanes(best, cpus) or configuration in known.refused:
+        if estimate.lanes(configuration, cpus) <= estimate.lanes(best, cpus) or configuration in known.rejected:
             return None
         why = Code.STILL_RISING(below=below, threads=best.threads, gain=gain)
         return Trial(configuration, Purpose.GROWTH, why)
@@ -173,7 +173,7 @@ class _Proposal:
             yield level
 
     def saving(self, estimate: Estimate) -> Trial | None:
-        """Try the fewest threads that should give as much as the best throughput, but for a little."""
+        """Try the fewest threads that should nearly keep the best throughput."""
         best, peak = self.known.best, self.known.peak
         if self.known.savings >= self.thresholds.savings:
             return None
@@ -183,7 +183,7 @@ class _Proposal:
             configuration = Configuration(threads, best.queued)
             then = self._ratio(estimate, configuration, peak)
             if then >= 1 - self.thresholds.estimated_loss:
-                if configuration in self.known.measured or configuration in self.known.refused:
+                if configuration in self.known.measured or configuration in self.known.rejected:
                     return None
                 why = Code.COSTS_ALLOW_FEWER(threads=threads, share=then)
                 return Trial(configuration, Purpose.SAVING, why, then)
@@ -200,9 +200,9 @@ class _Proposal:
         return estimate.throughput(then, cpus, by) / estimate.throughput(now, cpus, by)
 
     def _new(self, configuration: Configuration, by: Explanation) -> bool:
-        """Return whether neither a configuration nor one that must give the same was measured."""
+        """Return whether neither a configuration nor one with the same estimate was measured."""
         known, estimate = self.known, self.bounds.estimate
-        if configuration in known.measured or configuration in known.refused:
+        if configuration in known.measured or configuration in known.rejected:
             return False
         if estimate is None:
             return True

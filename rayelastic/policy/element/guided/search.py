@@ -1,7 +1,7 @@
 """The search for the best configuration under one load: what was measured, what is on trial, and how it is judged.
 
-A move is proposed by an estimate or by the shape of the measured curve, kept if a sequential test says so, and taken
-back otherwise. Must not know whether the load changes, or what was best under another one.
+An estimate or the shape of the measured curve proposes a move. A sequential test decides whether it is kept or
+reverted. Must not know whether the load changes, or what was best under another one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ConfigurationSearch:
     measured: dict[Configuration, Series] = field(default_factory=dict)
     trial: Trial | None = None
     peak: Configuration | None = None  # the best throughput, of which savings may lose a little
-    refused: set[Configuration] = field(default_factory=set)
+    rejected: set[Configuration] = field(default_factory=set)
     savings: int = 0
     saved: bool = False
     explorations: int = 0
@@ -88,7 +88,7 @@ class ConfigurationSearch:
         self.trial, reason = None, self._reason(verdict, trial, base, gain)
         self._calibrate(trial, bounds, gain)
         if verdict is Verdict.REJECT:
-            self.refused.add(trial.configuration)
+            self.rejected.add(trial.configuration)
             self.savings += saving
             return verdict, reason
         self.best = trial.configuration
@@ -141,7 +141,7 @@ class ConfigurationSearch:
             next(iter(self.measured)).threads,
             self.peak or self.best,
             self.measured,
-            self.refused,
+            self.rejected,
             self.explanations,
             self.trusted,
             self.savings,
@@ -158,7 +158,7 @@ class ConfigurationSearch:
     def cannot(self, in_force: Configuration) -> None:
         """Judge what is in force instead of what was to be tried, unless that is the best one already."""
         assert self.trial is not None
-        self.refused.add(self.trial.configuration)
+        self.rejected.add(self.trial.configuration)
         self.trial = None if in_force == self.best else replace(self.trial, configuration=in_force, promised=None)
 
     def needs_baseline(self, trial: Trial) -> bool:

@@ -29,7 +29,7 @@ class SearchThresholds:
         promised: margin of one that an estimate promises something of.
         saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
         loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
-        estimated_loss: the same where an estimate tells.
+        estimated_loss: the same for one that an estimate proposes.
         promise: relative gain that must be possible for a trial to be worth its periods.
         peak: the same of a peak between measured thread counts.
         nearly: share of the best estimate with which fewer threads are preferred.
@@ -38,7 +38,7 @@ class SearchThresholds:
         step: factor by which threads grow at first (P30), and once an estimate came true.
         stride: that factor, once it came true.
         true: share of an estimate that has to come true for it.
-        steep: gain promised by a stride, as a share of what so many threads could give, that makes it worth one.
+        steep: gain that an estimate promises for a stride, as a share of the ideal gain, that makes it worth one.
         rise: relative gain of the last step from which on one more is tried, whatever an estimate says.
         doubt: relative error of an estimate of no difference, as a standard deviation.
         doubted: the same of an estimate of a difference, as a share of its logarithm.
@@ -54,7 +54,7 @@ class SearchThresholds:
         reached: share of what the costs of operators allow, from which on nothing is explored.
         far: share of it below which other ways to place queues are tried first.
         worth: relative improvement to be expected of a try, from which on it is worth its period.
-        price: relative gain that twice the threads have to give at least, where nothing is promised.
+        price: least relative gain that justifies twice the threads, where no estimate promises one.
         slight: relative difference that isn't worth a thread, or a queue.
         little: share of threads that is a little more; one at least.
     """
@@ -103,9 +103,9 @@ class Bounds:
         cpus: CPUs that others leave to this processing element.
         movable: operators whose queue can be put in or taken away, in their order in the graph.
         fixed: operators that keep their queue.
-        busy: scheduler threads that were busy; None: not told.
+        busy: scheduler threads that were busy; None: not measured.
         estimate: by the profile; None: there is none.
-        used: CPUs that this processing element kept busy; None: not told.
+        used: CPUs that this processing element kept busy; None: not measured.
         shared: whether other elements of the job have parts of the host: they are disturbed by each trial.
     """
 

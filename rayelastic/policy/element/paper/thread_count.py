@@ -64,8 +64,8 @@ class ThreadRecord:
 class ThreadCountElasticity:
     """Seeks the thread level that maximises throughput, by trends between trusted levels (PLDI'17 Figs 7 and 8).
 
-    The bottom level is the minimum of the graph and not 1, as Fig. 8 prints it: with a minimum of 2 its rule 3 would
-    never fire and rule 4 would pin the level there for ever (E2).
+    The bottom level is the minimum of the graph, and not 1 as in Fig. 8. With a minimum of 2, rule 3 of the figure
+    would never fire, and rule 4 would pin the level there for ever (E2).
 
     Args:
         variant: "paper": a change of load at 5 %, believed at once; "released": at 20 %, after five strikes (E3).

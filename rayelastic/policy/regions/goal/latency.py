@@ -1,7 +1,8 @@
 """A latency that users want becomes a utilisation to size replicas for: less of it where tuples take too long.
 
-Tuples wait for a replica the longer the busier it is, 1 / (1 - utilisation) in the simplest queue, so the room that a
-change of plan leaves is what bounds latency. Pure: latencies come in as counts, a utilisation comes out.
+The busier a replica, the longer tuples wait for it: in proportion to 1 / (1 - utilisation) in the simplest queue. So
+the free capacity that a change of plan leaves bounds the latency. Pure: latencies come in as counts, a utilisation
+comes out.
 """
 
 from __future__ import annotations

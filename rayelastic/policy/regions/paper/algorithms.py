@@ -1,12 +1,14 @@
 """Joker's adaptation algorithm as the paper prints it: Algorithms 1 to 7 of section 4 (J21-J31).
 
-One pipeline and one replica per region at first; in each period all bottlenecks are resolved by a split or one more
-replica, judged in the next one by the throughput of the regions closest to the source, and kept or reverted. It never
-shrinks. Knows one host, no nodes: a new replica runs where the first does, or, where replicas can't share a processing
-element, in one of its own that anybody may place. Then pipelines aren't cut: queues are the local levels' affair.
+It starts with one pipeline and one replica per region. In each period it resolves all bottlenecks by a split or one
+more replica. In the next period it judges them by the throughput of the regions closest to the source, and keeps or
+reverts them. It never shrinks.
 
-Where algorithm and text differ, the text of section 4 decides: metrics are updated in every period without a running
-adaptation, whether load changed or not (the result that Algorithm 7 states, and the released source).
+It knows one host and no nodes. A new replica runs where the first does. If replicas can't share a processing element,
+it runs in one of its own, which the caller may place. Then pipelines aren't cut, as the local levels place queues.
+
+Where algorithm and text differ, the text of section 4 decides. So metrics are updated in every period without a running
+adaptation, whether the load changed or not. Algorithm 7 states this result, and the released source does the same.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ Found = tuple[tuple[AdaptationAction, ...], dict[str, Shape]]  # actions, and th
 
 
 def split_utility(costs: Sequence[float], at: int) -> float:
-    """Return the ratio of throughputs that a split promises: 1 / (overhead + the dearer side) (4.2).
+    """Return the ratio of throughputs that a split promises: 1 / (overhead + the more expensive side) (4.2).
 
     Args:
         costs: of the operators of a pipeline.

@@ -1,9 +1,10 @@
 """The model-based baseline of Joker section 5.5: pipelined fission (Gedik et al. 2016; J35).
 
-A configuration is worked out once, from operator costs, selectivities and two constants of the runtime, and never looks
-back. The cited paper's heuristic is described in Joker in words only: a model with a *thread switching overhead* and a
-*replication cost factor* estimates throughput, and a heuristic search finds a configuration that is close to optimal.
-This is the plainest search over that model: as long as it helps, the bottleneck gets a pipeline or a replica, whichever
+A configuration is computed once, from operator costs, selectivities and two constants of the runtime, and never
+changed. Joker describes the cited paper's heuristic in words only. A model with a *thread switching overhead* and a
+*replication cost factor* estimates throughput, and a heuristic search finds a configuration close to the optimum.
+
+This is the simplest search over that model. As long as it helps, the bottleneck gets a pipeline or a replica, whichever
 promises more for its threads.
 """
 

@@ -10,7 +10,7 @@ from rayelastic.policy.regions.tried.trial import Trial
 
 __all__ = ["SHARE", "Costs"]
 
-SHARE = "share"  # the kind of change that gives partitions to other replicas
+SHARE = "share"  # the kind of change that moves partitions to other replicas
 
 
 class Costs:

@@ -1,7 +1,7 @@
 """Replicas and processes that paid in an earlier run of a job: where this one begins once it has too little.
 
-They are put on trial like any other change, within today's bounds, so what doesn't pay any more is taken back and
-forgotten. They say more than an estimate only while nobody knows how much the sources could give. Pure.
+They are put on trial like any other change, within today's bounds, so what doesn't pay any more is reverted and
+forgotten. They say more than an estimate only while the rates that the sources could emit are unknown. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Shapes of regions that were tried in vain, and regions that shrank too early: for how long what isn't tried again.
+"""Shapes of regions that failed their trial, and regions that shrank too early: how long they aren't tried again.
 
-Until the load changes (Joker 4.3). But a change that is taken back may itself look like a change of load, and what is
-tried again and again costs throughput each time: so each further rejection of a region lasts twice as long as the one
-before, until a change of it was kept.
+A rejection lasts until the load changes (Joker 4.3). But a reverted change may itself look like a change of load, and
+each repeated trial costs throughput. So each further rejection of a region lasts twice as long as the one before, until
+a change of the region was kept.
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ class Reversals:
         return self._periods << max((self._times.get(region, 0) for region in regions), default=0)
 
     def shrank(self, regions: Collection[str]) -> None:
-        """Note that regions give something back."""
+        """Note that regions scale in."""
         self._shrank.update(dict.fromkeys(regions, self._now))
 
     def grew(self, regions: Collection[str]) -> None:
-        """Note that regions get more."""
+        """Note that regions scale out."""
         for region in regions:
             at = self._shrank.pop(region, None)
             if at is not None:

@@ -1,4 +1,4 @@
-"""A change of plan that is on trial: what was so before, and what it has to give to be kept (Joker 4.3). Pure."""
+"""A change of plan on trial: the state before it, and the gain that it needs to be kept (Joker 4.3). Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FAR_LESS = 2 / 3  # of the gain that more replicas promise, below which fewer of
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a job gets done.
+    """Rates that a job reaches.
 
     Args:
-        sources: tuples/s that sources make; where they have begun just now, more than what is behind them takes.
-        offered: tuples/s that they would make if nothing held them back.
+        sources: tuples/s that sources make; if they have just started, more than the operators downstream take.
+        offered: tuples/s that they would make without back-pressure.
         passed: {region: tuples/s that its last operator takes}.
-        stands: whether sources wait for room and have made nothing, so that nobody knows what they would make.
+        stands: whether sources are blocked on output and make nothing, so that the offered rate is unknown.
     """
 
     sources: float
@@ -103,7 +103,7 @@ class Trial:
         if not self.grows:
             return now.share >= t.carried * min(1.0, self.carried.share)
         enough = min(t.throughput_gain, self.gain / 2)
-        if self.parting is not None:  # it may well give nothing, on a busy machine, and costs pauses
+        if self.parting is not None:  # on a busy machine it may gain nothing, and it costs pauses
             enough = max(t.throughput_gain, self.gain * LEAST_OF_PARTING)
         return now.share >= t.carried or self.gained(now) >= enough
 

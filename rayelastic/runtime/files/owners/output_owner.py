@@ -5,7 +5,7 @@ the next number and removes those before. So an abandoned writer that still runs
 (fencing as by Kafka's producer epochs, put-if-absent as by Delta's log).
 
 A claim of another run is valid while its process lives. The process of another machine isn't visible: its claim is
-valid while it is renewed. An object store can't reject an existing name: each claim has its own name there, and a
+valid while it is renewed. An object store can't reject an existing name, so each claim has its own name there. A
 claimant that sees another claim of the same number withdraws.
 """
 
@@ -205,8 +205,8 @@ class OutputOwner:
             raise SinkTakenError(
                 f"{self._folder.shown!r} belongs to {_shown(record)}, which runs in process {process.pid} on "
                 f"{process.host or 'an unknown host'}",
-                hint="End that job first, or give this sink another path; to try a savepoint beside the running "
-                "job, give it another path",
+                hint="End that job first, or set another path for this sink, as to try a savepoint beside the running "
+                "job",
             )
 
     def _is_renewed(self, name: str) -> bool:

@@ -232,8 +232,8 @@ class PostgresTable:
             raise StateError(
                 f"the restored state needs {counted(before.rows, 'row')} of it in {self._sink.table!r}, of which "
                 f"{held} are there",
-                hint="Restore into the database that it wrote to; if a run that was restored from an earlier "
-                "savepoint has taken rows back, restore a later one of that run",
+                hint="Restore into the database that it wrote to. If a run restored from an earlier savepoint has "
+                "removed rows, restore a later savepoint of that run",
                 code=ErrorCode.MISSING_OUTPUT,
             )
 

@@ -1,9 +1,9 @@
-"""What configurations that weren't tried may give, by those that were: a Gaussian process around the estimate.
+"""Predict the throughput of untried configurations from the measured ones: a Gaussian process around the estimate.
 
-Like configurations miss their estimate alike: with about as many threads, and mostly the same queues. So each that was
-measured says something about those like it, and the improvement to be expected of a try tells what is worth one (D. R.
-Jones et al., Efficient Global Optimization, 1998). How far estimates miss is judged by how far they did. Must not know
-where estimates come from.
+Similar configurations, with about as many threads and mostly the same queues, miss their estimates by similar factors.
+So each measurement says something about similar configurations. The expected improvement decides which one is worth
+trying (D. R. Jones et al., Efficient Global Optimization, 1998). Past misses determine how far estimates are expected
+to miss. Must not know where estimates come from.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rayelastic.policy.element.guided.measurement import Series
 
 __all__ = ["Belief", "Surrogate", "expected_improvement"]
 
-UNIT = 1.0  # variance of what one thread gives, in log throughput: nothing is known of it
-MISSES = (0.05, 0.1, 0.2, 0.4)  # standard deviations of what estimates miss, in log throughput, that are looked at
+UNIT = 1.0  # variance of one thread's log throughput: a vague prior
+MISSES = (0.05, 0.1, 0.2, 0.4)  # candidate standard deviations of the estimates' errors, in log throughput
 USUAL_MISS = 0.1
 REACHES = (0.33, 1.0, 3.0)  # how fast a miss says less about other configurations; 1: as the three numbers below say
 WONDER = 0.7  # of the logarithm of both, which is as unlikely as a standard deviation
@@ -47,7 +47,7 @@ class Surrogate:
 
     Args:
         measured: {configuration: its samples}; at least one.
-        estimates: each gives the logarithm of an estimate, in any unit; at least one.
+        estimates: each returns the logarithm of an estimate, in any unit; at least one.
         noise: standard deviation of the logarithm of a sample.
         meetings: operators that several feed.
 
@@ -134,12 +134,13 @@ def _queues(ways: Sequence[frozenset[str]], every: Sequence[str]) -> Floats:
 def expected_improvement(one: Belief, others: float, noise: float) -> float:
     """Return by how much the log throughput of what is kept should rise by one more sample of a configuration.
 
-    The knowledge gradient (P. Frazier et al., The Knowledge-Gradient Policy for Correlated Normal Beliefs, 2009), as if
-    a sample told nothing of the others: of what is best by now it is the worth of finding out that it isn't.
+    This is the knowledge gradient (P. Frazier et al., The Knowledge-Gradient Policy for Correlated Normal Beliefs,
+    2009) for independent beliefs. For the best configuration so far, it is the value of learning that another is
+    better.
 
     Args:
-        one: what is believed of it.
-        others: the best that is expected of the others; -inf: there are none, and no sample makes another one better.
+        one: the belief about the configuration.
+        others: the best mean of the others; -inf if it is the only one: no sample can then change the choice.
         noise: standard deviation of the logarithm of a sample.
 
     >>> round(expected_improvement(Belief(0.0, 0.1), 0.0, noise=0.0), 3)

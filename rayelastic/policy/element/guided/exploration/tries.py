@@ -1,8 +1,9 @@
 """Which configuration is worth a try once no estimate promises much, and which of those that were tried is kept.
 
-What threads lose by waiting for each other is what an estimate knows least about. So where much less is had than the
-costs of operators allow, what was measured is asked: what is like it and may be better is tried for a period each, and
-what differs from all of it once. Must not know noise tests, or how a trial goes on.
+Estimates are least certain about the time that threads lose by waiting for each other. So if the throughput stays far
+below what the operators' costs allow, the measurements guide the search. Similar configurations that may be better are
+tried for a period each, and configurations that differ from all measured ones once. Must not know noise tests, or how
+a trial goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ AROUND = 8  # queues that are put in or taken away one by one, of each
 EXPLANATIONS = 3  # of what was measured, beside the usual one
 HOPE = 0.3  # of what a try is to be worth otherwise, where costs allow much more
 FEWER = 0.7  # of the threads, which may do as well
-COARSE = 0.7  # share of the best estimate that fewer queues should give to be tried
+COARSE = 0.7  # share of the best estimate that fewer queues should reach to be tried
 COARSER = 1.5  # times as many queues as those are too many, perhaps
 CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the dearest pieces
@@ -85,7 +86,7 @@ def kept(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Configur
 def _worth(
     known: Known, bounds: Bounds, estimate: Estimate, thresholds: SearchThresholds, ones: Sequence[Configuration]
 ) -> dict[Configuration, Belief]:
-    """Return what is believed of the log throughput of configurations, less what their threads have to give."""
+    """Return beliefs about the log throughput of configurations, less the price of their threads."""
     beliefs = _surrogate(known, bounds, estimate).beliefs(ones)
     return {
         one: Belief(belief.mean - thresholds.price * math.log2(max(1, one.threads)), belief.doubt)
@@ -107,14 +108,14 @@ def _two_best(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Configuration]:
-    """Return queues in front of all that is dear, of everything, and of much less, as far as that wasn't tried."""
+    """Return untried placements of queues: one at each expensive operator, one at every operator, and few."""
     best, most = known.best, _useful(bounds, estimate)
     threads = min(most, max(best.threads, math.ceil(bounds.cpus)))
     coarse = estimate.place(best.threads, bounds.cpus, bounds.movable, bounds.fixed, nearly=COARSE)
     ways = [estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
     if COARSER * len(coarse) <= len(best.queued):
         ways.append(coarse)
-    tried = {one.queued for one in (*known.measured, *known.refused)}
+    tried = {one.queued for one in (*known.measured, *known.rejected)}
     return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
 
 
@@ -146,6 +147,6 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> l
         if way and bounds.minimum <= threads <= min(bounds.maximum, max(len(way), bounds.minimum))
     }
     found.add(Configuration(bounds.minimum, fixed))  # no queues at all: where a hop costs more than operators do
-    allowed = (found | known.measured.keys()) - set(known.refused)
+    allowed = (found | known.measured.keys()) - set(known.rejected)
     names = {one.queued: sorted(one.queued) for one in allowed}
     return sorted(allowed, key=lambda one: (one.threads, names[one.queued]))
