@@ -73,7 +73,7 @@ class Topology(GraphTopology):
         >>> topology.source(rel.sequence(3), name="numbers").sink(rel.list(), name="out")
         <sink out>
         >>> print(topology.explain())
-        topology 'numbers': 2 operators in 2 regions in 1 processing element
+        topology 'numbers': 2 operators in 2 regions in 1 PE
         <BLANKLINE>
         r0  source: a source stands alone; in pe0
             numbers  source  built-in  native counter

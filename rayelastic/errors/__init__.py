@@ -75,6 +75,10 @@ class RayelasticError(Exception):
     def __str__(self) -> str:
         return f"{self.message} [{self.code}]"
 
+    def __format__(self, spec: str) -> str:
+        """Return the message without its code, as part of another text: `f"... {error}"`."""
+        return format(self.message, spec)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # BaseException would call the class with args alone, losing the keywords.
         return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)  # type: ignore[attr-defined]

@@ -91,7 +91,7 @@ class _JobFeed:
                 if not self._is_wanted_again():
                     return
             except Exception as error:  # any error of the source fails the job
-                if self._cancelled.is_set() or not self._tells(address, str(error)):
+                if self._cancelled.is_set() or not self._tells(address, f"{error}"):
                     return
 
     def cancel(self) -> None:

@@ -69,10 +69,10 @@ class JobConfig:
     4
     >>> JobConfig(pes=0)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: JobConfig(pes=0): too small. Give a whole number, 1 or more
+    rayelastic.errors.ConfigError: JobConfig(pes=0): too small. Give a whole number, 1 or more [invalid-setting]
     >>> JobConfig(region_period=2)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: JobConfig(region_period=2): no setting of this name. Write JobConfig(elasticity=re...
+    rayelastic.errors.ConfigError: JobConfig(region_period=2): no setting of this name. ... [invalid-setting]
     """
 
     pes: int | Mapping[str, int | str]

@@ -130,14 +130,14 @@ class Sampler:
         self.over = self.history.over = True
         self.history.state = "lost"
         self.history.failure = {
-            "reason": str(error),
+            "reason": f"{error}",
             "code": code_of(error, ErrorCode.UNAVAILABLE),
             "operator": None,
             "tuple": None,
             "traceback": "",
         }
         at = self._before.metrics.seconds if self._before is not None else 0.0
-        self.history.tell([Event(at, EventKind.FAILURE, "job", "the job doesn't answer any more", str(error))])
+        self.history.tell([Event(at, EventKind.FAILURE, "job", "the job doesn't answer any more", f"{error}")])
 
 
 def _verdict(found: Bottleneck) -> dict[str, Any]:

@@ -124,7 +124,7 @@ class Story:
         try:
             await _beside(asked.do)
         except (RayelasticError, TimeoutError) as error:
-            problem = str(error)
+            problem = f"{error}"
         tell("action", job=self.name, action=asked.name, text=asked.text, who=who, problem=problem)
         frame = self.history.frame_at(None)
         seconds = frame.seconds if frame is not None else 0.0

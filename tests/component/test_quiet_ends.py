@@ -156,4 +156,4 @@ def test_without_a_location_the_command_line_says_so(tmp_path: Path, capsys: pyt
         "    return topology\n"
     )
     assert main(["run", str(tmp_path / "small.py"), "--quiet", "--restore", "latest"]) == 2
-    assert 'restore="latest" looks for the checkpoints of an earlier run' in capsys.readouterr().err
+    assert "[bad-location]" in capsys.readouterr().err

@@ -302,7 +302,7 @@ def test_a_coordinator_that_died_before_the_start_leaves_a_job_that_says_so(tmp_
     second.resume()
     failure = second.status().failure
     assert failure is not None
-    assert "before the job had started" in failure.reason
+    assert "before the job started" in failure.reason
     second.close()
 
 

@@ -182,7 +182,7 @@ def test_a_source_that_breaks_fails_the_job(tmp_path: Path) -> None:
     topology = rel.Topology("breaks")
     topology.source(rel.csv(path, schema={"n": int}), name="rows").sink(rel.count(), name="out")
     path.write_text("n\n1\nnot a number\n")
-    with raises(JobFailedError, "job-failed") as caught:
+    with raises(JobFailedError, "source-failed") as caught:
         rel.run(topology)
     assert caught.value.operator == "rows"
 

@@ -195,7 +195,7 @@ def test_a_source_that_ends_before_its_position_fails_the_job(tmp_path: Path) ->
     with raises(StateError, "changed-input", "400", "300", operator="rows"):
         rel.run(counted(rel.rows(ROWS[:300], schema=Row), rel.list()), restore=tmp_path / "saved")
     shorter = testing.script(ROWS[:300], Row)
-    with raises(rel.errors.JobFailedError, "job-failed", "100", operator="rows"):
+    with raises(rel.errors.JobFailedError, "source-failed", "100", operator="rows"):
         rel.run(counted(shorter, rel.list()), restore=tmp_path / "saved")
     assert len(rel.run(counted(rel.rows(ROWS[:400], schema=Row), rel.list()), restore=tmp_path / "saved")["out"]) == 0
 

@@ -289,8 +289,8 @@ def test_the_first_step_has_nothing_that_would_have_to_be_saved(tmp_path: Path) 
     ("arguments", "problem"),
     [
         ({"emit": "update", "n": rel.count()}, "two_steps=True needs emit='final'"),
-        ({"n": rel.mean("value")}, "n=mean(value) can't be made of what parts"),
-        ({"n": rel.top_k("value", 2)}, "n_1=largest(value, 1), n_2=largest(value, 2) can't be made"),
+        ({"n": rel.mean("value")}, "n=mean(value) can't be merged"),
+        ({"n": rel.top_k("value", 2)}, "n_1=largest(value, 1), n_2=largest(value, 2) can't be merged"),
         ({}, "no aggregates to compute"),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_topology_shows_its_graph_and_lanes() -> None:
 def test_a_topology_that_cant_run_yet_says_why() -> None:
     topology = rel.Topology("unfinished")
     topology.source(rel.sequence(10), name="numbers")
-    assert "without a sink" in topology._repr_html_()
+    assert "no-sink" in topology._repr_html_()
 
 
 def test_results_show_their_first_rows() -> None:

@@ -67,7 +67,7 @@ class Declarations:
         >>> numbers = topology.source(rel.sequence(3), name="numbers")
         >>> topology.validate()
         Traceback (most recent call last):
-        rayelastic.errors.GraphError: operator 'numbers' (...): its output has no sink. End it with .sink(...), ... [no-sink]
+        rayelastic.errors.GraphError: operator 'numbers' (...): its output has no sink. ... [no-sink]
         """
         if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
             raise GraphError(

@@ -46,7 +46,7 @@ class Checkpoint:
     3600.0
     >>> Checkpoint(every=0)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Checkpoint(every=0). Give seconds, 0.2 or more
+    rayelastic.errors.ConfigError: Checkpoint(every=0). Pass seconds, 0.2 or more [invalid-setting]
     """
 
     location: str | Path | None = None

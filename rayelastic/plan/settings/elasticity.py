@@ -60,7 +60,7 @@ class Elasticity:
     <Algorithm.MULTI_LEVEL: 'multi-level'>
     >>> Elasticity(region_target=2)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Elasticity(region_target=2). Give a share above 0 and below 1, such as 0.8
+    rayelastic.errors.ConfigError: Elasticity(region_target=2). ... [invalid-setting]
     """
 
     algorithm: Algorithm | AlgorithmName = Algorithm.MULTI_LEVEL

@@ -29,7 +29,7 @@ class Latency:
     Latency(p99=0.2)
     >>> Latency(p99=0)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Latency(p99=0). Give seconds, 0.001 or more
+    rayelastic.errors.ConfigError: Latency(p99=0). Give seconds, 0.001 or more [invalid-setting]
     """
 
     p99: float

@@ -32,7 +32,7 @@ class Network:
     30.0
     >>> Network(patience=0)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Network(patience=0). Give seconds, 2 or more
+    rayelastic.errors.ConfigError: Network(patience=0). Give seconds, 2 or more [invalid-setting]
     """
 
     secure: bool = False

@@ -32,7 +32,7 @@ class PaperElasticity:
     True
     >>> PaperElasticity(sensitivity=0)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: PaperElasticity(sensitivity=0). Give a share above 0 and below 1, such as 0.05
+    rayelastic.errors.ConfigError: PaperElasticity(sensitivity=0). ... [invalid-setting]
     """
 
     satisfaction_factor: float = 0.6

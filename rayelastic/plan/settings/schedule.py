@@ -34,7 +34,7 @@ class Schedule:
     (1, 16)
     >>> Schedule({"8 am": 4})
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Schedule(...): '8 am' is no time of day. Give hours and minutes, such as '08:00'
+    rayelastic.errors.ConfigError: Schedule(...): '8 am' is no time of day. ... [invalid-setting]
     """
 
     bounds: Mapping[str, int | tuple[int, int]]

@@ -53,7 +53,7 @@ class Threads:
     <ThreadingModel.DYNAMIC: 'dynamic'>
     >>> Threads(model="dynamicc")
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Threads(model='dynamicc'). Choose 'manual', 'dynamic' or 'dedicated'
+    rayelastic.errors.ConfigError: Threads(model='dynamicc'). ... [invalid-setting]
     """
 
     count: int | None = None

@@ -124,7 +124,7 @@ class CheckpointLoop:
             if self._stopped or self._state() is not State.RUNNING:
                 return error  # it ends, or recovers: others report that
             self._failed += 1
-            now, reason = self._age(), str(error)
+            now, reason = self._age(), f"{error}"
             given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=reason))
             spent = counted.abandoned_seconds + now - since
             self._counters(replace(given_up, abandoned=counted.abandoned + 1, abandoned_seconds=spent, problem=reason))

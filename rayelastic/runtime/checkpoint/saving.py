@@ -172,7 +172,7 @@ def note_going_on(job: str, journal: ChangeJournal) -> bool:
     try:
         journal.goes_on()
     except (OSError, RayelasticError, RuntimeError) as error:
-        tell("line not noted", job=job, level=logging.WARNING, line="goes on", reason=str(error))
+        tell("line not noted", job=job, level=logging.WARNING, line="goes on", reason=f"{error}")
         return False
     return True
 
@@ -291,7 +291,7 @@ def commit(job: str, handles: Iterable[PEHandle], epoch: int, kept: Sequence[str
             with suppress(PELostError, TimeoutError):  # its watcher reports a loss; the next commit covers this one
                 handle.within(COMMIT_TIMEOUT).commit(epoch, kept)
         except SinkError as error:  # the checkpoint is complete all the same, and the next commit covers this one, too
-            tell("rows not shown yet", job=job, level=logging.WARNING, pe=handle.pe, reason=str(error))
+            tell("rows not shown yet", job=job, level=logging.WARNING, pe=handle.pe, reason=f"{error}")
 
 
 def end_stop(job: str, journal: ChangeJournal, handles: Sequence[PEHandle], before: int) -> None:

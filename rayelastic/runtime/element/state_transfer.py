@@ -109,7 +109,7 @@ class StateStores:
                     pause.take_in_parts()
             except _native.StateError as error:
                 raise StateError(
-                    str(error), operator=operator, hint="The job fails by it, too: see its failure"
+                    f"{error}", operator=operator, hint="The job fails by it, too: see its failure"
                 ) from None
         chunks: list[bytes] = []
         found_keys = place = 0

@@ -219,11 +219,11 @@ class IngestServer:
                     raise self._error(f"a frame {frame.kind.name} where a batch was expected")
                 self._accept(state, frame)
         except FrameError as error:
-            self._refuse(connection, partition, str(error))
+            self._refuse(connection, partition, f"{error}")
         except OSError:
             pass  # the task died, or the source was closed: Spark retries or knows why
         except Exception as error:  # wrong rows, or a stopped source: the task gets the reason, nothing hangs
-            self._refuse(connection, partition, str(error))
+            self._refuse(connection, partition, f"{error}")
         finally:
             with self._lock:
                 self._connections.discard(connection)

@@ -391,7 +391,7 @@ class Coordinator:
         except JobExistsError:  # the elements are another coordinator's now
             return
         except Exception as error:  # the job ends, even if that can't be recorded
-            tell("end not noted", job=self._job.name, level=logging.WARNING, reason=str(error))
+            tell("end not noted", job=self._job.name, level=logging.WARNING, reason=f"{error}")
         said: dict[str, Any] = {"state": state.value, "reason": reason, "operator": operator, "code": code}
         tell("job ended", job=self._job.name, level=logging.ERROR if failure else logging.INFO, **said)
         if self._safety is not None:

@@ -350,7 +350,7 @@ class Recovery:
             return False
         if unreadable and not self._is_readable(self._journal.checkpoints[-2]):  # the whole store is unreachable
             return False
-        tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=str(error))
+        tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=f"{error}")
         self._journal.without(damaged, self._plan.now)
         return True
 
@@ -383,8 +383,8 @@ class Recovery:
 def _cause(problem: Exception | None, again: Failure | None) -> Failure:
     """Return the reason for the next attempt."""
     if is_outage(problem):
-        return Failure(str(problem), getattr(problem, "operator", None), outage=True, code=code_of(problem))
-    return again if again is not None else Failure(str(problem), code=code_of(problem))
+        return Failure(f"{problem}", getattr(problem, "operator", None), outage=True, code=code_of(problem))
+    return again if again is not None else Failure(f"{problem}", code=code_of(problem))
 
 
 def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:

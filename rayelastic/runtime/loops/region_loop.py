@@ -151,7 +151,7 @@ class RegionLoop(PeriodicLoop):
             try:
                 plan = self._carry_out(plan, decision.plan)
             except (RayelasticError, TimeoutError) as error:
-                plan, problem = self._plan(), str(error)
+                plan, problem = self._plan(), f"{error}"
             seconds = self._clock() - began
             rate, emitted = (carried - _made(before)) / max(seen.period, 1e-9), _made(self._sample())
             done = emitted - carried if emitted >= carried else emitted  # new elements count from 0

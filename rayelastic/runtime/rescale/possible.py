@@ -32,7 +32,7 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
         change = plan_change(now, wanted)
     except ValueError as error:
         raise ConfigError(
-            str(error), hint="Make the plan of job.plan(), by its with_... methods", code=ErrorCode.BAD_CHANGE
+            f"{error}", hint="Make the plan of job.plan(), by its with_... methods", code=ErrorCode.BAD_CHANGE
         ) from None
     for part in change.regions:
         planned = wanted.region(part.region)

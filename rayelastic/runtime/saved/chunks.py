@@ -311,7 +311,7 @@ def _results(chunks: Iterable[bytes], shape: Shape) -> pa.Table:
         ):
             state.import_(chunk)
     except _native.StateError as error:
-        raise DamagedError(str(error), hint="Use an earlier snapshot") from None
+        raise DamagedError(f"{error}", hint="Use an earlier snapshot") from None
     feeder = _native.ArrowFeeder(native_schema(takes))
     feeder.finish()
     return given_by([_native.Operator.arrow_source("nothing", native_schema(takes), feeder), final], gives)

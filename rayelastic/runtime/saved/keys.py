@@ -42,7 +42,7 @@ def key_bytes(key: Sequence[Any], shape: Shape, operator: str) -> tuple[bytes, b
         try:
             cells.append(None if value is None else _cell(value, plain_form(text)))
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-            raise _no_such_key(key, shape, operator, str(error)) from None
+            raise _no_such_key(key, shape, operator, f"{error}") from None
     if len(cells) == 1:
         return cells[0] or b"", cells[0] is None
     return b"".join(

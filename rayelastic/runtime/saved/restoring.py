@@ -125,7 +125,7 @@ def _newest_whole(
             manifest = SnapshotFolder(one).manifest()
             _check_whole(one, manifest)
         except DamagedError as error:
-            tell("checkpoint left out", job=job, level=logging.WARNING, reason=str(error))
+            tell("checkpoint left out", job=job, level=logging.WARNING, reason=f"{error}")
             problem = problem or error
         else:
             return (one, manifest), None

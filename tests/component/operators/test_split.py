@@ -93,7 +93,7 @@ def test_by_a_function(lane: Any) -> None:
     topology = rel.Topology("beyond")
     for number, stream in enumerate(words(topology).split(2, name="parts", by=lambda t: t.n // 1000, lane=lane)):
         stream.sink(rel.count(), name=f"out{number}")
-    with raises(JobFailedError, "job-failed", "chose output 2 of 2") as caught:
+    with raises(JobFailedError, "function-raised", "chose output 2 of 2") as caught:
         rel.run(topology)
     assert caught.value.operator == "parts"
 

@@ -66,7 +66,7 @@ def test_damage_names_the_file_and_the_place(packing: str, damage: str, tmp_path
         }[damage]
     )
     said = refused(rel.text(str(broken)))
-    assert f"SourceError: '{broken}' is damaged ({packing}) behind byte" in said
+    assert f"SourceError: '{broken}' is damaged ({packing}) after byte" in said
     assert "Get an undamaged copy" in said
 
 

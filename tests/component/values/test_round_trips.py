@@ -165,7 +165,7 @@ def test_a_decimal_is_never_rounded(text: str, says: str) -> None:
 
 
 def test_what_is_no_member_is_told_where_it_comes_in() -> None:
-    with raises(RayelasticError, "job-failed", "side", "hold"):
+    with raises(RayelasticError, "source-failed", "side", "hold"):
         run(rel.arrow(pa.table({"side": ["sell", "hold"]}), schema={"side": Side}))
 
 

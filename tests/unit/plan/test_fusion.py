@@ -182,7 +182,7 @@ def test_a_config_that_doesnt_fit_the_topology(config: dict[str, Any], says: str
             "overwrite each other's. Have {pe} in it",
         ),
         ({"pes": 3, "elasticity": Elasticity(max_processes=2)}, "Give a larger max_processes, or fewer pes"),
-        ({"regions": "fixed", "elasticity": Elasticity(max_replicas=2)}, "nothing changes. Leave regions out, or give"),
+        ({"regions": "fixed", "elasticity": Elasticity(max_replicas=2)}, "nothing changes. Leave regions out, or set"),
     ],
 )
 def test_a_config_out_of_range(config: dict[str, Any], says: str) -> None:

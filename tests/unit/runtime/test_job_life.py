@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rayelastic.errors import ErrorCode
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import PEStatus, State
@@ -77,7 +78,8 @@ def test_an_element_that_is_lost_is_told_of_once_and_only_while_the_job_has_it()
     one = Ended("pe0", "pe1")
     one.life.begins(PEStatus("pe2", State.RUNNING, node="n", pid=7))
     assert one.life.loses("pe2", "gone")
-    assert one.life.elements()["pe2"] == PEStatus("pe2", State.FAILED, Failure("gone"), node="n", pid=7)
+    lost = Failure("gone", code=ErrorCode.PE_LOST)
+    assert one.life.elements()["pe2"] == PEStatus("pe2", State.FAILED, lost, node="n", pid=7)
     assert not one.life.loses("pe3", "never there")
     one.life.end(State.CANCELLED)
     assert not one.life.loses("pe0", "gone too")

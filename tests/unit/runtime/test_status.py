@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rayelastic.errors import ErrorCode
 from rayelastic.runtime.element.failures import explain_failure
 from rayelastic.runtime.values.failure import MOST_REASON, MOST_TRACEBACK, Failure
 
@@ -31,4 +32,4 @@ def test_texts_of_users_are_bounded_where_they_arise() -> None:
 )
 def test_a_link_is_lost_unless_a_tuple_was_too_large_for_it(message: str, lost: bool) -> None:
     native: Any = SimpleNamespace(operator="a->b@pe0>pe1", record=None, exception=None, message=message)
-    assert explain_failure(native, {}) == Failure(message, "a->b@pe0>pe1", lost_link=lost)
+    assert explain_failure(native, {}) == Failure(message, "a->b@pe0>pe1", lost_link=lost, code=ErrorCode.LINK_FAILED)

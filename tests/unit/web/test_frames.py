@@ -105,7 +105,7 @@ def test_an_operator_has_series_of_a_bounded_number_of_points() -> None:
     assert len(series["seconds"]) <= MOST_POINTS
     assert series["seconds"][-1] == MOST_POINTS + 49
     assert (series["rate_in"][-1], series["busy"][-1], series["fill"][-1]) == (200.0, 0.75, 0.5)
-    with raises(ConfigError, "wrong-type"):
+    with raises(ConfigError, "unknown-operator"):
         history.operator_series("nothing")
 
 

@@ -103,7 +103,7 @@ class OperatorCopies:
                 size += stored
         except _native.StateError as error:
             check()  # it may have been aborted meanwhile
-            raise unsavable(self._spec, str(error)) from None
+            raise unsavable(self._spec, f"{error}") from None
         finally:
             copy.abandon()
         self._begun[epoch] = Checkpointed(folder, segments)

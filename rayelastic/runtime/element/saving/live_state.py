@@ -81,7 +81,7 @@ def _settle(spec: OperatorSpec, native: _native.Operator) -> None:
     try:
         native.settle()
     except _native.StateError as error:
-        raise StateError(str(error), operator=spec.name, location=spec.location) from None
+        raise StateError(f"{error}", operator=spec.name, location=spec.location) from None
 
 
 def save_operator(
@@ -114,7 +114,7 @@ def save_operator(
             files.append((name, digest))
             size += stored
     except _native.StateError as error:
-        raise unsavable(spec, str(error)) from None
+        raise unsavable(spec, f"{error}") from None
     return files, size
 
 
@@ -221,7 +221,7 @@ def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | No
         raise error.at(spec.name, spec.location) from None
     except _native.StateError as error:
         raise StateError(
-            str(error),
+            f"{error}",
             operator=spec.name,
             location=spec.location,
             hint="Declare its keys and its state as they were when the snapshot was made",
