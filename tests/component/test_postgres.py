@@ -341,7 +341,7 @@ def test_without_checkpoints_the_job_fails_when_the_server_starts_again(server: 
         assert gate.wait_reached(PATIENCE)
         restart(server)
         gate.open()
-        with raises(JobFailedError, "unsupported-type"):
+        with raises(JobFailedError, "sink-unreachable"):
             job.wait(PATIENCE)
     finally:
         gate.open()
@@ -365,12 +365,12 @@ def test_rows_of_a_checkpoint_are_shown_by_another_connection_when_one_is_lost(
 
 def test_mistakes_are_told_before_anything_starts(server: str, table: str) -> None:
     rows = rel.rows(ROWS, schema=Row)
-    with raises(SinkError, "sink-failed", "out", "table="):
+    with raises(SinkError, "wrong-type", "table="):
         topology(rows, server, "")
-    with raises(SinkError, "unsupported-type", "out"):
+    with raises(SinkError, "sink-unreachable", "out"):
         rel.run(topology(rows, "host=/nowhere dbname=x", table))
     with psycopg.connect(server) as connection:
         connection.execute(f'CREATE TABLE "{table}" (number bigint, other text)')
-    with raises(RayelasticError, "error", "part"):
+    with raises(RayelasticError, "sink-failed", "part"):
         rel.run(topology(rows, server, table))
     assert "secret" not in repr(rel.postgres("postgresql://user:secret@host/db", "t"))

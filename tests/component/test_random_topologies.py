@@ -63,7 +63,7 @@ def test_keys_of_like_types_that_match_nothing_are_found(monkeypatch: pytest.Mon
 def test_windows_that_are_called_corrected_because_they_are_late_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plants B4: windows are native, so it is the interpreter that takes late for emitted before."""
     monkeypatch.setattr(Windows, "was_given", lambda self, key, start: True)
-    assert "window(" in _first_difference(range(20, 40))
+    assert "window(" in _first_difference(range(50, 70))
 
 
 def test_the_interpreter_marks_only_windows_that_were_emitted() -> None:

@@ -60,4 +60,4 @@ def test_all_give_the_same_at_each_start(tmp_path: Path) -> None:
 def test_all_applications_are_examples() -> None:
     folder = Path(topologies.__file__).parent
     modules = {path.stem for path in folder.glob("*.py") if "def build(" in path.read_text()}
-    assert modules == set(TOPOLOGIES)
+    assert modules - {"load_step"} == set(TOPOLOGIES)  # it has no end: test_demo.py runs it

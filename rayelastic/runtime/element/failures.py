@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
-from rayelastic.errors import ErrorCode, JobFailedError, SinkError, SinkTakenError, code_of, is_outage
+from rayelastic.errors import ErrorCode, JobFailedError, RayelasticError, SinkError, SinkTakenError, code_of, is_outage
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.operators.windows import Window, Windowing, checked_spans
@@ -48,6 +48,8 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
     if exception is not None:
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()
+        if isinstance(exception, RayelasticError):
+            reason = reason.removesuffix(f" [{exception.code}]")  # the failure has it
         text, outage = _traceback(exception), is_outage(exception)
         kind = code_of(exception, ErrorCode.FUNCTION_RAISED)
         return Failure(reason, name, shown, text, outside=outage, outage=outage, code=kind, cause=Cause(exception))

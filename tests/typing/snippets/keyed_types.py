@@ -178,7 +178,7 @@ def wrong_how_of_a_join() -> None:
 
 
 def join_without_keys(stream: rel.Stream[Click]) -> None:
-    stream.join(orders)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+    stream.cross_joined(orders)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 
 
 def misspelt_field_behind_a_join() -> None:
@@ -191,7 +191,7 @@ def aggregate_of_no_aggregate() -> None:
 
 
 def misspelt_method_of_a_window() -> None:
-    clicks.window(count=3).agg(n=rel.count())  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+    clicks.window(count=3).agregate(n=rel.count())  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 
 
 def misspelt_status() -> None:
