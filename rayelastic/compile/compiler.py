@@ -118,7 +118,7 @@ class Compiler:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
         if request.lane is Lane.VECTORISED or annotated_library(request.function):
             return self._compiled_somehow(request)
-        of_plain = of_value(request.function, request.input_schema.names, 1 if request.state is None else 2)
+        of_plain = of_value(request.function, request.input_schema, 1 if request.state is None else 2)
         return self._compiled_somehow(request if of_plain is None else replace(request, function=of_plain))
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:

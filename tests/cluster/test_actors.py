@@ -144,7 +144,7 @@ def test_coordinator_that_dies_takes_its_elements_along(control: RayControl) -> 
 
     pids = coordinator_at(control, START).start()
     ray.kill(control._actor)
-    with raises(PELostError, "results-lost"):
+    with raises(PELostError, "pe-lost"):
         call_until_lost(control)
     wait_until_gone(list(pids.values()))
 

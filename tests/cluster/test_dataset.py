@@ -36,7 +36,7 @@ def test_failing_dataset_fails_the_job(ray_cluster: str) -> None:
     topology.source(dataset(ray.data.range(10).map_batches(raising), {"id": int}), name="rows").sink(
         rel.count(), name="out"
     )
-    with raises(JobFailedError, "no-schema") as caught:
+    with raises(JobFailedError, "feed-failed") as caught:
         rel.run(topology)
     assert "no such batch" in str(caught.value)
 

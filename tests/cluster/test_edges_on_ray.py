@@ -182,7 +182,7 @@ def test_what_remembers_outside_its_state_has_one_replica(tmp_path: Path) -> Non
         rel.submit(topology, rel.JobConfig(replicas={"fresh": 2}))
     job = rel.submit(topology)
     try:
-        with raises(ConfigError, "invalid-setting", "SEEN"):
+        with raises(ConfigError, "fixed-region", "SEEN"):
             job.rescale(job.plan().region_of("fresh").region.name, 2)
         go.touch()
         assert job.wait(PATIENCE)["out"] == 2000

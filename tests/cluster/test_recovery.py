@@ -199,7 +199,7 @@ def test_a_tuple_that_crashes_its_process_each_time_fails_the_job(ray_cluster: N
     topology.source(rel.sequence(1000), name="numbers").map(crash, name="crash", schema={"n": int}, lane="python").sink(
         rel.parquet(str(tmp_path / "out")), name="out"
     )
-    with raises(JobFailedError, "function-raised", "has gone back 2 times"):
+    with raises(JobFailedError, "pe-lost", "has gone back 2 times"):
         rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(restarts=6))).wait(PATIENCE)
 
 

@@ -179,9 +179,9 @@ def test_wrong_declarations_are_refused_before_anything_starts(spark: SparkSessi
         bridge.source(frame, {"name": int})
     with raises(SchemaError, "schema-mismatch", "id", "DataFrame"):
         bridge.source(frame, {"id": float})  # not every long is a double
-    with raises(SchemaError, "unsupported-type", "price", "DataFrame"):
+    with raises(SchemaError, "schema-mismatch", "price", "DataFrame"):
         bridge.source(frame, {"price": float})
-    with raises(SchemaError, "unsupported-type", "many", "DataFrame"):
+    with raises(SchemaError, "schema-mismatch", "many", "DataFrame"):
         bridge.source(frame, {"many": list[str]})
     with raises(SchemaError, "unknown-column", "nothing", "columns="):
         bridge.source(frame, {"id": int}, columns={"nothing": "id"})
@@ -210,10 +210,10 @@ def test_failing_task_tells_its_useful_line(spark: SparkSession) -> None:
         return str(caught.value)
 
     assert reason_of(spark.range(100).select(udf(raising, "long")("id").alias("id"))) == (
-        "Spark could not push source 'rows': ValueError: seventy-seven is bad"
+        "Spark could not push source 'rows': ValueError: seventy-seven is bad [spark-failed]"
     )
     java = reason_of(spark.range(100).selectExpr("if(id = 7, cast(raise_error('boom') as long), id) id"))
-    assert java == "Spark could not push source 'rows': RuntimeException: boom"
+    assert java == "Spark could not push source 'rows': RuntimeException: boom [spark-failed]"
 
 
 def test_task_whose_process_dies_is_retried_and_doubles_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_results_come_back_as_a_dataframe(spark: SparkSession, host: str) -> Non
 
 def test_sink_that_nobody_could_write(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with raises(SinkError, "unsupported-type", "out"):
+    with raises(SinkError, "not-writable", "out"):
         bridge.sink(spark, str(tmp_path / "file" / "folder")).check("out")
 
 

@@ -127,7 +127,7 @@ def test_killed_between_push_and_commit_and_restarted(
         address = job._control.within(TIMEOUT).ingest_address("rows")
         assert address is not None
         monkeypatch.setattr(streaming, "pusher", dying)
-        with raises(SparkError, "spark-failed"):
+        with raises(SparkError, "feed-failed"):
             bridge.stream(frame, checkpoint=checkpoint, trigger={"availableNow": True}).push(Direct(address))
         assert job.metrics().operator("rows").tuples_out > 2 * ROWS, "the third micro-batch has arrived"
         monkeypatch.setattr(streaming, "pusher", original)

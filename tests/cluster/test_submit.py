@@ -350,7 +350,7 @@ def test_a_wrong_token_is_told_with_the_way_out(ray_cluster: str, token: str | N
 def test_a_port_in_use_is_told_before_a_job_is_submitted(ray_cluster: str) -> None:
     topology = rel.Topology("in-use")
     topology.source(rel.sequence(1), name="numbers").sink(rel.count(), name="out")
-    with socket.create_server(("127.0.0.1", 0)) as other, raises(ConfigError, "invalid-setting", "Address"):
+    with socket.create_server(("127.0.0.1", 0)) as other, raises(ConfigError, "port-in-use", "Address"):
         rel.submit(topology, rel.JobConfig(web_port=other.getsockname()[1]))
     with pytest.raises(JobNotFoundError):
         rel.attach("in-use")
@@ -365,7 +365,8 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
     go_on = threading.Event()
     topology = rel.Topology("measured")
     numbers = topology.source(rel.generate(lambda n: n, None, schema={"n": int}), name="numbers")
-    numbers.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
+    timed = numbers.event_time("n", name="timed", unit="s")
+    timed.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
     text.write_bytes(b"caf\xe9\nplain\n")  # one line that isn't UTF-8: repaired, and counted
     topology.source(rel.text(text), name="lines").sink(rel.count(), name="shown")
     job = rel.submit(topology, rel.JobConfig(pes={"out": 1}))

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.results.bindings import is_changed
 from rayelastic.compile.reading.syntax import compiled_definition, definition
+from rayelastic.graph.records.schema import Schema
 
 __all__ = ["of_value"]
 
 
-def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) -> Callable[..., Any] | None:
+def of_value(function: Callable[..., Any], schema: Schema, given: int) -> Callable[..., Any] | None:
     """Return a function of a record that passes its one field to a function of that value.
 
     The syntax alone decides, so that each execution mode runs the same function. What a record can do as well, such as
@@ -25,20 +26,22 @@ def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) ->
 
     Args:
         function: Of the user.
-        fields: The names of the fields of the record.
+        schema: The fields of the record.
         given: Number of arguments of a call.
 
     Returns:
         The function; None if the user's is one of a record.
 
-    >>> of_value(lambda word: word.upper(), ["value"], 1).__code__.co_names
+    >>> word = Schema.of({"value": str})
+    >>> of_value(lambda word: word.upper(), word, 1).__code__.co_names
     ('value', 'upper')
-    >>> of_value(lambda t: t.value + 1, ["value"], 1)
-    >>> of_value(lambda t: t[0], ["value"], 1)
+    >>> of_value(lambda t: t.value + "!", word, 1)
+    >>> of_value(lambda t: t[0], word, 1)
+    >>> of_value(lambda t: t.valeu, word, 1)  # a misspelt field: no text has that attribute
     """
-    if len(fields) != 1:
+    if len(schema.fields) != 1:
         return None
-    field, found = fields[0], taken_apart(function, given)
+    field, found = schema.fields[0].name, taken_apart(function, given)
     if found is None:
         if given > 1 or not inspect.isroutine(function):
             return None
@@ -47,7 +50,8 @@ def of_value(function: Callable[..., Any], fields: Sequence[str], given: int) ->
     node, name = definition(found.function), found.tuple_name
     if node is None or found.values or not name or is_changed(node, name) or _reads_record(node, name, field):
         return None
-    if not _needs_value(node, name):
+    kind = schema.fields[0].type.python_type
+    if not _needs_value(node, name) or not all(hasattr(kind, attribute) for attribute in _attributes(node, name)):
         return None
     of_field: Callable[..., Any] | None = compiled_definition(_Read(name, field).visit(node), found.function)
     return of_field
