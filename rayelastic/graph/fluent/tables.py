@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rayelastic.errors import GraphError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.edges.sinks import call
 from rayelastic.graph.fluent.base import StreamBase, StreamT
 from rayelastic.graph.fluent.naming import declared_as, named
@@ -324,7 +324,14 @@ class TableMethods(StreamBase[StreamT]):
             on: fields that both have.
             how: with on=: 'inner', 'left', 'right' or 'full'.
             name: with on=: of the operator; by default 'join'.
+
+        Raises:
+            GraphError: how= or name= without on=.
         """
+        if on is None and (how != "inner" or name):
+            hint = "Name the fields that both have, such as on='user', or write .union(other)"
+            code = ErrorCode.CONFLICTING_ARGUMENTS
+            raise GraphError("merge needs on= for how= and name=", location=caller_location(), hint=hint, code=code)
         merged: StreamT = self.union(*others) if on is None else self.join(*others, on=on, how=how, **_named(name))
         return merged
 

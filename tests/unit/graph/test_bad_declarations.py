@@ -143,6 +143,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "top_k of text": (lambda t, s: s.aggregate(name="a", n=aggregates.top_k("symbol", 3)), SchemaError, "a", "wrong-field-type"),
     "top_k of nothing": (lambda t, s: s.aggregate(name="a", n=aggregates.top_k("price", 0)), GraphError, None, "out-of-range 1000"),
     "top_k of too many": (lambda t, s: s.aggregate(name="a", n=aggregates.top_k("price", 1001)), GraphError, None, "out-of-range 1000"),
+    "merge with how and without on": (lambda t, s: s.merge(s, how="left"), GraphError, None, "conflicting-arguments on="),
     "top_k twice": (lambda t, s: s.aggregate(name="a", n=aggregates.top_k("price", 2), n_1=aggregates.count()), GraphError, "a", "duplicate-name n_1"),
     "top_k named as key": (lambda t, s: s.key_by("symbol").aggregate(name="a", symbol=aggregates.top_k("nope", 1)), SchemaError, "a", "unknown-field"),
     "quantile beyond 1": (lambda t, s: s.aggregate(name="a", n=aggregates.quantile("price", 99)), GraphError, None, "out-of-range"),
