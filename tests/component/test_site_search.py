@@ -46,9 +46,7 @@ def test_a_page_that_is_second_or_not_found_is_a_mistake(tmp_path: Path, found: 
 
 @pytest.mark.nightly
 def test_the_guide_is_found_by_what_people_type(tmp_path: Path) -> None:
-    pytest.importorskip("sphinx", reason="./dev docs installs it")
-    from sphinx.cmd.build import build_main
-
+    sphinx = pytest.importorskip("sphinx.cmd.build", reason="./dev docs installs it")
     source = Path(site_search.__file__).parents[1] / "docs"
-    assert build_main(["-q", "-d", str(tmp_path / "trees"), str(source), str(tmp_path / "site")]) == 0
+    assert sphinx.build_main(["-q", "-d", str(tmp_path / "trees"), str(source), str(tmp_path / "site")]) == 0
     assert list(site_search.astray(tmp_path / "site")) == []
