@@ -51,8 +51,8 @@ def test_one_that_is_abandoned_is_counted(problem: Exception) -> None:
     one = Taking()
     one.problem = problem
     one.loop.take()
-    assert (one.counters.abandoned, one.counters.problem) == (1, str(problem))
-    assert [(record.number, record.problem) for record in one.counters.recent] == [(0, str(problem))]
+    assert (one.counters.abandoned, one.counters.problem) == (1, f"{problem}")
+    assert [(record.number, record.problem) for record in one.counters.recent] == [(0, f"{problem}")]
     one.problem = None
     one.loop.take()
     assert one.taken == [1]
