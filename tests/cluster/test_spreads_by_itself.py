@@ -133,7 +133,7 @@ def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_
 
 KEYS, DRAWN = 97, 20_000
 SHARE = 0.61  # that the first of so many keys has by Zipf's law of exponent 2
-NAMED = re.compile(r"; key 0 has (\d+)% of the load of r1")
+NAMED = re.compile(r"Key 0 has (\d+) % of the load of r1")
 
 
 class Visit(NamedTuple):
