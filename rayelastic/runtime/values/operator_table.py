@@ -120,6 +120,10 @@ class OperatorTable(Sequence[OperatorSample]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # In one piece: Ray pads arrays that it sends with what its memory had before, keys of tuples for example.
+        return _table, (self.names, self.lanes, self.numbers.tobytes(), self.more)
+
     def __repr__(self) -> str:
         return repr(tuple(self))
 
@@ -143,3 +147,9 @@ class OperatorTable(Sequence[OperatorSample]):
             watermark=None if math.isnan(watermark) else watermark,
             **self.more.get(row, {}),
         )
+
+
+def _table(
+    names: tuple[str, ...], lanes: tuple[str, ...], numbers: bytes, more: Mapping[int, Mapping[str, Any]]
+) -> OperatorTable:
+    return OperatorTable(names, lanes, np.frombuffer(numbers, np.float64).reshape(-1, len(COUNTERS)), more)

@@ -36,3 +36,11 @@ def test_a_job_reads_it_as_any_sequence() -> None:
 
 def test_there_may_be_none() -> None:
     assert tuple(OperatorTable.of(())) == ()
+
+
+def test_it_is_sent_in_one_piece() -> None:
+    """Ray pads buffers that it sends apart with what its memory had before: words of tuples of an encrypted job."""
+    buffers: list[pickle.PickleBuffer] = []
+    sent = pickle.dumps(OperatorTable.of(SAMPLES), protocol=5, buffer_callback=buffers.append)
+    assert not buffers
+    assert pickle.loads(sent) == SAMPLES
