@@ -190,7 +190,7 @@ def _rest(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind,
 
 
 def _takes_rules(spec: OperatorSpec) -> bool:
-    """Return whether any replica may run a join on any tuple, provided that it has all of the other stream.
+    """Return whether any replica may run a join on any tuple, if the replica receives the whole other stream.
 
     A join by event time emits tuples later than it takes them, so their results would leave their round-robin turn.
     """

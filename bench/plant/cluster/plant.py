@@ -273,7 +273,7 @@ class ClusterPlant:
         return sum(costs) / len(costs)
 
     def key_shares(self, number: int, ring: HashRing) -> Floats:
-        """Return the share of a region's tuples that each replica takes, by the partitions that it has."""
+        """Return the share of a region's tuples that each replica takes, by its partitions."""
         key = (number, ring.owners)
         if key not in self._shares:
             weights = np.arange(1, PARTITIONS + 1, dtype=np.float64) ** -self.job.regions[number].skew

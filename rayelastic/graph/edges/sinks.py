@@ -261,7 +261,7 @@ def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     """Call a Python function with each tuple, in order, never from two threads at once.
 
     A job that restores a checkpoint calls it again with the tuples after it: at least once. For exactly once, the
-    function drops tuples that it has seen, by their number. Or pass an object that also has the methods `prepare`,
+    function drops repeated tuples by their number. Or pass an object that also has the methods `prepare`,
     `commit` and `abort`, and hides its tuples until a checkpoint is complete (`Committing`).
 
     An object may have `initialize()`, called before the first tuple, `flush()`, called at each checkpoint and at the

@@ -22,8 +22,8 @@ class ThreadingModel(Enum):
     """Who runs an operator (P02-P05)."""
 
     MANUAL = "manual"  # the thread that submits to it
-    DYNAMIC = "dynamic"  # any scheduler thread, from a queue in front of it
-    DEDICATED = "dedicated"  # a thread of its own, from a queue in front of it
+    DYNAMIC = "dynamic"  # any scheduler thread, from the operator's input queue
+    DEDICATED = "dedicated"  # a thread of its own, from the operator's input queue
 
 
 ModelName = Literal["manual", "dynamic", "dedicated"]
