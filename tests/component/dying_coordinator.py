@@ -14,6 +14,7 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.specs import PESpec
+from rayelastic.runtime.values.status import State
 from rayelastic.testing import Gate
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ class Doom:
         self.died = self.died or ((method, pe) == self.when and after == self.after)
         if self.died and not threading.current_thread().name.startswith("watch-"):  # these see nothing any more
             raise Died
+
+
+def bury(dead: Coordinator) -> None:
+    """Nothing of a dead coordinator acts from now on: neither its loops, nor what watches its elements."""
+    dead._life.was_over(State.FAILED, None)
+    dead._loops.halt()
+    if dead._safety is not None:
+        dead._safety._loop.halt()
+    dead._journal.close()
 
 
 class DoomedHandle(InProcessHandle):
@@ -101,9 +111,7 @@ class DoomedJob:
 
     def follow(self) -> None:
         """The coordinator has died: another one takes over what its journal says."""
-        dead = self.coordinator
-        dead._life.end = lambda *_: None  # type: ignore[method-assign]
-        dead._journal.close()
+        bury(self.coordinator)
         self._host.doom.died, self._host.doom.when = False, ("", "")
         self.coordinator = self._another()
         self.coordinator.resume()

@@ -22,7 +22,7 @@ from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
-from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row
+from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row, bury
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
@@ -99,10 +99,7 @@ def test_a_coordinator_dies_in_a_checkpoint_and_the_next_one_goes_back(
         with pytest.raises(Died):
             take(first)
         monkeypatch.undo()
-        assert first._safety is not None
-        first._safety._loop.halt()
-        first._life.end = lambda *_: None  # type: ignore[method-assign]
-        first._journal.close()
+        bury(first)
         doom.died, doom.when = False, ("", "")
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
         second.resume()

@@ -14,6 +14,7 @@ from rayelastic.plan.config import RegionsName
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from tests.component.dying_coordinator import bury
 from tests.component.test_rescale_crashes import MortalHost
 
 PATIENCE = 60.0
@@ -113,9 +114,7 @@ def test_the_next_coordinator_keeps_the_pause(tmp_path: Path) -> None:
     try:
         job._start()
         job.pause_elasticity()
-        first._loops.stop()
-        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
-        first._journal.close()
+        bury(first)
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
         second.resume()
         job = Job("asks", LocalControl(second), topology)

@@ -13,6 +13,7 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
+from tests.component.dying_coordinator import bury
 
 PATIENCE = 60.0  # seconds
 LONG_AGO = 1000.0  # seconds since the job began, as the coordinators believe
@@ -43,10 +44,7 @@ def test_checkpoints_behind_the_death_of_a_coordinator_have_the_jobs_time(tmp_pa
         sampler = Sampler(job)
         sampler.keep(sampler.read())
 
-        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
-        assert first._safety is not None
-        first._safety._loop.halt()
-        first._journal.close()
+        bury(first)
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
         second.resume()
         sampler.job = job = Job("ages", LocalControl(second), topology)

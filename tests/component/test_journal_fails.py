@@ -17,7 +17,7 @@ from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore, JournalStore
 from rayelastic.runtime.values.specs import JobSpec
-from tests.component.dying_coordinator import PATIENCE
+from tests.component.dying_coordinator import PATIENCE, bury
 from tests.component.test_checkpoint_crashes import NEVER, check, lose, take, topology
 from tests.component.test_full_disk import disk, fill
 
@@ -71,11 +71,7 @@ class Run:
 
     def follow(self, journal: Path) -> None:
         """The coordinator dies, and another one reads the journal."""
-        dead = self.coordinator
-        if dead._safety is not None:
-            dead._safety._loop.halt()
-        dead._life.end = lambda *_: None  # type: ignore[method-assign]
-        dead._journal.close()
+        bury(self.coordinator)
         self.coordinator = Coordinator(self._spec, self._host, journal=ChangeJournal(FileStore(journal)))
         self.coordinator.resume()
         self.job = Job("crashes", LocalControl(self.coordinator), self._made)

@@ -21,6 +21,7 @@ from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.specs import PESpec
+from tests.component.dying_coordinator import bury
 from tests.component.rescaling import Feed, check, topology_of
 from tests.raising import raises
 
@@ -279,8 +280,7 @@ def test_the_next_coordinator_takes_over_elements_that_run_on(step: str, tmp_pat
         first._rescaling._performer._passing = lambda name: die() if name == step else None
         with pytest.raises(Died):
             job.rescale("r1", 2)
-        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
-        first._journal.close()
+        bury(first)
         second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
         second.resume()
         job = Job("crashes", LocalControl(second), topology)

@@ -19,6 +19,7 @@ from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
+from tests.component.dying_coordinator import bury
 from tests.raising import raises
 
 if TYPE_CHECKING:
@@ -108,8 +109,7 @@ def test_the_next_coordinator_waits_for_an_element_that_is_busy(
     monkeypatch.setattr(job_cluster, "ADOPT_TIMEOUT", 10.0)  # so often is a silent one asked in 30 s
     job, first, host, gate = started(tmp_path / "journal")
     try:
-        first._life.end = lambda *_: None  # type: ignore[method-assign]  # it is dead
-        first._journal.close()
+        bury(first)
         second = Coordinator(first._job, host, journal=ChangeJournal(FileStore(tmp_path / "journal")))
         handle = cast("SilentHandle", host._made["pe0"])
         handle.silent = 2
