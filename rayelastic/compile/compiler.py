@@ -114,11 +114,16 @@ class Compiler:
         """Name what the functions and objects of a body are known to change outside their state."""
         return remembered_by(body)
 
+    def of_record(self, function: Callable[..., Any], schema: Schema, given: int) -> Callable[..., Any]:
+        """Return a function of a record, for one that may be of the record's only value."""
+        return of_value(function, schema, given) or function
+
     def _compiled_of_record_or_value(self, request: FunctionRequest) -> OperatorCode:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
         if request.lane is Lane.VECTORISED or annotated_library(request.function):
             return self._compiled_somehow(request)
-        of_plain = of_value(request.function, request.input_schema, 1 if request.state is None else 2)
+        given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
+        of_plain = of_value(request.function, request.input_schema, given, of_truth=of_truth)
         return self._compiled_somehow(request if of_plain is None else replace(request, function=of_plain))
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, SinkError
 from rayelastic.graph.edges.rows import rows
-from rayelastic.graph.edges.sinks import Choosy, CountSink, TextSink, call
+from rayelastic.graph.edges.sinks import CallSink, Choosy, CountSink, TextSink, call
 from rayelastic.graph.edges.sources import arrow_source
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
 from rayelastic.graph.records.data_type import DataType
@@ -69,6 +70,9 @@ def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
         body = _sink_description(sink, name)
         body.check(name)
         _check_types(body, up.schema)
+        if isinstance(body, CallSink) and (inspect.isfunction(body.function) or inspect.ismethod(body.function)):
+            called = up.compiler.of_record(body.function, up.schema, 3 if body.numbered else 1)
+            body = replace(body, function=called)
         return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, outputs=())
 
 

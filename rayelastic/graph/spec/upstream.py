@@ -72,6 +72,10 @@ class FunctionCompiler(Protocol):
         """Name what the functions and objects of a body are known to change outside their state."""
         ...
 
+    def of_record(self, function: Callable[..., Any], schema: Schema, given: int) -> Callable[..., Any]:
+        """Return a function of a record, for one with so many arguments that may be of the record's only value."""
+        ...
+
 
 _READING = (
     "RESUME",

@@ -37,6 +37,9 @@ class FakeCompiler:
     def remembered(self, body: Any) -> tuple[str, ...]:
         return ()
 
+    def of_record(self, function: Any, schema: Any, given: int) -> Any:
+        return function
+
     def compile_process(self, request: ProcessRequest) -> str:
         return "a fake compiles no timers"
 
