@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Collection, Iterable
+from io import StringIO
+from tokenize import NAME, TokenError, generate_tokens, untokenize
 from typing import Any, NoReturn
 
 from rayelastic.errors import GraphError
@@ -19,6 +21,10 @@ from rayelastic.graph.words import COLUMN, missing
 __all__ = ["Column", "as_function", "by_field", "col", "of_text"]
 
 
+_COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_LOGIC = {"&": "and", "|": "or", "~": "not"}
+
+
 class Column:
     """An expression of fields; made by ``col``.
 
@@ -26,12 +32,13 @@ class Column:
         source: in Python, of a tuple `t`.
         name: of the field that it becomes.
         field: of the tuple, where it is nothing else.
+        holds: whether it is a condition: `&` and `|` of it are `and` and `or`, of numbers those of their bits.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, source: str, name: str, field: str = "") -> None:
-        self._source, self._name, self._field = source, name, field
+    def __init__(self, source: str, name: str, field: str = "", *, holds: bool = False) -> None:
+        self._source, self._name, self._field, self._holds = source, name, field, holds
 
     @property
     def output(self) -> str:
@@ -46,15 +53,15 @@ class Column:
 
     def alias(self, name: str) -> Column:
         """Return it for a field of another name."""
-        return Column(self._source, name, self._field)
+        return Column(self._source, name, self._field, holds=self._holds)
 
     def is_null(self) -> Column:
         """Return whether it is None."""
-        return self._made(f"({self._source} is None)")
+        return self._made(f"({self._source} is None)", holds=True)
 
     def is_not_null(self) -> Column:
         """Return whether it isn't None."""
-        return self._made(f"({self._source} is not None)")
+        return self._made(f"({self._source} is not None)", holds=True)
 
     def sum(self) -> rel.Named:
         """Sum the field, for ``aggregate``. Likewise min, max, mean, first, last, count and n_unique."""
@@ -97,8 +104,8 @@ class Column:
             )
         return function(self._field).alias(self._name)
 
-    def _made(self, source: str) -> Column:
-        return Column(source, self._name)
+    def _made(self, source: str, *, holds: bool = False) -> Column:
+        return Column(source, self._name, holds=holds)
 
     def __getattr__(self, word: str) -> NoReturn:
         raise AttributeError(missing("a Column", word, dir(type(self)), COLUMN))
@@ -110,16 +117,17 @@ class Column:
         return f"<Column {self._name}: {self._source}>"
 
     def __invert__(self) -> Column:
-        return self._made(f"(not {self._source})")
+        return self._made(f"(not {self._source})", holds=True)
 
     def __neg__(self) -> Column:
         return self._made(f"(-{self._source})")
 
-    def _with(self, operator: str, other: object) -> Column:
-        return self._made(f"({self._source} {operator} {_source(other)})")
-
-    def _after(self, operator: str, other: object) -> Column:
-        return self._made(f"({_source(other)} {operator} {self._source})")
+    def _with(self, operator: str, other: object, *, turned: bool = False) -> Column:
+        holds = operator in _COMPARE
+        if operator in _LOGIC and (self._holds or isinstance(other, bool) or getattr(other, "_holds", False)):
+            operator, holds = _LOGIC[operator], True
+        sides = (_source(other), self._source) if turned else (self._source, _source(other))
+        return self._made(f"({sides[0]} {operator} {sides[1]})", holds=holds)
 
 
 def _source(value: object) -> str:
@@ -135,11 +143,11 @@ def _source(value: object) -> str:
 def _operators() -> None:
     """Give Column Python's operators."""
     for name, operator in {
-        "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "and", "or": "or",
+        "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
     }.items():  # fmt: skip
         setattr(Column, f"__{name}__", lambda self, other, it=operator: self._with(it, other))
-        setattr(Column, f"__r{name}__", lambda self, other, it=operator: self._after(it, other))
-    for name, operator in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+        setattr(Column, f"__r{name}__", lambda self, other, it=operator: self._with(it, other, turned=True))
+    for operator, name in _COMPARE.items():
         setattr(Column, f"__{name}__", lambda self, other, it=operator: self._with(it, other))
 
 
@@ -180,7 +188,7 @@ class _Fields(ast.NodeTransformer):
 
 
 def of_text(condition: object, names: Collection[str]) -> Callable[[Any], Any]:
-    """Return a condition on fields, as pandas writes it, as a function of a tuple.
+    """Return a condition on fields, as pandas writes it, as a function of a tuple: `&`, `|`, `~` are and, or, not.
 
     Raises:
         GraphError: it isn't Python, or names something that is no field.
@@ -190,8 +198,11 @@ def of_text(condition: object, names: Collection[str]) -> Callable[[Any], Any]:
     True
     """
     try:
-        tree = _Fields(names).visit(ast.parse(condition if isinstance(condition, str) else "", mode="eval"))
-    except (SyntaxError, NameError, ValueError) as error:
+        text = condition if isinstance(condition, str) else ""
+        read = generate_tokens(StringIO(text).readline)
+        words = [(NAME, _LOGIC[one.string]) if one.string in _LOGIC else one[:2] for one in read]
+        tree = _Fields(names).visit(ast.parse(untokenize(words).strip(), mode="eval"))
+    except (SyntaxError, NameError, ValueError, TokenError) as error:
         raise GraphError(
             f"query({shown(condition)}): {error}",
             location=caller_location(),
