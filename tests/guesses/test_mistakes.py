@@ -43,6 +43,7 @@ def out(stream: Any, name: str = "out") -> Any:
         (lambda: clicks().unique("user", keep="last"), ("keep='last'", "rel.last")),
         (lambda: clicks().query("ms > @least"), ("query", ".filter(")),
         (lambda: clicks().filter(rel.col("ms") > 10 and rel.col("user") == "ada"), ("truth value", "&")),
+        (lambda: rel.sum(lambda t: t.ms * 2), ("rel.sum", "with_columns", "name of a field")),  # type: ignore[arg-type]
         (lambda: clicks().key_by("user").aggregate(n="sum"), ("n='sum' isn't an aggregate", "rel.sum('n')")),
     ],
 )

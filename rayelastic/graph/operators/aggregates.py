@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane
 
 __all__ = [
@@ -84,6 +85,16 @@ class AggregateSpec:
     weight: str | None = None
     first: float = 0.0
     second: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in (self.field, self.weight):
+            if field is not None and not isinstance(field, str):
+                raise GraphError(
+                    f"rel.{self.function.value}({shown(field)}) needs the name of a field",
+                    location=caller_location(),
+                    hint="Write .with_columns(x=lambda t: ...) before, and 'x'",
+                    code=ErrorCode.WRONG_TYPE,
+                )
 
     def alias(self, name: str) -> Named:
         """Name the output field: `aggregate(rel.sum("x").alias("total"))` is `aggregate(total=rel.sum("x"))`."""
