@@ -33,6 +33,7 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.methods.plain_values import of_value
+from rayelastic.compile.reading.results.useless import check_results
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, check_arguments, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, plain_reason
@@ -122,12 +123,13 @@ class Compiler:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
         if request.lane is Lane.VECTORISED or annotated_library(request.function):
             return self._compiled_somehow(request)
-        given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
-        of_plain = of_value(request.function, request.input_schema, given, of_truth=of_truth)
-        return self._compiled_somehow(request if of_plain is None else replace(request, function=of_plain))
+        given, truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
+        made = of_value(request.function, request.input_schema, given, of_truth=truth) or request.function
+        return self._compiled_somehow(replace(request, function=made))
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         check_arguments(request.function, 1 if request.state is None else 2)
+        check_results(request.function, request.kind, request.input_schema)
         if request.concurrent is not None:
             return _waiting(request, request.concurrent)
         library = annotated_library(request.function)
@@ -345,9 +347,6 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
     user: Callable[..., Any] = found.function
     if changed := first_change(request.function, 1 if state_schema is None else 2):
         raise NotCompiledError(plain_reason(NotRewrittenError(changes(changed[0]), *changed[1:]), user))
-    if request.kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(user):
-        problem = f"the function of a {request.kind.value} must return, not yield"
-        raise LaneError(problem, hint="Use flat_map", code=ErrorCode.MUST_RETURN)
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
     nullable = frozenset(field.name for field in fields if field.nullable)
     identity = _identity(request)

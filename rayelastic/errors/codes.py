@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     WRONG_PARAMETERS = auto()
     ASYNC_FUNCTION = auto()
     MUST_RETURN = auto()
+    USELESS_RESULT = auto()
     BAD_RETURN = auto()
     FUNCTION_RAISED = auto()
     MISSING_METHOD = auto()

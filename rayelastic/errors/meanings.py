@@ -32,6 +32,7 @@ not-a-function: An argument has to be a function or method.; Pass the function i
 wrong-parameters: A function doesn't accept the arguments it is called with.; Change its parameters.
 async-function: A function is async or a generator where it must be plain.; Make it a plain function.
 must-return: The function of `map` or `filter` yields.; Return the value, or use `flat_map`.
+useless-result: A function returns nothing, or what is always true.; Return a value or a condition.
 bad-return: A function returned something of the wrong type or shape.; Return what the message describes.
 function-raised: Your code raised an exception while rayelastic called it.; Read the traceback and correct your code.
 missing-method: A class lacks a method that the runtime needs.; Write the method in the message.

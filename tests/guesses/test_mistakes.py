@@ -22,6 +22,10 @@ def parsed(text: str) -> Any:
     return lines.map(lambda t: json.loads(t.value), name="parse", schema={"user": str, "ms": int})
 
 
+def forgets(click: Any) -> Any:
+    click.ms > 100  # noqa: B015
+
+
 def out(stream: Any, name: str = "out") -> Any:
     stream.sink(rel.list(), name="out")
     return rel.run(stream.topology)[name]
@@ -34,6 +38,12 @@ def out(stream: Any, name: str = "out") -> Any:
         (lambda: out(parsed('{"user": "ada", "ms": 3, "extra": 1}')), ("parse", "'extra'", "schema")),
         (lambda: out(clicks(), "outt"), ("outt", "'out'")),
         (lambda: clicks().map(lambda c: c if c.ms > 100 else None, name="keep"), ("keep", "filter", "None")),
+        (lambda: clicks().filter(forgets, name="keep"), ("keep", "returns nothing", "return")),
+        (lambda: clicks().flat_map(forgets, name="each"), ("each", "returns nothing", "for_each")),
+        (lambda: clicks().flat_map(lambda c: {"page": c.page}), ("flat_map returns one dict", "list of dicts")),
+        (lambda: clicks().filter(lambda c: (c.ms > 100, c.user == "ada")), ("always true", "and")),
+        (lambda: clicks().filter(lambda c: c.user.isdigit), ("always true", "isdigit()")),
+        (lambda: rel.Topology("one").source(["a"]).filter(lambda w: w.isdigit), ("always true", "isdigit()")),
         (lambda: clicks().map(lambda c: c.mss * 2, name="wrong"), ("wrong", "'mss'", "'ms'")),
         (lambda: clicks().sink(rel.list), ("isn't a sink", "rel.list(")),
         (lambda: clicks().key_by(lambda c: c.page or c.user), ("the function computes", "with_columns")),
