@@ -157,7 +157,7 @@ def _claims(path: str, text: str) -> Iterator[Finding]:
 def kind_of(path: str) -> str:
     """Return the kind of text, by the name of its file; empty if nobody reads it as such."""
     if path == "README.md" or path.startswith("docs/"):
-        return "guide" if path.endswith(".md") and not path.startswith("docs/decisions/") else ""
+        return "guide" if path.endswith(".md") else ""
     return "code" if path.startswith(("rayelastic/", "topologies/", "examples/")) and path.endswith(".py") else ""
 
 
