@@ -142,7 +142,7 @@ def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> N
         try:
             pushed = frame.mapInArrow(pusher(address, schema, epoch), PUSHED).collect()
         except Exception as error:  # py4j's and pyspark's errors have no common base
-            if feed.goes_back(address, spark_reason(error)):
+            if feed.must_repeat(address, spark_reason(error)):
                 continue
             raise
         if feed.secure(address, epoch, {row.partition: row.rows for row in pushed}):

@@ -99,7 +99,7 @@ class Pushed:
                     for partition in range(PARTITIONS)
                 }
             except PushError as error:
-                if feed.goes_back(address, str(error)):
+                if feed.must_repeat(address, str(error)):
                     continue
                 raise
             self.between(number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode
-from rayelastic.runtime.rescale.batches import has_given_all
+from rayelastic.runtime.rescale.batches import has_moved_all_keys
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.values.failure import Failure
 
@@ -48,7 +48,7 @@ class PlanInForce:
         here = self._journal.open_change
         if here is not None and pe in here.change.started_pes:
             return here.moved <= (here.undoing or 0)
-        if here is not None and has_given_all(here, pe):
+        if here is not None and has_moved_all_keys(here, pe):
             return True
         in_force = self._journal.plan or self.now  # the journal's is newer when a change retires an element
         return pe not in in_force.pes

@@ -297,13 +297,13 @@ class Listener:
     def _start(self, prefix: bytes) -> None:
         magic, version, length, _, nonce = _PREFIX.unpack(prefix)
         if magic != MAGIC:
-            raise _refused(Refusal.GARBAGE)
+            raise _rejection(Refusal.GARBAGE)
         if version != VERSION:
-            raise _refused(Refusal.VERSION)
+            raise _rejection(Refusal.VERSION)
         if not _MIN_HELLO_BYTES <= length <= _MAX_HELLO_BYTES:
-            raise _refused(Refusal.LENGTH)
+            raise _rejection(Refusal.LENGTH)
         if nonce in self._nonces:
-            raise _refused(Refusal.REPLAY)
+            raise _rejection(Refusal.REPLAY)
         self._hello_bytes = prefix
         self.wanted = length - PREFIX_BYTES
 
@@ -321,16 +321,16 @@ class Listener:
 
     def _judge(self, proof: bytes) -> bytes:
         if self._claimed is None or not hmac.compare_digest(proof, self._expected_proof):
-            raise _refused(Refusal.SECRET)
+            raise _rejection(Refusal.SECRET)
         job_id, hello = self._claimed
         nonce = _PREFIX.unpack(self._hello_bytes[:PREFIX_BYTES])[4]
         if nonce in self._nonces:  # two handshakes at once with one nonce: the second loses
-            raise _refused(Refusal.REPLAY)
+            raise _rejection(Refusal.REPLAY)
         self._nonces.add(nonce)
         if job_id != self._job_id or hello.receiver != self._pe_id:
-            raise _refused(Refusal.IDENTITY)
+            raise _rejection(Refusal.IDENTITY)
         if hello.epoch < (self._since if is_ingest(hello.channel) else self._epoch):
-            raise _refused(Refusal.EPOCH)
+            raise _rejection(Refusal.EPOCH)
         self.hello = hello
         self.wanted = 0
         return bytes([ACCEPTED])
@@ -341,7 +341,7 @@ def verdict(refusal: Refusal) -> bytes:
     return bytes([_CODES[refusal]])
 
 
-def _refused(refusal: Refusal) -> HandshakeError:
+def _rejection(refusal: Refusal) -> HandshakeError:
     return HandshakeError(refusal, f"rejected a connection: {refusal.value}")
 
 
@@ -350,15 +350,15 @@ def _texts(data: bytes) -> tuple[str, str, str, str]:
     at = 0
     for _ in range(4):
         if at >= len(data):
-            raise _refused(Refusal.LENGTH)
+            raise _rejection(Refusal.LENGTH)
         end = at + 1 + data[at]
         if end > len(data):
-            raise _refused(Refusal.LENGTH)
+            raise _rejection(Refusal.LENGTH)
         try:
             texts.append(data[at + 1 : end].decode())
         except UnicodeDecodeError:
-            raise _refused(Refusal.GARBAGE) from None
+            raise _rejection(Refusal.GARBAGE) from None
         at = end
     if at != len(data):
-        raise _refused(Refusal.LENGTH)
+        raise _rejection(Refusal.LENGTH)
     return texts[0], texts[1], texts[2], texts[3]

@@ -58,6 +58,12 @@ def test_a_claim_needs_a_test_that_is_there() -> None:
     assert kinds("It can't do that.") == ["claim"]
     assert kinds(f"It can't do that. <!-- test: {here} -->") == []
     assert kinds("It can't do that. <!-- test: tests/unit/tools/test_wording.py::test_nothing -->") == ["claim"]
+    assert kinds(f"It can't do that.\n<!-- test: {here} -->") == ["claim"]  # grep shows lines
+
+
+@pytest.mark.parametrize("around", ["```text\n{}\n```", "<!-- made: errors -->\n| {} |\n<!-- end -->\n"])
+def test_a_claim_in_an_example_or_a_made_table_needs_a_test_too(around: str) -> None:
+    assert kinds(around.format("This isn't supported."), "docs/decisions/page.md") == ["claim"]
 
 
 def test_rows_of_tables_are_read_by_cell() -> None:
