@@ -1,4 +1,4 @@
-"""Find long sentences, words that the field has better ones for, long pages, and claims without a test.
+"""Find long sentences, words that the field has better ones for, long pages, and pages and claims without a test.
 
 `python -m tools.wording [FILES]` reads the README, the guide, docstrings, messages and fragments of the changelog. Each
 finding is an error.
@@ -39,7 +39,8 @@ WORDS = {
 NOT_WORDS = re.compile("|".join(f"(?:{pattern})" for pattern in WORDS))
 CLAIM = re.compile(r"\bnot yet\b|\bisn't supported\b|\baren't supported\b|\bunsupported\b|\bcan't\b|\bcannot\b")
 MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)  # a table made from the code
-SHOWN_BY = re.compile(r"<!-- test: ([\w/.]+\.py)::(\w+)")
+SHOWN_BY = re.compile(r"<!-- test: ([\w/.]+)(?:::(\w+))?")
+EXAMPLES, TABLES = "```python\n", "<!-- made"  # what tests/component/test_guide.py runs, and others compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Finding:
     Args:
         path: of the file.
         line: its number, from 1.
-        kind: 'long sentence', 'word', 'long page' or 'claim'.
+        kind: 'long sentence', 'word', 'long page', 'claim', 'owner' or 'fragment'.
         text: what is there.
     """
 
@@ -135,19 +136,34 @@ def findings(path: str, text: str) -> tuple[list[Finding], int]:
         total = sum(len(words) for part in of_markdown(written) for words in sentences(part.text))
         if total > LONG_PAGE and path.startswith("docs/"):
             found.append(Finding(path, 1, "long page", f"{total} words"))
-        found += _claims(path, text)
+        found += [*_claims(path, text), *_owner(path, text)]
     return found, count
 
 
 def _claims(path: str, text: str) -> Iterator[Finding]:
     """A line about what there isn't names the test that shows it in a comment; examples and made tables, too."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if CLAIM.search(re.sub(r"<!--.*?-->|`[^`]+`", "", line)):
-            shown = SHOWN_BY.search(line)
-            if shown is None:
-                yield Finding(path, number, "claim", f"no test is named: {line.strip()[:100]}")
-            elif not (Path(shown[1]).is_file() and f"def {shown[2]}(" in Path(shown[1]).read_text()):
-                yield Finding(path, number, "claim", f"there is no test {shown[1]}::{shown[2]}")
+        marks = SHOWN_BY.findall(line)
+        for test, name in marks:
+            if not _is_there(test, name):
+                yield Finding(path, number, "claim", f"there is no test {test}::{name}")
+        if CLAIM.search(re.sub(r"<!--.*?-->|`[^`]+`", "", line)) and not any(name for _, name in marks):
+            yield Finding(path, number, "claim", f"no test is named: {line.strip()[:100]}")
+
+
+def _is_there(path: str, name: str) -> bool:
+    """Whether a file has the test of this name; without a name, whether there is the file."""
+    if not Path(path).is_file():
+        return False
+    return not name or re.search(rf"(def |TEST\(){name}\b", Path(path).read_text()) is not None
+
+
+def _owner(path: str, text: str) -> Iterator[Finding]:
+    """A page of the guide has an example, which is run, a table made from the code, or names a test that owns it."""
+    if path.startswith("docs/") and not (EXAMPLES in text or TABLES in text or SHOWN_BY.search(text)):
+        yield Finding(
+            path, 1, "owner", "add an example, or <!-- test: PATH::NAME --> of a test that fails with the page"
+        )
 
 
 def kind_of(path: str) -> str:

@@ -123,7 +123,7 @@ open-address: A process would listen on all interfaces.; Use the address of one 
 port-in-use: Opening a port fails.; Use another port, or 0 for a free one.
 missing-package: A package or program isn't installed.; Install what the message names.
 missing-module: Importing a module or class fails.; Install it on every node, or send it with the job.
-not-a-journal: A file isn't an adaptation history.; Pass a file that `JobConfig(journal=...)` wrote.
+not-a-journal: A file isn't an adaptation history.; Pass a file that `rel.Elasticity(journal=...)` wrote.
 wrong-request: The web UI received an invalid request.; Use the web UI's own page.
 # Savepoints and checkpoints
 invalid-state: Saving or restoring state fails.; Follow the hint in the message.
