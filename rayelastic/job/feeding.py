@@ -1,4 +1,4 @@
-"""Sources outside the processing elements, which this process pushes, in a thread for each, until the job is over.
+"""Sources outside the PEs, which this process pushes, in a thread for each, until the job is over.
 
 When the job restores a checkpoint, its source has another address and needs again what the checkpoint lacks. So it is
 pushed again, and the source drops what the checkpoint has.

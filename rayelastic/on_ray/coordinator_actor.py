@@ -24,12 +24,12 @@ COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
 
 
 class CoordinatorActor:
-    """The actor that hosts a job's coordinator, and makes the actors of its processing elements.
+    """The actor that hosts a job's coordinator, and makes the actors of its PEs.
 
     Args:
         path: The import path of its class.
         job: The job, pickled by cloudpickle; empty: it is in the store.
-        settings: The placement of its processing elements.
+        settings: The placement of its PEs.
         early: Processes that were started for the first of these.
     """
 

@@ -75,7 +75,7 @@ def plan_svg(
     Args:
         plan: what to draw.
         notes: of operators, by name.
-        heads: of processing elements, such as their threads, by id.
+        heads: of PEs, such as their threads, by id.
     """
     groups, layout = plan_layout(plan)
     noted = {group.name: _note(group, notes or {}) for group in groups}

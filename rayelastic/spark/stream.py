@@ -3,7 +3,7 @@
 Rows are numbered by (query, epoch, partition, row); the query's checkpoint keeps its id and the epoch. After a crash
 between push and commit, Spark replays the epoch under the same numbers, and the job drops the repeated rows. A
 micro-batch ends when a checkpoint of the job has all of its rows. So a slow job makes Spark wait (back-pressure), and
-rows that a lost processing element had are pushed again.
+rows that a lost PE had are pushed again.
 """
 
 from __future__ import annotations

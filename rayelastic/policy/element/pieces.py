@@ -31,7 +31,7 @@ class Meeting:
 
 
 class OperatorGraph:
-    """The operators of a processing element in order, upstream before downstream.
+    """The operators of a PE in order, upstream before downstream.
 
     Args:
         operators: their names.

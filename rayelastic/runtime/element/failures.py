@@ -36,7 +36,7 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
 
     Args:
         native: The scheduler's failure.
-        operators: The processing element's operators, by name; any other name is the end of a link.
+        operators: The PE's operators, by name; any other name is the end of a link.
     """
     name, record, exception = native.operator, native.record, native.exception
     spec = operators.get(name)

@@ -8,7 +8,7 @@ double others silently.
 
 Of a streaming query each micro-batch (epoch) has its own partitions, so a replay after a crash between push and commit
 finds its rows counted. Spark replays only its last epoch: earlier ones are dropped, and rejected. The counts are part
-of a checkpoint (accepted.py), so all of this holds across the loss of a processing element.
+of a checkpoint (accepted.py), so all of this holds across the loss of a PE.
 
 Must not know Ray, Spark or the native scheduler; nothing that arrives is unpickled (reliability rule D5).
 """

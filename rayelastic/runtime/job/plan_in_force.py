@@ -1,4 +1,4 @@
-"""The plan in force of a job, and what the loss of a processing element means under it.
+"""The plan in force of a job, and what the loss of a PE means under it.
 
 Knows the journal of changes, because during a change neither the old plan nor the new one knows the owner of each key.
 """
@@ -37,7 +37,7 @@ class PlanInForce:
         self.now: ExecPlan = journal.plan or job.plan
 
     def placed(self, elements: Mapping[str, PEStatus]) -> ExecPlan:
-        """Return the plan with the current node of each processing element."""
+        """Return the plan with the current node of each PE."""
         nodes = {pe: status.node for pe, status in elements.items() if pe in self.now.pes and status.node}
         if nodes != self.now.nodes:
             self.now = self.now.with_nodes(nodes)

@@ -1,4 +1,4 @@
-"""Restarts a job from the last complete checkpoint when a processing element is lost, with new elements.
+"""Restarts a job from the last complete checkpoint when a PE is lost, with new elements.
 
 All elements roll back: their state is newer than the checkpoint, and the tuples in flight between them are lost. Links
 of the new ones have a higher epoch, so that tuples of an old one are rejected (D3). A change of plan that isn't

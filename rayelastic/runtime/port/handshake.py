@@ -48,7 +48,7 @@ class Refusal(Enum):
     VERSION = "version"  # a hello of another version
     REPLAY = "replay"  # a nonce that was used before
     EPOCH = "epoch"  # an older link epoch than the port's
-    IDENTITY = "identity"  # the right secret, but meant for another job or processing element
+    IDENTITY = "identity"  # the right secret, but meant for another job or PE
     TIMEOUT = "timeout"  # not proved within the deadline
     LOST = "lost"  # the peer went away before the end
     BUSY = "busy"  # too many pending handshakes, or too many a second
@@ -84,8 +84,8 @@ class Hello:
     """The two ends of a connection, and its purpose.
 
     Args:
-        sender: The processing element (or Spark task) that dials.
-        receiver: The processing element whose port is dialled.
+        sender: The PE (or Spark task) that dials.
+        receiver: The PE whose port is dialled.
         channel: `link:<edge>` or `ingest:<source>`.
         epoch: The sender's link epoch; ports reject older ones than their own.
     """
@@ -219,7 +219,7 @@ _WHY = {
     Refusal.VERSION: (f"it speaks another version than {VERSION}", "Install the same rayelastic on all nodes."),
     Refusal.REPLAY: ("the nonce was used before", "Dial again."),
     Refusal.EPOCH: ("the link epoch is older than its own", "This side was replaced and has to stop."),
-    Refusal.IDENTITY: ("it is of another job, or another element", "Ask the coordinator for the address again."),
+    Refusal.IDENTITY: ("it is of another job, or another PE", "Ask the coordinator for the address again."),
     Refusal.TIMEOUT: ("the handshake took too long", "Is one of the nodes overloaded?"),
     Refusal.LOST: ("the connection broke", "Check that it still runs"),
     Refusal.BUSY: ("too many handshakes at once", "Dial again."),
@@ -255,7 +255,7 @@ class Listener:
 
     Args:
         job_id: The job of this port.
-        pe_id: The processing element of this port.
+        pe_id: The PE of this port.
         secret: The job's secret; ingest channels are checked against the one derived from it.
         nonces: The nonces of earlier handshakes, shared by all handshakes of a port.
         epoch: Hellos of older epochs are rejected.

@@ -1,4 +1,4 @@
-"""Why a processing element or a job failed, as a value that crosses processes: texts, and the user's own exception.
+"""Why a PE or a job failed, as a value that crosses processes: texts, and the user's own exception.
 
 In one process it is the exception itself. Elsewhere it is its pickle, and only the driver unpickles that: the
 coordinator may lack the user's modules.
@@ -70,14 +70,14 @@ def bounded(text: str, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a processing element or a job failed. Very long texts are cut.
+    """Why a PE or a job failed. Very long texts are cut.
 
     Args:
         reason: One line in plain words.
         operator: The operator whose code or source failed; `None` if it was not an operator.
         failing_tuple: The tuple that was being processed, as text; `None` if unknown.
         traceback: The traceback of the user's code as text; empty if there is none.
-        lost_link: A link broke; if another processing element failed too, that is the cause.
+        lost_link: A link broke; if another PE failed too, that is the cause.
         outside: A sink's destination failed: a job with checkpoints recovers, as after a loss.
         outage: A server or store outside the job doesn't answer: a job with checkpoints waits for it.
         code: what went wrong, for programs.

@@ -46,7 +46,7 @@ NEARLY_BEST = 0.98  # a coarser cut is taken if its estimate is at least this sh
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What can be chosen in a processing element.
+    """What can be chosen in a PE.
 
     Args:
         threads: scheduler threads.

@@ -1,4 +1,4 @@
-"""What an observation says about the load: whether it fills the processing element, and what others take of the CPUs.
+"""What an observation says about the load: whether it fills the PE, and what others take of the CPUs.
 
 Must not know configurations or history.
 """
@@ -78,7 +78,7 @@ class Saturation(Enum):
 def saturation_of(
     observation: Observation, graph: OperatorGraph, thresholds: LoadThresholds
 ) -> tuple[Saturation, tuple[Reason, ...]]:
-    """Return whether something in the processing element holds the sources back, and what.
+    """Return whether something in the PE holds the sources back, and what.
 
     Without a profile it is taken to be full, as the papers do.
 
