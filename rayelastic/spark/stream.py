@@ -117,9 +117,7 @@ class SparkStream(PushedFrame[T]):
         except Exception as error:  # py4j's and pyspark's errors have no common base
             if running.cancelled.is_set():
                 return {}
-            raise SparkError(
-                f"the streaming query of source {operator!r} failed: {spark_reason(error)}", code=ErrorCode.FEED_FAILED
-            ) from error
+            raise SparkError(f"the streaming query failed: {spark_reason(error)}", code=ErrorCode.FEED_FAILED) from error
         finally:
             running.begun.clear()
         return {}

@@ -92,7 +92,8 @@ def completion_failure(error: Exception) -> Failure:
             cause=Cause(error.__cause__),
         )
     if isinstance(error, SinkError):
-        return replace(sink_failure(error), reason=f"a sink could not be completed: {error.message}")
+        failure = sink_failure(error)
+        return replace(failure, reason=f"a sink could not be completed: {failure.reason}")
     reason = f"a sink could not be completed: {error}"
     return Failure(reason, outside=True, code=code_of(error), cause=Cause(error))
 

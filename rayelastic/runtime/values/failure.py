@@ -73,7 +73,7 @@ class Failure:
     """Why a PE or a job failed. Very long texts are cut.
 
     Args:
-        reason: One line in plain words.
+        reason: One line in plain words, which doesn't begin with the name of `operator`.
         operator: The operator whose code or source failed; `None` if it was not an operator.
         failing_tuple: The tuple that was being processed, as text; `None` if unknown.
         traceback: The traceback of the user's code as text; empty if there is none.
@@ -95,7 +95,8 @@ class Failure:
     cause: Cause | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", bounded(self.reason, MOST_REASON))
+        reason = self.reason.removeprefix(f"operator '{self.operator}': ")  # of an error that names it, too
+        object.__setattr__(self, "reason", bounded(reason, MOST_REASON))
         object.__setattr__(self, "traceback", bounded(self.traceback, MOST_TRACEBACK))
         if self.failing_tuple is not None:
             object.__setattr__(self, "failing_tuple", bounded(self.failing_tuple, MOST_REASON))
