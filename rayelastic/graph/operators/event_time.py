@@ -55,8 +55,8 @@ class EventTime:
         clock = ", then by the clock" if self.by_clock else ""
         splits = ", a watermark for each file, partition or input" if self.splits else ""
         ahead = f", at most {self.ahead:g} s ahead of the clock" if self.ahead is not None else ""
-        late = f"tuples may be {self.lateness} {self.time.unit} late"
-        return f"time is {self.time.field}, {late}{idle}{clock}{splits}{ahead}"
+        late = f", up to {self.lateness} {self.time.unit} late" if self.lateness else ""
+        return f"event time is the field '{self.time.field}'{late}{idle}{clock}{splits}{ahead}"
 
     @property
     def output_time(self) -> TimeInfo:
