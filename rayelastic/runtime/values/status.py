@@ -1,7 +1,6 @@
-"""The reports of PEs and jobs: immutable values that cross processes.
+"""The reports of PEs and jobs: immutable values that cross processes."""
 
-Must not know the transport (Ray, or a call in the same process).
-"""
+# Must not know the transport (Ray, or a call in the same process).
 
 from __future__ import annotations
 
