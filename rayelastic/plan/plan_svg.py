@@ -214,7 +214,7 @@ def _legend(notes: Iterable[OperatorNote], layout: Layout, height: float) -> Ite
             x += 28 + 6.2 * len(lane)
     said = ["red: share of the cost"] if any(note.hot > 0 for note in shown) else []
     said += ["slots: queue"] if any(note.fill is not None for note in shown) else []
-    said += ["stripe: region"] + (["dashed: goes back"] if any(line.back for line in layout.lines) else [])
+    said += ["stripe: region"] + (["dashed: feedback"] if any(line.back for line in layout.lines) else [])
     yield _text(x, y, "; ".join(said), dim=True)
 
 
