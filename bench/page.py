@@ -69,6 +69,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def head(title: str = "Benchmarks") -> Iterator[str]:
     yield from ("---", "nosearch: true", "---", "", f"# {title}", "")  # searches are for tasks, not for measurements
+    yield from ("<!-- test: tests/unit/test_benchmark_page.py::test_it_shows_what_there_is -->", "")
     if title != "Benchmarks":
         return
     yield "`./dev bench page` writes these pages from what other commands leave in `bench/results`:"

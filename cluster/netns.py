@@ -54,7 +54,7 @@ class Nodes:
         count: number of nodes, 1 to 200.
         cpus: CPUs that each offers.
         dashboard: whether the head has one, at `dashboard`: `ray job submit` needs it.
-        head_cpus: CPUs that node 0 offers, if others: 0 keeps processing elements away from it.
+        head_cpus: CPUs that node 0 offers, if others: 0 keeps PEs away from it.
 
     Raises:
         RuntimeError: a node didn't start; the text is what it wrote.

@@ -22,6 +22,7 @@ exclude_patterns = ["_build", "static"]
 nitpicky = False  # annotations name private modules, which have no page
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"rayelastic {release}"
 html_static_path = ["static"]
 html_css_files = ["wide.css"]

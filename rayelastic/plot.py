@@ -1,6 +1,6 @@
 """A picture of a run: throughput, threads, queues and replicas over time, from its adaptations.
 
-As in Middleware'19 Fig. 6 for processing elements, and as in Joker's Figs 16 and 18 to 20 for regions (J36). Must not
+As in Middleware'19 Fig. 6 for PEs, and as in Joker's Figs 16 and 18 to 20 for regions (J36). Must not
 know where the adaptations come from. matplotlib is loaded when the first picture is drawn.
 """
 
@@ -30,7 +30,7 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
     """Draw what was seen in each pass, and mark each change.
 
     Args:
-        adaptations: every pass, of processing elements and of regions: `job.adaptations(every_pass=True)`.
+        adaptations: every pass, of PEs and of regions: `job.adaptations(every_pass=True)`.
         title: above the picture.
 
     Returns:
@@ -123,7 +123,7 @@ def plot_journals(paths: Sequence[Path], output: Path) -> None:
     """Draw journals into one picture.
 
     Args:
-        paths: of journals, one for each processing element, and that of the regions.
+        paths: of journals, one for each PE, and that of the regions.
         output: the picture; its ending says the format, such as .png or .svg.
 
     Raises:

@@ -32,7 +32,7 @@ class Code(Enum):
     Forms are those of `_Sentences`; a noun counts the value: `{threads:thread}` reads '2 threads'.
     """
 
-    # --- threads and queues of a processing element ---
+    # --- threads and queues of a PE ---
 
     NOT_IN_FORCE = "waiting until the last change is in force"
     PINNED = "the configuration is fixed"

@@ -33,7 +33,7 @@ BAR = 8  # characters of a bar
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator on one processing element, between two readings.
+    """One operator on one PE, between two readings.
 
     Args:
         pe: where it runs.
@@ -61,7 +61,7 @@ class View:
         metrics: its counters now.
         plan: in force.
         rows: its operators, the most expensive first.
-        gil: {processing element: seconds a second that its threads waited for the GIL}.
+        gil: {PE: seconds a second that its threads waited for the GIL}.
         bottleneck: what limits it; `None` before the second reading, and of a job that has ended.
         adaptations: the last changes, oldest first.
     """

@@ -43,7 +43,7 @@ class Topology(GraphTopology):
         super().__init__(name, compiler=Compiler())
 
     def plan(self, config: JobConfig | None = None) -> ExecPlan:
-        """Plan the regions, and which operators go into which processing element; starts nothing.
+        """Plan the regions, and which operators go into which PE; starts nothing.
 
         Args:
             config: `JobConfig()` by default.

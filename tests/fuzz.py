@@ -175,7 +175,7 @@ def fuzz_ingest(count: int, draw: random.Random) -> dict[str, int]:
     counters = server.counters()
     assert counters.rows == rows.count, "rows were counted that nobody got, or the other way round"
     server.close()
-    return {"refused": counters.refused, "rows": counters.rows}
+    return {"refused": counters.rejected, "rows": counters.rows}
 
 
 def _conversation(partition: int, draw: random.Random) -> bytes:

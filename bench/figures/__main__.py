@@ -5,7 +5,7 @@
 
 The table has a line for each claim, by its id; one that isn't reproduced says why, or the exit status is 1. `noise` is
 the stability figure R14, `noise_held_out` the same on seeds that nobody has tuned on. `applications`, `measured`,
-`settled_job` and `validate_plant` run real processing elements and want a quiet machine; they are run by name only.
+`settled_job` and `validate_plant` run real PEs and want a quiet machine; they are run by name only.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def large_job() -> ClusterJob:
 
 
 def spread_plan(job: ClusterJob, nodes: int, replicas: int) -> ExecPlan:
-    """Replicas of all regions, one processing element per node, evenly spread."""
+    """Replicas of all regions, one PE per node, evenly spread."""
     plan, at = job.plan(), 0
     for planned in plan.regions:
         if planned.region.kind is not RegionKind.SOURCE:
@@ -109,9 +109,7 @@ def main() -> int:
         print(f"  the plan change: {told} partitions move, {1e3 * (time.process_time() - began):.0f} ms")
     began = time.process_time()
     found = place(plan.with_nodes({}), [Node(n.name, n.cpus, zone=n.zone) for n in nodes], {})
-    print(
-        f"placing {len(found.nodes)} processing elements on {NODES} nodes: {time.process_time() - began:.2f} s CPU time"
-    )
+    print(f"placing {len(found.nodes)} PEs on {NODES} nodes: {time.process_time() - began:.2f} s CPU time")
     return 0
 
 

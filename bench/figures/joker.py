@@ -2,7 +2,7 @@
 
 Every number is a simulated one, of a plant that was fitted to the paper's text (`bench.plant.cluster.paper`). Two
 columns of ours: the paper's algorithm on that plant, and the default one. What C003-8 says of seconds and dips is a
-matter of the protocol and is measured on real processing elements, not here.
+matter of the protocol and is measured on real PEs, not here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real processing elements in this process: a plant's graph built of native operators, run statically or elastically.
+"""Real PEs in this process: a plant's graph built of native operators, run statically or elastically.
 
 Costs are dependent multiplications of compiled operators, as in the papers. Streams are copied to all consumers, since
 an engine deals tuples out by key only; so graphs are chains and trees whose streams have share 1.

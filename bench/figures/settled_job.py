@@ -1,6 +1,6 @@
 """A settled job of the real engine: what its elasticity costs, and how it makes room for another process.
 
-The cost is found by turning the adaptation loop off and on in one run (issue 4: at most 1 %). The other process keeps
+The cost is found by turning the adaptation loop off and on in one run (goal: at most 1 %). The other process keeps
 one CPU busy for a while (C004-3: threads follow within 3 periods each way). On two CPUs one scheduler thread beside the
 source's own may be all that there is to have: then a decision to leave it so counts, if throughput is back. For a quiet
 machine.
@@ -136,7 +136,7 @@ def figure(small: bool) -> Figure:
     alone = statistics.median(one.observation.throughput for one in passes[len(passes) // 10 : int(settling / PERIOD)])
     claims = [
         Claim(
-            "issue 4",
+            "ours-2",
             f"elasticity costs a settled job at most {COST:.0%} of its throughput",
             f"{lost:+.1%} (median of {rounds} alternations, {min(ratios):.3f} to {max(ratios):.3f})",
             lost <= COST,

@@ -1,10 +1,10 @@
-"""A DataFrame from Spark into a processing element: pushed into its data port, against `ray.data.from_spark`.
+"""A DataFrame from Spark into a PE: pushed into its data port, against `ray.data.from_spark`.
 
     python -m bench.micro.spark_bridge [--rows 5000000] [--rounds 5] [--tasks 2000]
 
 Three fresh sessions, one after the other: one for each way (its first call, and its peak memory over some calls), and
 one in which both are warm and take turns (rows/s, medians). `from_spark` is over when all blocks are in the object
-store, where nobody has read them yet; the push is over when the processing element has counted every row.
+store, where nobody has read them yet; the push is over when the PE has counted every row.
 
 Besides, in a session of its own: many partitions of ten rows, where a task costs more than its rows, against Spark's
 own `count` over the same DataFrame behind an identity by `mapInArrow`, before the first push. `--rows 0` or `--tasks 0`

@@ -1,4 +1,4 @@
-"""What happens to a processing element while it is simulated: phases of cost, offered rate and other processes' load.
+"""What happens to a PE while it is simulated: phases of cost, offered rate and other processes' load.
 
 Must not know who reacts to it.
 """
@@ -17,7 +17,7 @@ class LoadPhase:
     """What holds from `start` on, until the next phase.
 
     Args:
-        start: s since the start of the processing element.
+        start: s since the start of the PE.
         costs: ns per tuple of each operator; None: those of the graph.
         offered: tuples/s that the sources are given; None: as many as are taken.
         others: CPUs that other processes keep busy.

@@ -1,4 +1,4 @@
-"""Several processing elements on one simulated host, each with a controller that knows nothing of the others.
+"""Several PEs on one simulated host, each with a controller that knows nothing of the others.
 
     ./dev bench plant/neighbours --cores 4 16 64 --jobs 2 4 --apart 0 60 --of jobs job
 

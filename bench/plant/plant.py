@@ -1,4 +1,4 @@
-"""A simulated processing element: plays period after period, is observed, and takes decisions, like a real one.
+"""A simulated PE: plays period after period, is observed, and takes decisions, like a real one.
 
 What it tells comes from `steady_state`, with noise on the throughput, profiler samples drawn as a 100 Hz profiler draws
 them (M02), and a warm-up after each change. Seeded: equal arguments give equal runs. Must not know any controller.
@@ -48,7 +48,7 @@ class PlantSettings:
 
 
 class Plant:
-    """One processing element on a simulated machine; all operators begin manual (M01).
+    """One PE on a simulated machine; all operators begin manual (M01).
 
     Args:
         graph: what it runs.

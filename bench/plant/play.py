@@ -16,7 +16,7 @@ __all__ = ["Journal", "Pass", "Playable", "play"]
 
 
 class Playable(Protocol):
-    """A processing element that a controller can be run on."""
+    """A PE that a controller can be run on."""
 
     time: float
 

@@ -16,8 +16,10 @@ takes those whose names have it, and those that are known already aren't played 
 from __future__ import annotations
 
 import argparse
+import csv
 import functools
 import inspect
+import io
 import json
 import statistics
 import sys
@@ -57,11 +59,12 @@ FACTORS = {
     "search.stride",
     "search.finer",
     "search.small",
-    "load.dearer",
-    "load.dearer_elsewhere",
+    "load.costlier",
+    "load.costlier_elsewhere",
 }  # above 1
 COUNTS = 0.01  # relative difference of the mean that counts
 SHOWS = 0.05  # the same of one graph
+HEAD = ["constant", "value", "verdict", "other values: felt in, mean, worst", "what it is"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ def tried(name: str, value: float) -> list[float]:
 
     >>> tried("patience", 4), tried("patience", 1), tried("aim", 0.5), tried("doubts", 3.0), tried("saving.better", 0.0)
     ([2, 8], [2], [0.25, 0.75], [1.5, 6.0], [-0.02, 0.02])
-    >>> tried("search.step", 2), tried("search.stride", 4), tried("load.dearer", 1.5)
+    >>> tried("search.step", 2), tried("search.stride", 4), tried("load.costlier", 1.5)
     ([3], [2, 7], [1.25, 2.0])
     """
     if name in FACTORS:
@@ -284,34 +287,37 @@ def felt(name: str, usual: float, value: float, before: Sequence[Played], after:
 
 
 def table(kind: str, known: Mapping[str, Sequence[Felt]], thresholds: Any) -> str:
-    """Markdown: a line for each constant that was tried, with the mean and the worst difference of each other value.
+    """CSV: a line for each constant that was tried, with the mean and the worst difference of each other value.
 
-    What each is, the table of `element` says for `loads`, too.
+    What each constant is stands in the table of `element` for `loads`, too.
     """
-    said = {name: "" if kind == "loads" else f" {text} |" for name, text in meanings(thresholds).items()}
-    lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
-    if kind == "loads":
-        lines = [line.rsplit("|", 2)[0] + "|" for line in lines]
-    for name, usual in constants(thresholds):
-        if found := known.get(f"{kind} {name}"):
-            lines.append(f"| `{name}` | {usual:g} | {row(found)} |{said[name]}")
-    return "\n".join(lines)
+    said = meanings(thresholds)
+    lines = [
+        [f"`{name}`", f"{usual:g}", *row(found), said[name]]
+        for name, usual in constants(thresholds)
+        if (found := known.get(f"{kind} {name}"))
+    ]
+    return _csv([line[:-1] for line in [HEAD, *lines]] if kind == "loads" else [HEAD, *lines])
 
 
 def fixed_table(kind: str, known: Mapping[str, Sequence[Felt]]) -> str:
     """Return the same of the constants of modules."""
-    lines = ["| constant | value | | other values: felt in, mean, worst | what it is |", "|---|---|---|---|---|"]
     played = [(one, found) for one in fixed_constants() if (found := known.get(f"{kind} {one.label}"))]
-    rows = [f"| `{one.label}` | {one.value:g} | {row(found)} | {one.meaning} |" for one, found in played]
-    return "\n".join([*lines, *rows])
+    return _csv([HEAD, *([f"`{one.label}`", f"{one.value:g}", *row(found), one.meaning] for one, found in played)])
 
 
-def row(found: Sequence[Felt]) -> str:
+def _csv(lines: Sequence[Sequence[str]]) -> str:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(lines)
+    return written.getvalue()
+
+
+def row(found: Sequence[Felt]) -> tuple[str, str]:
     """Return the verdict on a constant, and the mean and the worst difference of each other value."""
     others = "; ".join(
         f"{one.value:g}: {one.differ} of {one.played}, {one.mean:+.1%}, {one.worst:+.1%}" for one in found
     )
-    return f"{max((one.verdict for one in found), key=('not felt', 'little', 'matters').index)} | {others}"
+    return max((one.verdict for one in found), key=("not felt", "little", "matters").index), others
 
 
 def kept() -> dict[str, list[Felt]]:
@@ -335,12 +341,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="only constants whose names have this")
     parser.add_argument("--fixed", action="store_true", help="constants of modules in place of thresholds")
     parser.add_argument("--again", action="store_true", help="also those that are known already")
-    parser.add_argument("--table", action="store_true", help="play nothing; write what is known as Markdown")
+    parser.add_argument("--table", action="store_true", help="play nothing; write what is known as CSV")
     options = parser.parse_args(arguments)
     usual: Any = OrganicThresholds() if options.kind == "regions" else GuidedThresholds()
     known = kept()
     if options.table:
-        print(fixed_table(options.kind, known) if options.fixed else table(options.kind, known, usual))
+        print(fixed_table(options.kind, known) if options.fixed else table(options.kind, known, usual), end="")
         return 0
     if options.kind == "regions":
         runs = regions(options.jobs, options.seed)

@@ -1,4 +1,4 @@
-"""The throughput at which a processing element runs steadily: a fixed point over the time that a tuple takes.
+"""The throughput at which a PE runs steadily: a fixed point over the time that a tuple takes.
 
 Time per source tuple is bounded from below by all threads together, by the dearest segment (one thread at a time), by
 locks, memory, the Python token, and by what the sources are given. Where threads and segments are both scarce they add

@@ -1,1 +1,1 @@
-"""What a change of regions costs, and what a replica brings, on real processing elements."""
+"""What a change of regions costs, and what a replica brings, on real PEs."""

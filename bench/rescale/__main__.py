@@ -1,4 +1,4 @@
-"""What a change of regions costs and brings, on real processing elements: small tables, and JSON in bench/results.
+"""What a change of regions costs and brings, on real PEs: small tables, and JSON in bench/results.
 
     python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--changes 8] [--in-process]
 

@@ -1,4 +1,4 @@
-"""How soon rows come out again after a processing element was killed, on Ray with a spare standing."""
+"""How soon rows come out again after a PE was killed, on Ray with a spare standing."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ struct OperatorPause {
   template <typename Work>
   auto during(Work&& work) const {
     const std::shared_ptr<Scheduler> scheduler = owner.lock();
-    if (scheduler == nullptr) throw Refused("the processing element has stopped");
+    if (scheduler == nullptr) throw Refused("the PE has stopped");
     if (const std::string refusal = scheduler->hold({id}, false, timeout); !refusal.empty()) throw Refused(refusal);
     struct End {
       Scheduler& scheduler;
@@ -61,7 +61,7 @@ struct OperatorPause {
   // A work for `during`. Throws StateError, too.
   void take_in_parts() const {
     const std::shared_ptr<Scheduler> scheduler = owner.lock();
-    if (scheduler == nullptr) throw Refused("the processing element has stopped");
+    if (scheduler == nullptr) throw Refused("the PE has stopped");
     if (const std::string refusal = scheduler->take_in_parts(id, timeout); !refusal.empty()) throw Refused(refusal);
   }
 };

@@ -77,7 +77,7 @@ TOPOLOGY = click.argument("topology")
 
 def pes(function: F) -> F:
     """Add --pes."""
-    text = "Processing elements (default: 1, everything fused)."
+    text = "PEs (processing elements) at the start (default: 1, everything fused)."
     return click.option("--pes", default=1, help=text)(function)
 
 
@@ -108,7 +108,7 @@ def job_options(function: F) -> F:
         click.option(
             "--threading", type=click.Choice(["manual", "dynamic", "dedicated"]), help="One threading model for all."
         ),
-        click.option("--threads", type=int, help="Scheduler threads of each processing element."),
+        click.option("--threads", type=int, help="Scheduler threads of each PE."),
         pes,
     ):
         function = option(function)

@@ -245,7 +245,7 @@ class SparkError(SetupError):
 
 
 class LinkError(RayelasticError):
-    """A link between two processing elements was rejected or broke.
+    """A link between two PEs was rejected or broke.
 
     Args:
         problem: What is wrong.
@@ -335,7 +335,7 @@ class JobNotFoundError(RayelasticError):
 
 
 class PELostError(RayelasticError):
-    """The process of a processing element, or of a job's coordinator, is gone."""
+    """The process of a PE, or of a job's coordinator, is gone."""
 
     default_code = ErrorCode.PE_LOST
 

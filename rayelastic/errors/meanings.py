@@ -10,7 +10,7 @@ __all__ = ["MEANINGS", "Meaning"]
 
 _TABLE = """
 # Arguments and names
-invalid-argument: An argument has an unsupported value.; Pass what the message describes.
+invalid-argument: An argument has a value that isn't allowed.; Pass what the message describes.
 wrong-type: An argument has the wrong type.; Pass an object of the type in the message.
 out-of-range: A number or duration is outside of its range.; Pass a value within the range in the message.
 unknown-choice: An argument isn't one of the allowed values.; Use one of the values in the message.
@@ -38,12 +38,12 @@ function-raised: Your code raised an exception while rayelastic called it.; Read
 missing-method: A class lacks a method that the runtime needs.; Write the method in the message.
 field-as-key: A function reads `t["field"]`.; Read `t.field`.
 patched-function: A function of Python was replaced before the declaration.; Patch it after the declaration.
-not-copyable: An object of yours can't be copied.; Open files, locks and connections in `initialize()`.
-not-shippable: A function or object can't be pickled for another process.; Create what it needs inside the function.
+not-copyable: Copying an object of yours fails.; Open files, locks and connections in `initialize()`.
+not-shippable: Pickling a function or object for another process fails.; Create what it needs inside the function.
 # Execution modes
 unsupported-lane: An operator doesn't support the requested execution mode.; Leave `lane=` out, or change the operator.
-not-compiled: A function asks for compilation and can't be compiled.; Change the line in the message, or `lane=`.
-not-vectorised: A function asks for vectorisation and can't be vectorised.; Annotate its parameter, or take one tuple.
+not-compiled: The compiler rejects a function that asks for compilation.; Change the line in the message, or `lane=`.
+not-vectorised: The compiler rejects a function that asks for vectorisation.; Annotate its parameter, or take one tuple.
 async-lane: Concurrent calls exclude another execution mode or keyed state.; Leave `lane=` or `concurrent=` out.
 # Schemas
 invalid-schema: A schema doesn't fit the data or the operator.; Follow the hint in the message.
@@ -53,10 +53,10 @@ unknown-field: An operator names a field that its input lacks.; Use a field in t
 unknown-column: A file, table or DataFrame lacks a column.; Use a column in the message, or rename it.
 unsupported-type: A field has a type that a record, format or sink doesn't support.; Convert it or leave it out.
 wrong-field-type: An operation doesn't support a field of this type.; Map the field to another type first.
-bad-field-name: A field's name can't be an attribute in Python.; Rename the field.
+bad-field-name: A field's name isn't a valid attribute in Python.; Rename the field.
 duplicate-field: Two fields have the same name.; Rename one of them.
 no-fields: A schema has no field.; Declare or keep at least one.
-bad-annotation: An annotation can't be resolved or contradicts another one.; Define its types at the top of the module.
+bad-annotation: An annotation is unknown or contradicts another one.; Define its types at the top of the module.
 recursive-record: A record contains itself.; Declare its levels, or use `rel.Json`.
 null-values: A column has nulls and its field doesn't allow them.; Declare it `| None`, or drop these rows.
 bad-default: State has no usable initial value.; Give every field of the state a default of its type.
@@ -77,7 +77,7 @@ no-output: An operator follows a sink.; Attach it to the stream before the sink.
 duplicate-stream: A stream is passed twice, or two to one port.; Pass each once; unite them first.
 unconnected-port: An input port has no stream.; Pass a stream for it.
 cycle: A stream returns to its own operator without feedback.; Use `topology.feedback(...)`.
-bad-loop: A feedback loop has an unsupported operator or no exit.; Follow the hint in the message.
+bad-loop: A feedback loop has an operator that isn't allowed in it, or no exit.; Follow the hint in the message.
 open-feedback: A feedback is never closed.; Call its `close(stream)`.
 unused-feedback: A feedback is closed before any operator reads it.; Unite it with the stream that enters the loop.
 closed-feedback: A feedback is closed twice.; Unite the returning streams first.
@@ -86,25 +86,25 @@ branching-stage: An ordered stage has branches.; Leave `order=` out, or branch d
 no-key: A keyed operator has an input without a key.; Write `.key_by(...)` before it.
 key-mismatch: Keys have different types or numbers of fields.; Give both sides keys of the same types.
 no-event-time: An operation needs event time and its input has none.; Write `.event_time(field)` before it.
-bad-event-time: A field can't be the event time.; Use a datetime, an integer or a float without nulls.
+bad-event-time: A field isn't usable as event time.; Use a datetime, an integer or a float without nulls.
 event-time-mismatch: Two event times have different units or types.; Map one of them to the other's type.
 unsupported-window: A window doesn't support this operation.; Use an operation in the message, or another window.
 unsupported-ttl: An operator doesn't support this `ttl=` or its `since=`.; Use the `since=` in the message, or none.
 state-expires-early: State would expire before its result is emitted.; Emit updates, or use a window.
 unbounded-state: An operator would keep its state forever.; Bound it by `within=`, `window=` or `ttl=`.
-not-mergeable: Partial results of an operation can't be merged.; Use an aggregate that can be merged.
+not-mergeable: Partial results of an operation aren't mergeable.; Use an aggregate that can be merged.
 # Sources and sinks
-source-failed: A source can't be read.; Follow the hint in the message.
+source-failed: Reading a source fails.; Follow the hint in the message.
 source-unreachable: The server or store of a source doesn't answer.; Check the server; a job with checkpoints waits.
-sink-failed: A sink can't be written.; Follow the hint in the message.
+sink-failed: Writing to a sink fails.; Follow the hint in the message.
 sink-unreachable: The server or store of a sink doesn't answer.; Check the server; a job with checkpoints waits.
 missing-file: A file or folder doesn't exist.; Check the path and where the job runs.
 no-permission: This user has no permission for a file.; Change its permissions, or use another path.
-not-writable: A file or folder can't be created.; Use another path.
+not-writable: Creating a file or folder fails.; Use another path.
 is-a-folder: A path is a folder where a file is needed.; Name files, such as `folder/*`.
 not-a-folder: A path has to be a folder.; Pass the path of a folder.
 malformed-file: A file has content that its format or schema doesn't allow.; Correct the row, or set `on_bad_row=`.
-unsupported-format: A file has an unsupported format.; Unpack or convert it.
+unsupported-format: A file has a format that its reader doesn't know.; Unpack or convert it.
 changed-file: A file changed while the job read it.; Rename files into place when they are complete.
 changed-input: A source's input isn't the one of the checkpoint.; Restore the input, or drop its position.
 foreign-output: An output folder has files of another run.; Name another folder, or restore that run.
@@ -115,28 +115,28 @@ push-cancelled: A push into a source was cancelled.; Start it again.
 feed-failed: The Dataset or query that feeds a source failed.; Read its own error.
 results-lost: Results in memory died with their process.; Write them to files.
 # Settings
-invalid-setting: A setting has an unsupported value, or conflicts with another one.; Set it as the message says.
-fixed-region: A region can't be replicated, split or shared.; Choose another region; see `topology.explain()`.
-bad-change: A plan can't be applied to this job.; Make it from `job.plan()` by its methods.
+invalid-setting: A setting has a value that isn't allowed, or conflicts with another one.; Set it as the message says.
+fixed-region: A region doesn't allow replicas, a split or sharing.; Choose another region; see `topology.explain()`.
+bad-change: A plan doesn't fit this job.; Make it from `job.plan()` by its methods.
 bad-signing-key: A key for signing is unreadable, too short or exposed.; Use 16 private bytes or more.
 bad-certificate: A certificate or its private key is invalid.; Use PEM files that belong together.
 open-address: A process would listen on all interfaces.; Use the address of one interface.
-port-in-use: A port can't be opened.; Use another port, or 0 for a free one.
+port-in-use: Opening a port fails.; Use another port, or 0 for a free one.
 missing-package: A package or program isn't installed.; Install what the message names.
-missing-module: A module or class can't be imported there.; Install it on every node, or send it with the job.
-not-a-journal: A file isn't an adaptation history.; Pass a file that `JobConfig(journal=...)` wrote.
+missing-module: Importing a module or class fails.; Install it on every node, or send it with the job.
+not-a-journal: A file isn't an adaptation history.; Pass a file that `rel.Elasticity(journal=...)` wrote.
 wrong-request: The web UI received an invalid request.; Use the web UI's own page.
 # Savepoints and checkpoints
-invalid-state: State can't be saved or restored.; Follow the hint in the message.
+invalid-state: Saving or restoring state fails.; Follow the hint in the message.
 damaged-state: A savepoint or checkpoint is damaged or incomplete.; Restore an earlier one.
-unreadable-state: A savepoint or checkpoint can't be read or written now.; Check the storage and its free space.
+unreadable-state: A savepoint or checkpoint isn't accessible now.; Check the storage and its free space.
 damaged-position: A source's position in the savepoint is damaged.; Restore an earlier one.
 changed-state: The layout of an operator's state has changed.; Declare it as it was, or drop the state.
 unknown-state: A savepoint has state of an unknown operator.; Rename or drop it in `rel.Snapshot(...)`.
 automatic-name: An automatic name matches another operator's state.; Set the `name=` in the message.
 no-state: An operator keeps no state.; Name an operator that keeps state by key.
-state-not-readable: An operator's state can't be read at the moment, or at all.; Retry, or read what it emits.
-not-saveable: State has values that can't be pickled.; Keep values that can be pickled.
+state-not-readable: An operator's state isn't readable at the moment, or at all.; Retry, or read what it emits.
+not-saveable: Pickling a value of a state fails.; Keep values that pickle accepts.
 unsigned-values: Pickled Python values need a signed savepoint.; Pass a key when writing and when restoring.
 bad-location: The location of a savepoint or checkpoint is missing or unusable.; Pass a folder that every node sees.
 location-taken: Another job uses this location for its checkpoints.; Give each job its own location.
@@ -163,8 +163,8 @@ change-failed: A change of the plan was undone.; Retry; the message has the caus
 change-half-done: A change of the plan couldn't be completed or undone.; Nothing: the job restores its last checkpoint.
 coordinator-replaced: A new coordinator took over during an operation.; Retry.
 second-coordinator: Another coordinator manages this job.; Attach to the job.
-journal-not-written: The coordinator's journal can't be written.; Check Ray's GCS.
-unavailable: A coordinator can't be reached at the moment.; Retry.
+journal-not-written: Writing the coordinator's journal fails.; Check Ray's GCS.
+unavailable: A coordinator doesn't answer at the moment.; Retry.
 # Machine and cluster
 setup-failed: The machine or cluster lacks what the job needs.; Run `rayelastic doctor`.
 no-room: The cluster has too few free CPUs or nodes.; Add nodes, end other jobs, or ask for less.

@@ -380,6 +380,8 @@ def _page(title: str, parts: Mapping[str, Mapping[str, str]]) -> str:
     text = [
         f"# Words of other systems: {title}",
         "",
+        "<!-- test: tests/unit/graph/test_words.py::test_the_pages_of_the_guide_are_the_tables -->",
+        "",
         "What people from Bytewax, Flink, Polars, pandas and Spark look for, and what to write here.",
         "A name of these tables raises an error that says the same.",
     ]

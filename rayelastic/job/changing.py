@@ -45,7 +45,7 @@ class Changing:
 
         Args:
             region: its name in the plan, such as 'r1'.
-            replicas: 1 or more; each has a processing element of its own.
+            replicas: 1 or more; each has a PE of its own.
 
         Returns:
             The plan in force then.
@@ -62,7 +62,7 @@ class Changing:
     def change(self, plan: ExecPlan) -> ExecPlan:
         """Change the plan of the running job to one made from `job.plan()` by its `with_...` methods.
 
-        Replicas alone change while the job runs, as by `rescale`. To move operators or processing elements, the job
+        Replicas alone change while the job runs, as by `rescale`. To move operators or PEs, the job
         takes a checkpoint, ends all elements and restores the checkpoint by the new plan. That is a pause of seconds,
         which the log reports. Sources rewind to the checkpoint, as after a loss.
 
@@ -104,7 +104,7 @@ class Changing:
     def renew_secret(self) -> None:
         """Replace the secret of the job, for example if the current one may have become known.
 
-        The job takes a checkpoint and restores it by the same plan with new processing elements: a pause of seconds,
+        The job takes a checkpoint and restores it by the same plan with new PEs: a pause of seconds,
         which the log reports. After it, the old secret opens no connection and decrypts no link. Spark and Ray tasks
         that push rows get the new one. Files of checkpoints keep their key: that of `Checkpoint(key=)`, or one derived
         from the job's first secret.

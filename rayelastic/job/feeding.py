@@ -1,4 +1,4 @@
-"""Sources outside the processing elements, which this process pushes, in a thread for each, until the job is over.
+"""Sources outside the PEs, which this process pushes, in a thread for each, until the job is over.
 
 When the job restores a checkpoint, its source has another address and needs again what the checkpoint lacks. So it is
 pushed again, and the source drops what the checkpoint has.
@@ -108,8 +108,8 @@ class _JobFeed:
                 raise SourceError("its push was cancelled", operator=self._operator, code=ErrorCode.PUSH_CANCELLED)
         return address
 
-    def goes_back(self, address: IngestAddress, reason: str) -> bool:
-        """Return whether a push is to be repeated; see Feed.goes_back."""
+    def must_repeat(self, address: IngestAddress, reason: str) -> bool:
+        """Return whether a push is to be repeated; see Feed.must_repeat."""
         return not self._cancelled.is_set() and self._ask(
             lambda coordinator: coordinator.fail_source(self._operator, reason, address)
         )
@@ -128,7 +128,7 @@ class _JobFeed:
         """Report a failure to the coordinator; return whether the source is to be pushed again."""
         try:
             if address is not None:
-                return self.goes_back(address, reason)
+                return self.must_repeat(address, reason)
             self._ask(lambda coordinator: coordinator.fail_source(self._operator, reason))
         except RayelasticError:
             pass  # the coordinator is gone: the job has ended already

@@ -1,4 +1,4 @@
-"""A job as the user holds it. It calls a coordinator, and knows nothing else of processing elements."""
+"""A job as the user holds it. It calls a coordinator, and knows nothing else of PEs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Job"]
 
-SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all processing elements
-START_TIMEOUT = 300.0  # seconds until every processing element runs
+SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all PEs
+START_TIMEOUT = 300.0  # seconds until every PE runs
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far
 
 

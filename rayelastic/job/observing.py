@@ -44,17 +44,17 @@ class Observing(Changing):
 
     @property
     def status(self) -> JobStatus:
-        """The state of the job and of its processing elements."""
+        """The state of the job and of its PEs."""
         return self._final or self._control.within(CONTROL_TIMEOUT).status()
 
     def metrics(self) -> JobMetrics:
-        """Counters of every operator, link and processing element."""
+        """Counters of every operator, link and PE."""
         if self._final is None or self._metrics is None:
             self._metrics = self._control.within(CONTROL_TIMEOUT).metrics()
         return self._metrics
 
     def plan(self) -> ExecPlan:
-        """Return the plan in force: regions, and which operators run in which processing element."""
+        """Return the plan in force: regions, and which operators run in which PE."""
         if self._plan is None or self._final is None:
             self._plan = self._control.within(CONTROL_TIMEOUT).plan()
         return self._plan
@@ -87,7 +87,7 @@ class Observing(Changing):
         Args:
             follow: go on as it happens, until the job ends.
             every_pass: also the passes that left everything as it was.
-            since: {processing element, or 'regions': number of the first pass wanted}; all if not given.
+            since: {PE, or 'regions': number of the first pass wanted}; all if not given.
 
         Raises:
             PELostError: the coordinator is gone, as after a `close` that didn't wait for the end of the job.

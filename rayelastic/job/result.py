@@ -93,7 +93,7 @@ def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
     """Make a user's result from that of a sink.
 
     Args:
-        left: The result of its processing element.
+        left: The result of its PE.
         sink: Its declaration, if it is known.
     """
     if sink is not None and isinstance(sink.body, DriverSink):

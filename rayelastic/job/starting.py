@@ -115,7 +115,7 @@ def submit(
 ) -> Job:
     """Start a topology on Ray and return at once.
 
-    One actor hosts each processing element; a detached coordinator actor watches them. When one process can't keep up,
+    One actor hosts each PE; a detached coordinator actor watches them. When one process can't keep up,
     more are started, on any node, and ended again when the load drops (`regions` and `elasticity` of `JobConfig`).
 
     Args:

@@ -24,12 +24,12 @@ COORDINATOR_CLASS = "rayelastic.runtime.job.coordinator:Coordinator"
 
 
 class CoordinatorActor:
-    """The actor that hosts a job's coordinator, and makes the actors of its processing elements.
+    """The actor that hosts a job's coordinator, and makes the actors of its PEs.
 
     Args:
         path: The import path of its class.
         job: The job, pickled by cloudpickle; empty: it is in the store.
-        settings: The placement of its processing elements.
+        settings: The placement of its PEs.
         early: Processes that were started for the first of these.
     """
 
@@ -49,7 +49,7 @@ class CoordinatorActor:
             AttributeError,
         ) as error:  # raised at the next call, as Ray would restart the actor again and again
             self._refusal = NotShippableError(
-                f"a process of the cluster can't load the job: {type(error).__name__}: {error}",
+                f"a process of the cluster failed to load the job: {type(error).__name__}: {error}",
                 hint="Install the module on every node, or send it along: "
                 "ray.init(runtime_env={'working_dir': '.'}) or {'py_modules': [...]}, {'pip': [...]}",
                 code=ErrorCode.MISSING_MODULE,

@@ -109,7 +109,7 @@ class DatasetSource(SourceOf[T]):
         self.cancelled.set()
 
     def for_pe(self) -> IngestSource:
-        """Return the description for the processing element."""
+        """Return the description for the PE."""
         return IngestSource(self.schema, self.reason, time_ordered=self.time_ordered)
 
     @property

@@ -41,7 +41,7 @@ QUESTIONS = (  # calls that are safe to repeat
 RETRY = 0.2  # seconds until a call to a coordinator that is being replaced is repeated
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to return its job's status
 SOME_MEMORY = 1 << 20  # bytes; without any requirement, Ray ignores the requested node of an actor
-CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its processing elements
+CLOSE_TIMEOUT = 30.0  # seconds for a coordinator to end its PEs
 
 
 class RayControl:
@@ -100,7 +100,7 @@ def start_coordinator(
     Args:
         spec: The job.
         address: The Ray cluster, as for `ensure_ray`.
-        pe_class: The import path of the class in the actors of its processing elements.
+        pe_class: The import path of the class in the actors of its PEs.
         coordinator_class: The import path of the class in the coordinator's actor.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Ends a processing element whose coordinator has gone for good: each call renews its lease.
+"""Ends a PE whose coordinator has gone for good: each call renews its lease.
 
 Its actor is detached, so that it runs on while a dead coordinator is replaced; without a lease it would run for ever.
 """

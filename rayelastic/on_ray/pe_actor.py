@@ -1,4 +1,4 @@
-"""The actor shell of a processing element: it only forwards calls to one plain object.
+"""The actor shell of a PE: it only forwards calls to one plain object.
 
 The object is made from its class's import path in the actor's own process, so that tests can use small classes instead.
 Every method is called through `call`; several run at once, on threads of the actor.
@@ -34,7 +34,7 @@ def load(path: str) -> Any:
 
 
 class PEActor:
-    """The actor that hosts a processing element.
+    """The actor that hosts a PE.
 
     Args:
         path: The import path of its class.
@@ -54,7 +54,7 @@ class PEActor:
             self.host(spec)
 
     def host(self, spec: Any) -> None:
-        """Make the processing element."""
+        """Make the PE."""
         import ray
 
         if self._path == PE_CLASS:
@@ -64,7 +64,7 @@ class PEActor:
         self._spec = spec
 
     def clear(self) -> None:
-        """End the processing element, so that the process can host another one.
+        """End the PE, so that the process can host another one.
 
         Raises:
             RuntimeError: A function of it doesn't return, so the process can't be reused.
@@ -84,7 +84,7 @@ class PEActor:
         return pe, epoch, socket.gethostname()
 
     def call(self, call: Call) -> Any:
-        """Call a public method of the processing element; PELostError: there is none, or none any more."""
+        """Call a public method of the PE; PELostError: there is none, or none any more."""
         if self._lease is not None:
             self._lease.renew()
         element = self._element

@@ -1,4 +1,4 @@
-"""Puts each processing element into a Ray actor of its own, and calls it there."""
+"""Puts each PE into a Ray actor of its own, and calls it there."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 CONTROL_THREADS = 16  # control calls that an actor answers at once; a watching call holds one
 HOST_TIMEOUT = 10.0  # seconds for a process that is there to say what it hosts, or to make what it shall
-CLOSE_TIMEOUT = 3.0  # seconds for a processing element to close its port and links before its process is ended
+CLOSE_TIMEOUT = 3.0  # seconds for a PE to close its port and links before its process is ended
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """How the actors of processing elements are placed.
+    """How the actors of PEs are placed.
 
     Args:
         num_cpus: CPUs that Ray counts for each.
@@ -54,7 +54,7 @@ class PlacementSettings:
 
 
 class RayHandle:
-    """A processing element in an actor.
+    """A PE in an actor.
 
     Args:
         pe: its id.
@@ -71,14 +71,14 @@ class RayHandle:
         return self._pe
 
     def within(self, timeout: float) -> ElementApi:
-        """Return the processing element, whose methods wait for its answer; the death of its process ends the wait.
+        """Return the PE, whose methods wait for its answer; the death of its process ends the wait.
 
         They raise PELostError if its process is gone, TimeoutError if there is no answer in time (it may have run or
         not; UnavailableError if Ray hasn't found a place for it yet), and what the method raised.
         """
 
         def send(call: Call) -> Any:
-            who = f"processing element {self._pe!r}"
+            who = f"PE {self._pe!r}"
             try:
                 return answer(self.actor.call.remote(call), who, call.method, timeout)
             except TimeoutError as error:
@@ -107,7 +107,7 @@ class RayHandle:
 
 
 class RayHost:
-    """Makes processing elements in actors.
+    """Makes PEs in actors.
 
     Args:
         settings: how they are placed.
@@ -151,10 +151,10 @@ class RayHost:
             self._spares.adopt(actor, ANYWHERE)
 
     def recycle(self, handle: PEHandle) -> None:
-        """End a processing element; if it ends by itself, and soon, its process is a spare from then on."""
+        """End a PE; if it ends by itself, and soon, its process is a spare from then on."""
         assert isinstance(handle, RayHandle)
         try:
-            answer(handle.actor.clear.remote(), f"processing element {handle.pe!r}", "clear", CLOSE_TIMEOUT)
+            answer(handle.actor.clear.remote(), f"PE {handle.pe!r}", "clear", CLOSE_TIMEOUT)
         except Exception:  # it is gone, or stuck, or something of it stays behind
             handle.kill(at_once=True)
         else:
@@ -195,7 +195,7 @@ class RayHost:
         return made
 
     def find_pes(self) -> list[RayHandle]:
-        """Find the actors of the job's processing elements, and its spares; of two with one id the newer."""
+        """Find the actors of the job's PEs, and its spares; of two with one id the newer."""
         import ray
 
         prefix = _prefix(self._settings.job_id)
@@ -209,7 +209,7 @@ class RayHost:
         newest: dict[str, tuple[int, RayHandle]] = {}
         for actor, told in asked:
             with contextlib.suppress(PELostError, TimeoutError):
-                pe, epoch, _ = answer(told, "an element", "about", HOST_TIMEOUT)
+                pe, epoch, _ = answer(told, "a PE", "about", HOST_TIMEOUT)
                 if not pe:
                     self._spares.adopt(actor)
                 elif pe not in newest or epoch > newest[pe][0]:

@@ -1,4 +1,4 @@
-"""Spare processes for processing elements, because starting one takes about a second, which a change shouldn't (J17).
+"""Spare processes for PEs, because starting one takes about a second, which a change shouldn't (J17).
 
 Must not know what elements do. A spare has a lease like any other actor, which is renewed here until it is used.
 """

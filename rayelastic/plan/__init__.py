@@ -1,1 +1,1 @@
-"""Pure planning: a graph becomes regions, pipelines and processing elements. No clocks, metrics, Ray or native code."""
+"""Pure planning: a graph becomes regions, pipelines and PEs. No clocks, metrics, Ray or native code."""

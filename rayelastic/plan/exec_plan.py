@@ -1,4 +1,4 @@
-"""How a topology runs, as an immutable value: regions, their pipelines and replicas, processing elements, links, nodes.
+"""How a topology runs, as an immutable value: regions, their pipelines and replicas, PEs, links, nodes.
 
 Joker sections 3.2 and 3.3 (J13-J15): a region is cut into pipelines, and all of them are replicated together. Plans are
 compared and printed by tests, kept in journals, and changed by making another one; who applies them is not known here.
@@ -32,7 +32,7 @@ class ExecPlan:
         edges: (stream, where it leads to), in topological order of the latter: ('words', 'counts'), or with ports where
             there are several: ('split/odd', 'join/right').
         placement: hint for the nodes.
-        nodes: {processing element: node}, as far as they are placed.
+        nodes: {PE: node}, as far as they are placed.
         epoch: of the routing tables; every change that is carried out has a higher one.
 
     >>> from rayelastic.plan.regions import Region, RegionKind
@@ -62,7 +62,7 @@ class ExecPlan:
 
     @property
     def pes(self) -> Mapping[str, tuple[str, ...]]:
-        """{processing element: its operators in topological order}; in the order of their first operator."""
+        """{PE: its operators in topological order}; in the order of their first operator."""
         found: dict[str, tuple[str, ...]] | None = self._derived.get("pes")
         if found is None:
             named: dict[str, dict[str, None]] = {}
@@ -75,7 +75,7 @@ class ExecPlan:
 
     @property
     def links(self) -> tuple[PlanLink, ...]:
-        """Streams that leave a processing element, in topological order of their consumers."""
+        """Streams that leave a PE, in topological order of their consumers."""
         found: tuple[PlanLink, ...] | None = self._derived.get("links")
         if found is None:
             found = self._derived["links"] = tuple(self._links(self.edges))
@@ -128,7 +128,7 @@ class ExecPlan:
         return self.region(self._derived["regions"][operator])
 
     def pe_of(self, operator: str, replica: int = 0) -> str:
-        """Return the processing element of a replica of an operator; KeyError if the plan doesn't have it."""
+        """Return the PE of a replica of an operator; KeyError if the plan doesn't have it."""
         return self.pipeline_of(operator).pes[replica]
 
     def senders(self, operator: str) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class ExecPlan:
         return pes[:1] if together else tuple(dict.fromkeys(pes))
 
     def instances(self, pe: str) -> tuple[tuple[str, int], ...]:
-        """List what a processing element runs: (operator, replica), in topological order, replica by replica."""
+        """List what a PE runs: (operator, replica), in topological order, replica by replica."""
         return tuple(
             (operator, replica)
             for planned in self.regions
@@ -164,7 +164,7 @@ class ExecPlan:
         return found
 
     def fresh_pes(self, count: int) -> tuple[str, ...]:
-        """Return names for new processing elements: 'pe' and a number that no element of the plan has."""
+        """Return names for new PEs: 'pe' and a number that no element of the plan has."""
         taken, number = self.pes, 0
         found: list[str] = []
         while len(found) < count:
@@ -197,7 +197,7 @@ class ExecPlan:
         Args:
             region: name of the region.
             at: the operator that starts the new pipeline.
-            pes: the processing element of each replica of the new pipeline; None: where they are.
+            pes: the PE of each replica of the new pipeline; None: where they are.
 
         Raises:
             ConfigError: no such operator in the region, or it starts a pipeline already.
@@ -259,7 +259,7 @@ class ExecPlan:
         Args:
             region: name of the region, which has to be data-parallel.
             replicas: 1 or more, at most the number of partitions.
-            pes: the processing element of each replica; None: the present ones stay, new ones go where the first is.
+            pes: the PE of each replica; None: the present ones stay, new ones go where the first is.
 
         Raises:
             ConfigError: the region can't be replicated, or not that often.
@@ -300,7 +300,7 @@ class ExecPlan:
         return self._with_region(shared(self.region(region), shares))
 
     def with_nodes(self, nodes: Mapping[str, str]) -> Self:
-        """Place the processing elements: {processing element: node}."""
+        """Place the PEs: {PE: node}."""
         return replace(self, nodes=dict(nodes))
 
     @property

@@ -1,4 +1,4 @@
-"""Which processing element hosts which operators.
+"""Which PE hosts which operators.
 
 By default all regions are fused into one. `pes` cuts between regions into contiguous pieces of the topological order,
 so links only lead forward; `pes={operator: PE}` cuts inside regions, too. Knows no nodes and no load.
@@ -25,10 +25,10 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
 
     Args:
         graph: a topology.
-        config: where to cut; JobConfig() fuses everything into one processing element.
+        config: where to cut; JobConfig() fuses everything into one PE.
 
     Raises:
-        ConfigError: more processing elements than regions, or a PE or threading model of an unknown operator.
+        ConfigError: more PEs than regions, or a PE or threading model of an unknown operator.
         GraphError: the graph has a cycle.
     """
     config = config or JobConfig()

@@ -1,4 +1,4 @@
-"""On which node each processing element goes: by free CPUs, memory and zone, neighbours close, few moves.
+"""On which node each PE goes: by free CPUs, memory and zone, neighbours close, few moves.
 
 Joker runs on one host; several hosts need this (J33). The search is greedy: it tries the nodes of an element's
 neighbours first, then the freest node of their zones, then the freest of all. It is linear in elements and links, with
@@ -20,7 +20,7 @@ __all__ = ["Demand", "FreeNodes", "Node", "NodePlacement", "place"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine that can host processing elements.
+    """A machine that can host PEs.
 
     Args:
         name: unique in the cluster.
@@ -37,7 +37,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a processing element needs of its node.
+    """What a PE needs of its node.
 
     Args:
         cpus: CPUs that it keeps busy, or is about to.
@@ -53,8 +53,8 @@ class NodePlacement:
     """Where everything goes.
 
     Args:
-        nodes: {processing element: node}, in the order of the plan.
-        moved: processing elements that were on another node before.
+        nodes: {PE: node}, in the order of the plan.
+        moved: PEs that were on another node before.
         homeless: those that no node has room for.
     """
 
@@ -131,15 +131,15 @@ def place(
     *,
     moves: int = 0,
 ) -> NodePlacement:
-    """Place the processing elements of a plan.
+    """Place the PEs of a plan.
 
     An element stays where the plan has it, unless that node is gone or lacks resources. Of the elements that could join
     more of their neighbours, at most `moves` do.
 
     Args:
-        plan: with the present nodes of its processing elements.
+        plan: with the present nodes of its PEs.
         nodes: those that are there; at equal merit the first ones are taken.
-        demands: {processing element: what it needs}; Demand() for those that aren't named.
+        demands: {PE: what it needs}; Demand() for those that aren't named.
         moves: how many may move without having to.
 
     >>> from rayelastic.plan.exec_plan import Pipeline, RegionPlan
@@ -237,7 +237,7 @@ _ROUNDING = 1e-9  # CPUs
 
 
 def _neighbours(plan: ExecPlan, wanting: set[str]) -> dict[str, dict[str, int]]:
-    """Count the streams between each processing element that wants it and others."""
+    """Count the streams between each PE that wants it and others."""
     found: dict[str, dict[str, int]] = {}
     for here, there in _talking(plan, wanting):
         for a, b in ((here, there), (there, here)):

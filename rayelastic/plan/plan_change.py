@@ -38,7 +38,7 @@ class PartitionMoves:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """Operators of a replica that go to another processing element with all their keys.
+    """Operators of a replica that go to another PE with all their keys.
 
     Args:
         replica: number of the replica, which stays.
@@ -64,7 +64,7 @@ class RegionChange:
         stopped: numbers of the replicas that stop once their keys have moved.
         cuts: operators in front of which a pipeline is cut.
         joins: operators whose pipeline is joined to the one before.
-        relocated: operators that change their processing element.
+        relocated: operators that change their PE.
     """
 
     region: str
@@ -89,11 +89,11 @@ class PlanChange:
         old: the plan in force.
         new: the next one, with its epoch.
         regions: those that differ, in topological order; all others go on undisturbed.
-        started_pes: processing elements that have to be there first.
-        stopped_pes: processing elements that are not needed any more.
+        started_pes: PEs that have to be there first.
+        stopped_pes: PEs that are not needed any more.
         opened: links to open.
         closed: links to close.
-        rehosted: (processing element, its node, the node that it goes to).
+        rehosted: (PE, its node, the node that it goes to).
     """
 
     old: ExecPlan
@@ -170,7 +170,7 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
 def growth_steps(old: ExecPlan, new: ExecPlan) -> tuple[ExecPlan, ...]:
     """Return the plans of the steps of a change, the last of them the new plan.
 
-    If several processing elements start for regions with one replica, one of them comes first. It starts much sooner
+    If several PEs start for regions with one replica, one of them comes first. It starts much sooner
     than all of them, doubles the capacity of the bottleneck, and works while the others start. All else is one step.
 
     Args:
@@ -202,7 +202,7 @@ def growth_steps(old: ExecPlan, new: ExecPlan) -> tuple[ExecPlan, ...]:
 
 
 def predecessors(old: ExecPlan, new: ExecPlan, pe: str) -> dict[str, str]:
-    """Return {operator: the processing element that had its replica before}, of what an element hosts.
+    """Return {operator: the PE that had its replica before}, of what an element hosts.
 
     Args:
         old: the plan before.

@@ -23,7 +23,7 @@ class Pipeline:
 
     Args:
         operators: in the order in which tuples pass them.
-        pes: the processing element of each replica.
+        pes: the PE of each replica.
     """
 
     operators: tuple[str, ...]
@@ -31,7 +31,7 @@ class Pipeline:
 
     @property
     def pe(self) -> str:
-        """The processing element of the first replica."""
+        """The PE of the first replica."""
         return self.pes[0]
 
 
@@ -61,7 +61,7 @@ class RegionPlan:
 
     @property
     def is_together(self) -> bool:
-        """Whether each replica is in one processing element, with all its pipelines."""
+        """Whether each replica is in one PE, with all its pipelines."""
         return all(pipeline.pes == self.pipelines[0].pes for pipeline in self.pipelines)
 
     @property
@@ -103,7 +103,7 @@ def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanLink:
-    """A stream that leaves a processing element.
+    """A stream that leaves a PE.
 
     Args:
         source: the operator that emits it.
@@ -142,7 +142,7 @@ class PlanLink:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A hint for whoever places processing elements on nodes.
+    """A hint for whoever places PEs on nodes.
 
     Args:
         cpus: CPUs to count for each.

@@ -75,7 +75,7 @@ def plan_svg(
     Args:
         plan: what to draw.
         notes: of operators, by name.
-        heads: of processing elements, such as their threads, by id.
+        heads: of PEs, such as their threads, by id.
     """
     groups, layout = plan_layout(plan)
     noted = {group.name: _note(group, notes or {}) for group in groups}
@@ -214,7 +214,7 @@ def _legend(notes: Iterable[OperatorNote], layout: Layout, height: float) -> Ite
             x += 28 + 6.2 * len(lane)
     said = ["red: share of the cost"] if any(note.hot > 0 for note in shown) else []
     said += ["slots: queue"] if any(note.fill is not None for note in shown) else []
-    said += ["stripe: region"] + (["dashed: goes back"] if any(line.back for line in layout.lines) else [])
+    said += ["stripe: region"] + (["dashed: feedback"] if any(line.back for line in layout.lines) else [])
     yield _text(x, y, "; ".join(said), dim=True)
 
 

@@ -15,12 +15,12 @@ WIDTH = 80  # columns of the text form
 
 
 def plan_text(plan: ShownPlan) -> str:
-    """Write a plan down: each processing element with its pipelines, and the links between them."""
+    """Write a plan down: each PE with its pipelines, and the links between them."""
     operators = sum(len(planned.region.operators) for planned in plan.regions)
     parts = [
         counted(operators, "operator"),
         counted(len(plan.regions), "region"),
-        counted(len(plan.pes), "processing element"),
+        counted(len(plan.pes), "PE"),
         counted(len(plan.links), "link"),
     ]
     epoch = f", epoch {plan.epoch}" if plan.epoch else ""

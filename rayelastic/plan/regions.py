@@ -60,8 +60,8 @@ class RegionKind(Enum):
     DATA_PARALLEL = "data-parallel"  # into pipelines and into replicas by key
     STATELESS = "stateless"  # into pipelines and into replicas that take turns
     PIPELINE = "pipeline"  # into pipelines only
-    LOOP = "loop"  # not at all: what goes round stays in one processing element
-    STAGE = "elastic stage"  # it does that itself, in one processing element
+    LOOP = "loop"  # not at all: what goes round stays in one PE
+    STAGE = "elastic stage"  # it does that itself, in one PE
 
     @property
     def is_fixed(self) -> bool:
@@ -75,7 +75,7 @@ class RegionKind(Enum):
 
     @property
     def leaves_from_one_place(self) -> bool:
-        """Whether its output leaves from one processing element, however many replicas it has."""
+        """Whether its output leaves from one PE, however many replicas it has."""
         return self in (RegionKind.SOURCE, RegionKind.STATELESS, RegionKind.PIPELINE)
 
 

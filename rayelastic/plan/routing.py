@@ -1,4 +1,4 @@
-"""Routers, gathers and taps of an elastic region: what each processing element hosts of it, derived from a plan.
+"""Routers, gathers and taps of an elastic region: what each PE hosts of it, derived from a plan.
 
 Joker section 3.2 (J11, J12): tuples are distributed to the replicas of a region by their keys, and nothing merges their
 output. Stateless replicas receive tuples round-robin. Their output comes *home* to the element of the first one, which
@@ -68,7 +68,7 @@ class RouterPlan:
         region: that it leads to.
         keys: fields by which it routes.
         owners: the replica of each partition.
-        local: the replica that is in the same processing element; None if there is none.
+        local: the replica that is in the same PE; None if there is none.
         links: {replica: link}, of the others.
         in_turn: whether it deals out in turns instead.
         everywhere: whether each replica gets everything instead.
@@ -86,12 +86,12 @@ class RouterPlan:
 
 @dataclass(frozen=True, slots=True)
 class GatherPlan:
-    """Where an edge comes in from other processing elements, more and fewer of them.
+    """Where an edge comes in from other PEs, more and fewer of them.
 
     Args:
         edge: which.
         links: those that there are.
-        local: whether it has a source in the same processing element too, a replica of an elastic region.
+        local: whether it has a source in the same PE too, a replica of an elastic region.
         in_turn: whether it restores the order of the turns that replicas without state got; its edge leads home.
     """
 
@@ -103,7 +103,7 @@ class GatherPlan:
 
 @dataclass(frozen=True, slots=True)
 class PERouting:
-    """What a processing element hosts of elastic regions.
+    """What a PE hosts of elastic regions.
 
     Args:
         routers: in front of regions.
@@ -121,7 +121,7 @@ class PERouting:
 
 
 def routed_link(edge: Edge, from_pe: str, to_pe: str) -> PlanLink:
-    """Return the link of an edge between two processing elements; its name stays true whatever the plan becomes.
+    """Return the link of an edge between two PEs; its name stays true whatever the plan becomes.
 
     >>> routed_link(Edge("words", "counts"), "pe0", "pe2").name
     'words->counts@pe0>pe2'
@@ -186,11 +186,11 @@ def elastic_regions(plan: ExecPlan, operators: Mapping[str, OperatorSpec]) -> tu
 
 
 def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
-    """Return what a processing element hosts of elastic regions.
+    """Return what a PE hosts of elastic regions.
 
     Args:
         plan: in force, or to be.
-        pe: the processing element.
+        pe: the PE.
         elastic: names of the regions that may get another number of replicas.
     """
     routers, gathers, links_out, routed = [], [], [], set()
@@ -241,7 +241,7 @@ def home_edge(planned: RegionPlan) -> Edge:
 
 
 def routers_of(plan: ExecPlan, region: str) -> Iterator[tuple[str, Edge]]:
-    """Give the routers in front of a region: (processing element, edge).
+    """Give the routers in front of a region: (PE, edge).
 
     Args:
         plan: in force.

@@ -1,4 +1,4 @@
-"""The content of a snapshot, as values: the part of each processing element, and the manifest of all of it.
+"""The content of a snapshot, as values: the part of each PE, and the manifest of all of it.
 
 Knows no files.
 """
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of one processing element: positions of its sources, and files by operator.
+    """The part of one PE: positions of its sources, and files by operator.
 
     Args:
         positions: {source: records that it has submitted since the job's first start}.

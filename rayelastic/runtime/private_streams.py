@@ -28,7 +28,7 @@ def private_streams(operators: Sequence[OperatorSpec], leaving: Collection[str] 
     """Find the streams of objects that never leave their process.
 
     Args:
-        operators: The operators of a processing element.
+        operators: The operators of a PE.
         leaving: Streams that go, or may go, to another one as well.
     """
     takers: dict[str, list[OperatorSpec]] = {}
@@ -45,7 +45,7 @@ def with_private_streams(operators: Sequence[OperatorSpec], private: frozenset[s
     """Return operators whose private streams carry objects without their seal.
 
     Args:
-        operators: The operators of a processing element.
+        operators: The operators of a PE.
         private: The streams.
     """
     return tuple(_with_private(spec, private) for spec in operators)

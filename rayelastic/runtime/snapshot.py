@@ -3,7 +3,7 @@
 A snapshot is a folder of chunks and a `manifest.json`. Each chunk is an export of one operator's state (native
 `export_chunk`). The manifest is written last: a folder without one isn't a snapshot. It has the SHA-256 of every
 chunk, and an HMAC of itself under the user's key, if there is one (reliability rule D7, R15). Python values are only
-unpickled if that HMAC is right. Knows neither processing elements nor schedulers.
+unpickled if that HMAC is right. Knows neither PEs nor schedulers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Snapshot:
     """The location of a job's saved state.
 
     Args:
-        location: A folder, or a URI that `pyarrow.fs` knows, such as 's3://bucket/folder'. Every processing element has
+        location: A folder, or a URI that `pyarrow.fs` knows, such as 's3://bucket/folder'. Every PE has
             to reach it. A relative path is relative to the calling process. A missing local folder is made; only its
             owner may be allowed to write there.
         key: Secret bytes (16 or more) that sign the snapshot. Required if an operator keeps Python values.

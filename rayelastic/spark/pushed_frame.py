@@ -68,7 +68,7 @@ class PushedFrame(SourceOf[T]):
         return bool(self.frame.isStreaming)
 
     def for_pe(self) -> IngestSource:
-        """Return the description for the processing element, which receives the pushed rows."""
+        """Return the description for the PE, which receives the pushed rows."""
         return IngestSource(self.schema, self.reason, self.streams, self.is_time_ordered)
 
     @property

@@ -91,7 +91,7 @@ def session(
     connected = is_connected()
     java = ensure_java()
     wanted = num_executors * executor_cores
-    # Our own Ray offers more than Spark uses: processing elements and Ray's own tasks need a share.
+    # Our own Ray offers more than Spark uses: PEs and Ray's own tasks need a share.
     host = ensure_ray(address, num_cpus=max(os.cpu_count() or 1, wanted + SPARE_CPUS))
     if connected:
         _check_java_of_ray(java)

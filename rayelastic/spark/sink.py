@@ -1,6 +1,6 @@
 """The result of a job as a Spark DataFrame.
 
-It goes through Parquet files. Once they are written, they need neither the processing elements nor Ray, keep every type
+It goes through Parquet files. Once they are written, they need neither the PEs nor Ray, keep every type
 and null, and are read in parallel. Ray's object store (`from_arrow_refs(...).to_spark`) isn't used. Its objects die
 with the actor that put them, and each of Spark's workers has to become a Ray driver to read them. RayDP also passes
 them through pandas, where whole numbers with nulls become floating point.
@@ -70,7 +70,7 @@ class SparkSink:
         self.for_pe().check(operator)
 
     def for_pe(self) -> ParquetSink:
-        """Return the description for the processing element."""
+        """Return the description for the PE."""
         return ParquetSink(self.path)
 
     def finish(self, rows: int, value: Any) -> DataFrame:  # noqa: ARG002 - the files say it all

@@ -1,7 +1,7 @@
 """A Spark DataFrame as a source: Spark's Python workers push its rows straight into a PE's data port.
 
 Rows cross as Arrow, never as pickled rows (reliability rule D10). Only one line per partition is collected on the
-driver; back-pressure of a processing element blocks Spark's tasks. Tasks that Spark retries, or runs twice by
+driver; back-pressure of a PE blocks Spark's tasks. Tasks that Spark retries, or runs twice by
 speculation, don't double rows: see runtime/ingest.py.
 """
 

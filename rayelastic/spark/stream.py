@@ -3,7 +3,7 @@
 Rows are numbered by (query, epoch, partition, row); the query's checkpoint keeps its id and the epoch. After a crash
 between push and commit, Spark replays the epoch under the same numbers, and the job drops the repeated rows. A
 micro-batch ends when a checkpoint of the job has all of its rows. So a slow job makes Spark wait (back-pressure), and
-rows that a lost processing element had are pushed again.
+rows that a lost PE had are pushed again.
 """
 
 from __future__ import annotations
@@ -117,9 +117,7 @@ class SparkStream(PushedFrame[T]):
         except Exception as error:  # py4j's and pyspark's errors have no common base
             if running.cancelled.is_set():
                 return {}
-            raise SparkError(
-                f"the streaming query of source {operator!r} failed: {spark_reason(error)}", code=ErrorCode.FEED_FAILED
-            ) from error
+            raise SparkError(f"the streaming query failed: {spark_reason(error)}", code=ErrorCode.FEED_FAILED) from error
         finally:
             running.begun.clear()
         return {}
@@ -142,7 +140,7 @@ def _take_in(feed: Feed, frame: DataFrame, schema: pa.Schema, epoch: Epoch) -> N
         try:
             pushed = frame.mapInArrow(pusher(address, schema, epoch), PUSHED).collect()
         except Exception as error:  # py4j's and pyspark's errors have no common base
-            if feed.goes_back(address, spark_reason(error)):
+            if feed.must_repeat(address, spark_reason(error)):
                 continue
             raise
         if feed.secure(address, epoch, {row.partition: row.rows for row in pushed}):

@@ -65,7 +65,7 @@ def verify_operator(
 ) -> Report:
     """Check that an operator emits the same however it is run.
 
-    The conditions are each threading model, 1, 2 and 8 threads, full queues, several processing elements, and each
+    The conditions are each threading model, 1, 2 and 8 threads, full queues, several PEs, and each
     execution mode. Another is a stop with a savepoint and a restore, after each of some steps.
 
     Args:

@@ -60,7 +60,7 @@ class Event:
     Args:
         seconds: since the start of the job.
         kind: each has its own marker.
-        where: a processing element, 'regions', or 'job'.
+        where: a PE, 'regions', or 'job'.
         title: what, in a few words. The sentence is for people, kind and seen are for programs.
         reason: why. It comes from the loop that decided.
         rule: the place of the rule in a paper.

@@ -36,7 +36,7 @@ SERIES = (
     "to_move", "held",
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
-MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many processing elements
+MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many PEs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Frame:
         seconds: since its start.
         operators: a row for each operator of the plan, with COLUMNS; float32.
         series: {name of SERIES: value}. None: unknown, as the latency of a job whose sinks got no marks.
-        pes: a dict for each processing element. It has threads, memory in bytes, seconds a second waiting for the GIL.
+        pes: a dict for each PE. It has threads, memory in bytes, seconds a second waiting for the GIL.
         links: a dict for each link. It has bytes/s, and the share of time that its sender was blocked on output.
         regions: a dict for each region whose replicas have changed or are changing. It has what moved, and what moves.
         verdict: whether the job keeps up with its sources, or what limits it. None: unknown.
@@ -136,7 +136,7 @@ def _add(
     now: PESample,
     marks: list[tuple[int, ...]],
 ) -> None:
-    """Add one processing element to the table."""
+    """Add one PE to the table."""
     counted = OperatorTable.of(now.operators)
     then = OperatorTable.of(before.operators) if before is not None else None
     rows = all_rows.of(counted.names)

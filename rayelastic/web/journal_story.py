@@ -32,7 +32,7 @@ def story(paths: Sequence[Path]) -> History:
     """Read the journals of one job.
 
     Args:
-        paths: files of its processing elements, and that of its regions if there is one.
+        paths: files of its PEs, and that of its regions if there is one.
 
     Raises:
         ConfigError: one of them is no journal, or of a version that can't be read.
@@ -67,7 +67,7 @@ def story(paths: Sequence[Path]) -> History:
 
 
 def _plan(name: str, elements: Sequence[tuple[Setting, tuple[Adaptation, ...]]]) -> ExecPlan:
-    """Return a plan from the journals: a region for each processing element, and the edges that they name."""
+    """Return a plan from the journals: a region for each PE, and the edges that they name."""
     regions: list[RegionPlan] = []
     edges: dict[tuple[str, str], None] = {}
     told: set[str] = set()

@@ -18,7 +18,7 @@ class Direct:
     def address(self) -> IngestAddress:
         return self.where
 
-    def goes_back(self, *_: Any) -> bool:
+    def must_repeat(self, *_: Any) -> bool:
         return False
 
     def secure(self, *_: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Small classes that the actor shells host in tests, in the place of processing elements and coordinators."""
+"""Small classes that the actor shells host in tests, in the place of PEs and coordinators."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def coordinator_at(control: RayControl, timeout: float) -> PlainCoordinator:
 
 
 class PlainCoordinator:
-    """Watches its processing elements as the real one does: a waiting call to each, again and again."""
+    """Watches its PEs as the real one does: a waiting call to each, again and again."""
 
     def __init__(self, job: PlainJob, host: RayHost) -> None:
         self.job, self.host = job, host

@@ -133,7 +133,7 @@ def test_killed_process_is_noticed(control: RayControl) -> None:
     killed = time.monotonic()
     reason = coordinator_at(control, START).wait_for_loss(START)
     assert time.monotonic() - killed < NOTICED
-    assert "processing element 'pe1' is gone" in reason
+    assert "PE 'pe1' is gone" in reason
     assert coordinator_at(control, START).status().state is State.FAILED
     control.close()
     wait_until_gone(list(pids.values()))

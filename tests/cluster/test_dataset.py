@@ -39,6 +39,7 @@ def test_failing_dataset_fails_the_job(ray_cluster: str) -> None:
     with raises(JobFailedError, "feed-failed") as caught:
         rel.run(topology)
     assert "no such batch" in str(caught.value)
+    assert str(caught.value).count("operator 'rows'") == 1
 
 
 def test_missing_column(ray_cluster: str) -> None:

@@ -1,4 +1,4 @@
-"""`rel.submit`: processing elements in Ray actors, on one local cluster for all tests of this file."""
+"""`rel.submit`: PEs in Ray actors, on one local cluster for all tests of this file."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ class FaultyHandle(InProcessHandle):
 
     def _check(self, call: Call) -> None:
         if not self.is_alive():
-            raise PELostError(f"processing element {self.pe} is gone, at {call.method!r}")
+            raise PELostError(f"PE {self.pe} is gone, at {call.method!r}")
 
 
 class Paced(Events):

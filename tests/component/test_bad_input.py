@@ -1,4 +1,4 @@
-"""Bad input through the public surface: each a typed error before any processing element is made (reliability R7).
+"""Bad input through the public surface: each a typed error before any PE is made (reliability R7).
 
 Together with tests/unit/graph/test_bad_declarations.py these are more than 200; `test_there_are_two_hundred` counts.
 """
@@ -114,10 +114,10 @@ Declare = Callable[[rel.Topology, Stream], object]
 
 # (what is declared, the error, the operator that it names, the code)
 BAD: dict[str, tuple[Declare, str, str | None, str]] = {
-    "no processing element": (lambda t, s: rel.JobConfig(pes=0), "ConfigError", None, "invalid-setting"),
-    "half a processing element": (lambda t, s: rel.JobConfig(pes=0.5), "ConfigError", None, "invalid-setting"),
-    "processing elements as text": (lambda t, s: rel.JobConfig(pes="2"), "ConfigError", None, "invalid-setting"),
-    "a truth as processing elements": (lambda t, s: rel.JobConfig(pes=True), "ConfigError", None, "invalid-setting"),
+    "no PE": (lambda t, s: rel.JobConfig(pes=0), "ConfigError", None, "invalid-setting"),
+    "half a PE": (lambda t, s: rel.JobConfig(pes=0.5), "ConfigError", None, "invalid-setting"),
+    "PEs as text": (lambda t, s: rel.JobConfig(pes="2"), "ConfigError", None, "invalid-setting"),
+    "a truth as PEs": (lambda t, s: rel.JobConfig(pes=True), "ConfigError", None, "invalid-setting"),
     "no threads": (lambda t, s: rel.JobConfig(threads=0), "ConfigError", None, "invalid-setting"),
     "negative threads": (lambda t, s: rel.JobConfig(threads=-1), "ConfigError", None, "invalid-setting"),
     "threads as text": (lambda t, s: rel.JobConfig(threads="all"), "ConfigError", None, "invalid-setting"),
@@ -251,7 +251,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(InProcessHost, "start_pe", lambda *_: pytest.fail("a processing element was made"))
+    monkeypatch.setattr(InProcessHost, "start_pe", lambda *_: pytest.fail("a PE was made"))
     declare, kind, operator, code = BAD[case]
     topology = rel.Topology("bad")
     stream = topology.source(rel.rows([Row(1, "a")]), name="rows")

@@ -60,7 +60,7 @@ def take(coordinator: Coordinator) -> None:
 def lose(job: Job, coordinator: Coordinator) -> None:
     """Has the job hear that an element is lost, and waits until it has gone back."""
     before = job.status.checkpoints.restarts
-    coordinator._lose(Failure("processing element pe1 was lost"))
+    coordinator._lose(Failure("PE pe1 was lost"))
     wait_until_back(job, before)
 
 
@@ -135,7 +135,7 @@ class Loss:
         due = (method, pe, after) == (self.method, self.pe, self.after) and not self.came
         self.came = self.came or due
         if due and self.watcher is not None:
-            self.watcher(Failure(f"processing element {pe} was lost"))
+            self.watcher(Failure(f"PE {pe} was lost"))
         return due and self.watcher is None
 
 
@@ -150,7 +150,7 @@ class MortalHandle(InProcessHandle):
             for after in (False, True):
                 self.lost = self.lost or self.loss.comes(call.method, self.pe, after)
                 if self.lost:
-                    raise PELostError(f"processing element {self.pe} was lost")
+                    raise PELostError(f"PE {self.pe} was lost")
                 if not after:
                     done = perform(self._element, call)
             return done
@@ -232,7 +232,7 @@ def test_a_loss_that_is_told_while_the_job_goes_back_has_it_go_back_again(
         assert gates[0].wait_reached(PATIENCE)
         take(coordinator)
         loss.method, loss.pe, loss.after, loss.watcher = "start", pe, True, coordinator._lose
-        coordinator._lose(Failure("processing element pe1 was lost"))
+        coordinator._lose(Failure("PE pe1 was lost"))
         wait_until_back(job, 0)
         while job.status.checkpoints.restarts < 2:
             job.pause(0.01)

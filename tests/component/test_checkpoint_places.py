@@ -65,7 +65,7 @@ def test_a_store_that_fails_for_a_while_costs_checkpoints_and_nothing_else(store
         counted = made.job.status.checkpoints
         assert (counted.problem, counted.abandoned) == ("", 1)
         store.failing.update(ALL)
-        made.coordinator._lose(Failure("processing element pe0 was lost"))
+        made.coordinator._lose(Failure("PE pe0 was lost"))
         while (outage := made.job.status.outage) is None or outage.attempts == 0:
             made.job.pause(0.01)
         assert "s3://user:***@store/saved/00000003" in outage.reason

@@ -121,7 +121,7 @@ class Losing:
     def lose(self, gate: testing.Gate) -> None:
         """Loses an element while its source stands at a gate, which is opened then."""
         before = self.job.status.checkpoints.restarts
-        self.coordinator._lose(Failure("processing element pe1 was lost"))
+        self.coordinator._lose(Failure("PE pe1 was lost"))
         while self.job.status.checkpoints.restarts == before:
             assert not self.job.status.state.is_final, self.job.status
             self.job.pause(0.01)
@@ -206,7 +206,7 @@ def test_an_element_that_has_ended_takes_part(tmp_path: Path) -> None:
 def test_a_job_that_is_cancelled_while_it_goes_back_ends(losing: tuple[Losing, Feed, list[testing.Gate]]) -> None:
     made, _, gates = losing
     assert gates[0].wait_reached(PATIENCE)
-    made.coordinator._lose(Failure("processing element pe1 was lost"))
+    made.coordinator._lose(Failure("PE pe1 was lost"))
     made.job.cancel()
     gates[0].open()
     with pytest.raises((JobCancelledError, JobFailedError)):

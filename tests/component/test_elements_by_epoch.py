@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class Element:
-    """A processing element's operators and scheduler, without its links and loops."""
+    """A PE's operators and scheduler, without its links and loops."""
 
     def __init__(self, topology: rel.Topology, blobs: Blobs, outputs: dict[str, Output], position: int) -> None:
         job = prepare(topology)

@@ -248,7 +248,7 @@ def test_a_peer_that_never_begins_to_encrypt_is_given_up() -> None:
 
 
 def test_a_job_says_what_is_in_force_and_its_links_are_as_they_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Unix socket is taken away, so that the processing elements reach each other as from two hosts."""
+    """The Unix socket is taken away, so that the PEs reach each other as from two hosts."""
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     for secure, said in (
         (True, f"{SUITE} on 1 of 1 links"),

@@ -99,7 +99,7 @@ class Pushed:
                     for partition in range(PARTITIONS)
                 }
             except PushError as error:
-                if feed.goes_back(address, str(error)):
+                if feed.must_repeat(address, str(error)):
                     continue
                 raise
             self.between(number)
@@ -147,7 +147,7 @@ class Fed:
 
     def lose(self) -> None:
         before = self.job.status.checkpoints.restarts
-        self.coordinator._lose(Failure("processing element pe0 was lost"))
+        self.coordinator._lose(Failure("PE pe0 was lost"))
         self.wait_for(lambda: self.job.status.checkpoints.restarts > before)
 
     def wait_for(self, condition: Callable[[], bool]) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
+import operator
 import re
 import runpy
 from pathlib import Path
 
 import pytest
+
+import rayelastic as rel
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -72,3 +76,24 @@ def test_troubleshooting_quotes_messages_of_the_code() -> None:
     pieces = [piece.strip() for quote in quotes for piece in re.split(r"\.\.\.|\b[NM]\b|`, `", quote) if len(piece) > 8]
     known = [piece for piece in pieces if piece in spoken]
     assert sorted(set(pieces) - set(known)) == ["No module named 'x'"]
+
+
+def test_names_of_the_public_interface_are_there() -> None:
+    """What prose names as `rel.x(y=)` or `JobConfig(y=)` is public and has these parameters."""
+    wrong, count = [], 0
+    for page in [ROOT / "README.md", *ALL]:
+        text = re.sub(r"^(```+).*?^\1\s*$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        code = "\n".join(re.findall(r"`([^`\n]+)`", text))
+        for name, arguments in re.findall(r"(?<![\w.])(rel\.[\w.]*\w|JobConfig)(\([^()]*\))?", code):
+            count += 1
+            try:
+                named = operator.attrgetter(name.removeprefix("rel."))(rel)
+            except AttributeError:
+                wrong.append((page.name, name))
+                continue
+            for keyword in re.findall(r"\b(\w+)=", arguments):
+                taken = inspect.signature(named).parameters.values()
+                if not any(one.name == keyword or one.kind is one.VAR_KEYWORD for one in taken):
+                    wrong.append((page.name, f"{name}({keyword}=)"))
+    assert wrong == []
+    assert count > 300

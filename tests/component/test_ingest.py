@@ -331,7 +331,7 @@ def test_what_is_no_frame_is_refused_and_counted(ingest: Ingest) -> None:
     for expected, send in cases:
         assert expected in refusal_of(ingest, send)
     assert ingest.rows.ids == []
-    assert ingest.server.counters().refused == len(cases)
+    assert ingest.server.counters().rejected == len(cases)
 
 
 def test_damaged_batches_never_reach_the_source(ingest: Ingest) -> None:

@@ -1,4 +1,4 @@
-"""Tuples of many megabytes: what passes inside a processing element passes between two."""
+"""Tuples of many megabytes: what passes inside a PE passes between two."""
 
 from __future__ import annotations
 

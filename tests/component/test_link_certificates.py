@@ -175,7 +175,7 @@ def topology(gate: Gate) -> rel.Topology:
 def test_a_job_with_replicas_has_its_links_and_its_state_by_certificates(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The Unix socket is taken away, so that the processing elements reach each other as from two hosts."""
+    """The Unix socket is taken away, so that the PEs reach each other as from two hosts."""
     monkeypatch.setattr(dialling, "_is_here", lambda _: False)
     gate = Gate()
     config = rel.JobConfig(

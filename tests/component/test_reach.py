@@ -1,4 +1,4 @@
-"""How processing elements reach each other: who of an element takes a connection, and the links that stay."""
+"""How PEs reach each other: who of an element takes a connection, and the links that stay."""
 
 from __future__ import annotations
 

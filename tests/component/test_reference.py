@@ -36,7 +36,14 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert list(not_in_reference(tmp_path)) == ["rayelastic.JobConfig"]
 
 
-@pytest.mark.parametrize("page", ["cli", "configuration", "errors", "metrics", "reasons"])
+MADE = ["cli", "configuration", "errors", "metrics", "reasons"]
+
+
+def test_no_other_page_has_such_a_table() -> None:
+    assert sorted(page.stem for page in PAGES.parent.rglob("*.md") if "<!-- made: " in page.read_text()) == MADE
+
+
+@pytest.mark.parametrize("page", MADE)
 def test_tables_are_those_of_the_code(page: str) -> None:
     """`python -m tools.reference` makes them anew."""
     text = (PAGES / f"{page}.md").read_text()

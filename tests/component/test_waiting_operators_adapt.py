@@ -1,5 +1,5 @@
 """An operator that asks a service gets replicas by its waiting, which costs no CPU time (J32; DS2); two that wait in
-one processing element wait at the same time."""
+one PE wait at the same time."""
 
 from __future__ import annotations
 

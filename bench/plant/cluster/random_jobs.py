@@ -48,7 +48,7 @@ def random_job(seed: int) -> ClusterJob:
 
 
 def with_shapes(plan: ExecPlan, shapes: Shapes) -> ExecPlan:
-    """Return a plan whose regions have other shapes, all in one processing element.
+    """Return a plan whose regions have other shapes, all in one PE.
 
     Args:
         plan: to start from.

@@ -1,4 +1,4 @@
-"""A processing element played by events, observed and adapted like `bench.plant.plant.Plant`, which has a formula.
+"""A PE played by events, observed and adapted like `bench.plant.plant.Plant`, which has a formula.
 
 A configuration is played once, until it runs steadily; what is seen of it in a period is that, with noise on the
 throughput and profiler samples drawn as a 100 Hz profiler draws them (M02). Seeded: equal arguments give equal runs.
@@ -87,7 +87,7 @@ class EventSettings:
 
 
 class EventPlant:
-    """One processing element on a simulated machine; all operators begin manual, with one scheduler thread.
+    """One PE on a simulated machine; all operators begin manual, with one scheduler thread.
 
     Args:
         graph: what it runs.

@@ -49,7 +49,8 @@ void import_batch(nb::handle batch, ArrowArray* array, ArrowSchema* schema) {
             .c_str());
   }
   const nb::object pair = batch.attr("__arrow_c_array__")();
-  if (PyTuple_Check(pair.ptr()) == 0 || PyTuple_GET_SIZE(pair.ptr()) != 2) throw nb::type_error("__arrow_c_array__ must give two capsules");
+  if (PyTuple_Check(pair.ptr()) == 0 || PyTuple_GET_SIZE(pair.ptr()) != 2)
+    throw nb::type_error("__arrow_c_array__ must return two capsules");
   auto* schema_from = in_capsule<ArrowSchema>(PyTuple_GET_ITEM(pair.ptr(), 0), "arrow_schema");
   auto* array_from = in_capsule<ArrowArray>(PyTuple_GET_ITEM(pair.ptr(), 1), "arrow_array");
   move_struct(schema_from, schema);

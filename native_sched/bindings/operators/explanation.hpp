@@ -29,7 +29,7 @@ inline Explain explanation(const std::string& name, const std::shared_ptr<const 
     PyObject* tuple = kept->codec->decode_one(record);
     PyObject* text = tuple != nullptr ? PyObject_CallOneArg(kept->function.get(), tuple) : nullptr;
     const char* characters = text != nullptr ? PyUnicode_AsUTF8(text) : nullptr;
-    std::string reason = characters != nullptr ? characters : "it failed, and why can't be told";
+    std::string reason = characters != nullptr ? characters : "it failed for an unknown reason";
     PyErr_Clear();
     Py_XDECREF(text);
     Py_XDECREF(tuple);

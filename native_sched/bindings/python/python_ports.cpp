@@ -230,7 +230,7 @@ OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<Pyth
   if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH | REL_ON_WATERMARK)) != 0)
     refuse("takes no flags but ON_FINISH and ON_WATERMARK");
   if ((function.poked || (function.flags & REL_ON_WATERMARK) != 0) && (!function.demands.empty() || function.outputs.empty()))
-    refuse("is told of times: it needs an output port, and no demands");
+    refuse("reads times: it needs an output port, and no demands");
   if (function.states != nullptr && (!function.demands.empty() || function.view != View::Tuples))
     refuse("keyed state needs view='tuples' and no demands");
   if (function.own != nullptr && function.states != nullptr) refuse("keeps either state of keys or state of its own");

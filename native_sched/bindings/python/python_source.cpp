@@ -104,7 +104,7 @@ void interrupt(void* state) {
 
 OperatorSpec make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
   const std::string where = "operator '" + function.name + "': ";
-  if (PyCallable_Check(function.function) == 0) throw std::invalid_argument(where + "function must be callable and give an iterator");
+  if (PyCallable_Check(function.function) == 0) throw std::invalid_argument(where + "function must be callable and return an iterator");
   if (function.output == nullptr || function.input != nullptr)
     throw std::invalid_argument(where + "a source has an output schema and no input schema");
   std::shared_ptr<PythonSource> source(new PythonSource(function.name, function.output), [](PythonSource* self) {

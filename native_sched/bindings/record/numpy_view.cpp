@@ -302,7 +302,7 @@ class NumpyView final : public RunView {
         std::memcpy(static_cast<void*>(&text), encoded_.records.data() + i * output_->record_size() + field.offset, sizeof text);
         if (text.is_inline() || std::ranges::binary_search(texts_, std::pair(text.pointer, text.length))) continue;
         if (one_to_one) *failed = i;
-        refuse("field '" + field.name + "': these 16 bytes are no text that came in; give new text as a column of str or bytes");
+        refuse("field '" + field.name + "': these 16 bytes are no text that came in; return new text as a column of str or bytes");
       }
     }
   }

@@ -162,7 +162,7 @@ bool RecordCodec::encode_named(PyObject* values, std::size_t record, EncodedReco
     const ObjectRef given = ObjectRef::share(PyDict_GetItemWithError(values, names_[i].get()));
     if (!given && PyErr_Occurred() != nullptr) return false;
     if (!given && fields_[i].validity < 0) {
-      PyErr_Format(PyExc_TypeError, "operator '%s', field '%s': the key %R is missing in %s: give each of %s", operator_.c_str(),
+      PyErr_Format(PyExc_TypeError, "operator '%s', field '%s': the key %R is missing in %s: pass each of %s", operator_.c_str(),
                    schema_->fields()[i].name.c_str(), names_[i].get(), shown(values).c_str(), field_names().c_str());
       return false;
     }

@@ -29,7 +29,7 @@ Pickler::Pickler() : protocol_(ObjectRef::take(PyLong_FromLong(kPickleProtocol))
   dumps_ = ObjectRef::take(module ? PyObject_GetAttrString(module.get(), "dumps") : nullptr);
   if (dumps_ && protocol_) return;
   PythonFailure failure;
-  throw StateError("pickle can't be had: " + failure.keep());
+  throw StateError("pickle isn't importable: " + failure.keep());
 }
 
 ObjectRef Pickler::operator()(PyObject* value) const {

@@ -163,7 +163,7 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
   if (!gil) throw StateError("the interpreter is gone");
   const ObjectRef pickle = ObjectRef::take(PyImport_ImportModule("pickle"));
   const ObjectRef loads = ObjectRef::take(pickle ? PyObject_GetAttrString(pickle.get(), "loads") : nullptr);
-  if (!loads) raise_error("pickle can't be had");
+  if (!loads) raise_error("pickle isn't importable");
   StateReader reader(bytes, kMagic, layout());
   std::vector<StringView> keys;
   std::vector<std::int64_t> touches;

@@ -214,7 +214,7 @@ bool ScalarCodec::encode_float(PyObject* value, std::byte* to, Refusal& refusal)
   }
   if (type_ == Type::Float64) {
     if (!is_number(value, real))
-      return refusal.refused(value, "which is another number as a float: give float(...), or declare the field as int");
+      return refusal.refused(value, "which is another number as a float: pass float(...), or declare the field as int");
     store(to, real);
   } else if (type_ == Type::Float32) {
     if (std::isfinite(real) && std::abs(real) > static_cast<double>(std::numeric_limits<float>::max()))
@@ -304,7 +304,7 @@ bool ScalarCodec::encode_temporal(PyObject* value, std::byte* to, Refusal& refus
     case TemporalError::WrongType:
       return refusal.wrong(value, temporal_name(type_));
     case TemporalError::NeedsZone:
-      return refusal.refused(value, "which has no time zone, but the field has one: give it one, as by value.replace(tzinfo=UTC)");
+      return refusal.refused(value, "which has no time zone, but the field has one: add one, as by value.replace(tzinfo=UTC)");
     case TemporalError::UnwantedZone:
       return refusal.refused(
           value, "which has a time zone, but the field has none: declare it as Annotated[datetime, datetime.UTC], or with a ZoneInfo");

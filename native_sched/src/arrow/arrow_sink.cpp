@@ -21,13 +21,13 @@ struct ArrowSink {
   std::size_t batch_rows;
 };
 
-// Why the batch was refused; empty if it wasn't.
+// Why the batch was rejected; empty if it wasn't.
 std::string hand_over(ArrowSink& sink) {
   ArrowSchema schema;
   ArrowArray array;
   export_schema(*sink.schema, &schema);
   sink.writer.take(&array);
-  char error[4096] = "the batch was refused";
+  char error[4096] = "the batch was rejected";
   const int failed = sink.consume(sink.user.get(), &array, &schema, error, sizeof error);
   if (array.release != nullptr) array.release(&array);
   if (schema.release != nullptr) schema.release(&schema);

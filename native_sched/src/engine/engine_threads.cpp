@@ -98,7 +98,7 @@ void EngineThreads::replace_waiting() {
   if (none)
     engine_.listener.failed(
         {.operator_name = "scheduler",
-         .message = "all scheduler threads wait at conjunctive operators or loops, and the system gives no more threads"});
+         .message = "all scheduler threads wait at conjunctive operators or loops, and the system has no more threads"});
 }
 
 void EngineThreads::halt() {

@@ -169,7 +169,7 @@ class Scheduler::State {
     // Whoever stops releases after it has said so: one of us sees the other.
     if (draining_.load(std::memory_order_seq_cst)) {
       release(true);
-      refusal = "the processing element is being stopped";
+      refusal = "the PE is being stopped";
     }
     return refusal;
   }

@@ -167,10 +167,10 @@ Link::Outcome Link::lose_silent(const Lock& lock) {
 
 Link::Outcome Link::refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more) {
   totals_.refused[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed);
-  return lose(lock, "refused a frame, " + std::string(to_string(fault)) + more + ": kind " + std::to_string(static_cast<int>(header.kind)) +
-                        ", sequence " + std::to_string(header.sequence) + " where " + std::to_string(receive_sequence_) + " was due, " +
-                        std::to_string(header.records) + " records of " + std::to_string(header.record_bytes) + " bytes, " +
-                        std::to_string(header.heap_bytes) + " bytes of text");
+  return lose(lock, "rejected a frame, " + std::string(to_string(fault)) + more + ": kind " +
+                        std::to_string(static_cast<int>(header.kind)) + ", sequence " + std::to_string(header.sequence) + " where " +
+                        std::to_string(receive_sequence_) + " was due, " + std::to_string(header.records) + " records of " +
+                        std::to_string(header.record_bytes) + " bytes, " + std::to_string(header.heap_bytes) + " bytes of text");
 }
 
 std::string Link::failure() const {

@@ -46,7 +46,7 @@ OperatorSpec make_sequence_source(std::string name, std::shared_ptr<const Schema
   if (count < 0) refuse("a sequence can't have a negative count");
   if (payload_bytes > std::numeric_limits<std::uint32_t>::max()) refuse("a payload has to be smaller than 4 GiB");
   if (fields.size() != expected || fields[0].type != Type::Int64 || fields[0].nullable)
-    refuse("a sequence gives an int64, and a payload if payload_bytes > 0");
+    refuse("a sequence emits an int64, and a payload if payload_bytes > 0");
   if (expected == 2 && ((fields[1].type != Type::String && fields[1].type != Type::Binary) || fields[1].nullable))
     refuse("the payload has to be binary or string");
 

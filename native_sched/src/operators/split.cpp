@@ -123,7 +123,8 @@ OperatorSpec make_choice_split(OperatorSpec choice, std::size_t ports) {
   const bool fits = choice.output != nullptr && choice.output->fields().size() == 1 && choice.output->fields()[0].type == Type::Int64 &&
                     choice.output->record_size() == sizeof(std::int64_t) && (choice.flags & REL_ONE_TO_ONE) != 0 &&
                     (choice.flags & (REL_KEYED | REL_NEEDS_TOKEN)) == 0;
-  if (!fits) throw std::invalid_argument("operator '" + choice.name + "': a choice is a compiled function of a tuple that gives one int64");
+  if (!fits)
+    throw std::invalid_argument("operator '" + choice.name + "': a choice is a compiled function of a tuple that returns one int64");
   auto self = std::make_shared<Split>();
   std::shared_ptr<const Schema> schema = choice.input;
   std::string name = choice.name;

@@ -97,7 +97,7 @@ std::int64_t read_lines(const void*, std::int64_t, void* out, std::int64_t capac
 
 OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, TextFiles files, std::size_t chunk_bytes) {
   if (output->fields().size() != 1 || output->fields()[0].type != Type::String || output->fields()[0].nullable) {
-    throw std::invalid_argument("operator '" + name + "': a text source gives one string field");
+    throw std::invalid_argument("operator '" + name + "': a text source emits one string field");
   }
   auto source = std::make_shared<TextSource>(std::move(files), chunk_bytes);
   source->stride = output->record_size();

@@ -121,7 +121,7 @@ StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& mag
   if (std::memcmp(header.magic, magic, sizeof magic) != 0)
     throw StateError("these bytes aren't exported state of this kind and of this version of the format");
   if (header.layout != layout) throw StateError("exported state is of an operator with other keys or another state record");
-  if (header.bytes != bytes.size() - sizeof header) throw StateError("exported state doesn't have the length that its header tells");
+  if (header.bytes != bytes.size() - sizeof header) throw StateError("exported state doesn't have the length in its header");
   if (header.keys > header.bytes / kLeastPerKey) throw StateError("exported state is too short for its number of keys");
   bytes_ = bytes.subspan(sizeof header);
   keys_ = header.keys;

@@ -17,7 +17,7 @@ __all__ = ["Explanation", "explain"]
 
 SHOWN = 80  # characters of a value
 _REFUSED = (
-    "its machine code refused what Python may do: a number beyond 64 bits on the way, an int and a float in one "
+    "its machine code rejected what Python allows: a number beyond 64 bits on the way, an int and a float in one "
     "variable, or a lone surrogate in a text"
 )
 
@@ -102,7 +102,7 @@ def _problem(schema: Schema, item: Any) -> str:
         value = dict(zip(schema.names, values, strict=True))[name]
         return (
             f"it gave {_shown(value)} for '{name}' of {schema.name}, which is a float and would hold another "
-            "number: give float(...), or declare the field as int"
+            "number: return float(...), or declare the field as int"
         )
     return ""
 

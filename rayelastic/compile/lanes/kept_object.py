@@ -54,7 +54,7 @@ class KeptObject:
         import cloudpickle
 
         if self._own:
-            return _pickled(self._instance.snapshot(), f"what {type(self._instance).__name__}.snapshot() gives")
+            return _pickled(self._instance.snapshot(), f"what {type(self._instance).__name__}.snapshot() returns")
         try:
             return cloudpickle.dumps(self._saved())  # type: ignore[no-any-return]
         except Exception:  # whatever a user's object raises

@@ -321,4 +321,4 @@ def _why(process: KeyedProcess, method: Callable[..., Any] | None, at: int, key:
             copy.deepcopy(method)(given, kept.state, function._out)
     except Exception as error:
         return "".join(traceback.format_exception_only(error)).strip()
-    return "it failed in a state that its key had then, or went beyond 64 bits; lane='python' tells more"
+    return "it failed in a state that its key had then, or went beyond 64 bits; lane='python' shows more"

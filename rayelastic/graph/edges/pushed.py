@@ -1,4 +1,4 @@
-"""A source whose rows Spark or Ray tasks push from outside, as its processing element sees it."""
+"""A source whose rows Spark or Ray tasks push from outside, as its PE sees it."""
 
 from __future__ import annotations
 

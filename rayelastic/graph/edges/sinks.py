@@ -150,8 +150,8 @@ class Committing(Protocol):
 
     It is called with each tuple, and hides it from readers until a checkpoint is complete. So readers see each tuple
     exactly once. An epoch is the part of the stream between two checkpoints. A job that takes checkpoints ends with
-    one; a job without checkpoints has one epoch, which is prepared and committed at its end. `rel.testing.check_sink`
-    drives such an object through its calls, with a crash between each two.
+    one; a job without checkpoints has one epoch, which is prepared and committed at its end.
+    `rayelastic.testing.check_sink` drives such an object through its calls, with a crash between each two.
     """
 
     def __call__(self, t: Any, /) -> Any:

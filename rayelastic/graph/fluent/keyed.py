@@ -155,7 +155,7 @@ class KeyedMethods(StreamBase[StreamT]):
         seconds since 1970. Timers that aren't due when the input ends don't fire.
 
         Args:
-            cls: A class that can be made without arguments, or an object, which each processing element copies.
+            cls: A class that can be made without arguments, or an object, which each PE copies.
             name: The operator's name; its class's by default.
             schema: The schema of its output, see Schema.of.
             state: Makes the initial state of a key: a NamedTuple class with defaults, whose fields are set, or any

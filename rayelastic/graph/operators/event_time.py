@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.records.time_info import Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
+from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
@@ -55,8 +55,9 @@ class EventTime:
         clock = ", then by the clock" if self.by_clock else ""
         splits = ", a watermark for each file, partition or input" if self.splits else ""
         ahead = f", at most {self.ahead:g} s ahead of the clock" if self.ahead is not None else ""
-        late = f"tuples may be {self.lateness} {self.time.unit} late"
-        return f"time is {self.time.field}, {late}{idle}{clock}{splits}{ahead}"
+        seconds = self.lateness / TICKS_PER_SECOND[self.time.unit]
+        late = f", tuples up to {seconds:g} s late" if self.lateness else ""
+        return f"event time is the field '{self.time.field}'{late}{idle}{clock}{splits}{ahead}"
 
     @property
     def output_time(self) -> TimeInfo:

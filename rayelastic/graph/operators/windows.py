@@ -122,7 +122,7 @@ class Window:
         if self.kind is WindowKind.ASSIGNED:
             return "windows that a function assigns"
         if self.gap is not None:
-            return "sessions with gaps that their tuples tell"
+            return "sessions whose gaps are in their tuples"
         if self.kind is WindowKind.SESSION:
             return f"sessions with gaps of at most {self._span(self.size)}"
         every = "" if self.slide == self.size else f", one every {self._span(self.slide)}"
@@ -184,7 +184,7 @@ def length_of(length: object, seconds: object) -> dt.timedelta:
         GraphError: It isn't a timedelta, so that it may mean tuples or seconds; or seconds= was passed, too.
     """
     if not isinstance(length, dt.timedelta) or seconds is not None:
-        hint = "Write .window(count=..), .window(seconds=..), or give one timedelta"
+        hint = "Write .window(count=..), .window(seconds=..), or pass one timedelta"
         raise GraphError(f"window({shown(length)}) may be tuples or seconds", hint=hint, code=ErrorCode.WRONG_TYPE)
     return length
 

@@ -205,7 +205,7 @@ class Schema:
         surplus = next((name for name in named if name not in self.names), None)
         if missing is not None or surplus is not None:
             what = f"lacks the field {missing!r}" if missing is not None else f"has no field {surplus!r} in its schema"
-            raise TypeError(f"{shown(record)} {what}: give each of {', '.join(self.names)} and nothing else")
+            raise TypeError(f"{shown(record)} {what}: pass each of {', '.join(self.names)} and nothing else")
         return tuple(named.get(name) for name in self.names)
 
     def within_process(self) -> Schema:

@@ -108,7 +108,7 @@ class TimeToLive:
 
     Args:
         ticks: Ticks of the event time, or nanoseconds.
-        time: The event time; None: the clock of the key's processing element.
+        time: The event time; None: the clock of the key's PE.
         since: From when on they count, see Ttl.
         further: The event times of further input ports.
     """

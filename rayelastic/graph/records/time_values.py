@@ -116,7 +116,7 @@ class TimeValues:
         """
         length = seconds.total_seconds() if isinstance(seconds, dt.timedelta) else seconds
         if not length > 0:
-            raise ValueError(f"{seconds!r} is no time to wait: give seconds, more than 0")
+            raise ValueError(f"{seconds!r} is no time to wait: pass seconds, more than 0")
         exact = length * TICKS_PER_SECOND[self.time.unit]
         nearest = round(exact)
         return nearest if math.isclose(exact, nearest, rel_tol=1e-12) else math.ceil(exact)

@@ -69,7 +69,7 @@ def concurrent(
 ) -> Concurrency:
     """Make calls of a function concurrently: for `map`, `filter` and `flat_map`.
 
-    An `async def` function runs on an event loop that all such operators of a processing element share, a plain one on
+    An `async def` function runs on an event loop that all such operators of a PE share, a plain one on
     up to `capacity` threads. While `capacity` tuples are in flight, or have results that wait for their turn, the
     operator accepts no more: that is its back-pressure. Watermarks keep their place among the tuples. A checkpoint
     waits for the calls in flight.

@@ -67,7 +67,7 @@ def check_loops(operators: Mapping[str, OperatorSpec]) -> None:
                 _refuse(member, f"it waits for all its ports inside the loop of '{head}'", "Take tuples as they come")
             if getattr(member.body, "ends", False):
                 _refuse(
-                    member, f"it gives at the end, but the loop of '{head}' has ended by then", "Put it behind the loop"
+                    member, f"it emits at the end, but the loop of '{head}' has ended by then", "Put it behind the loop"
                 )
             outside = [up for up in member.upstream if up not in members]
             if name != head and outside:

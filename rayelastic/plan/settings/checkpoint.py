@@ -20,7 +20,7 @@ WINDOW = 600.0  # seconds in which so many restarts are too many
 class Checkpoint:
     """Periodic checkpoints of a running job.
 
-    When a processing element is lost, with its process, its node or its links, the job restores the last complete
+    When a PE is lost, with its process, its node or its links, the job restores the last complete
     checkpoint. Each row counts once in every state, in files and in results. A job on Ray takes checkpoints by default,
     on the local disk of each node: they survive lost processes, and nodes that return.
 

@@ -1,1 +1,1 @@
-"""Controllers of one processing element: how many threads, which operators get a queue. Know no regions."""
+"""Controllers of one PE: how many threads, which operators get a queue. Know no regions."""

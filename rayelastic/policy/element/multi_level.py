@@ -1,4 +1,4 @@
-"""The controller of a processing element, by variant: ours, or the paper's.
+"""The controller of a PE, by variant: ours, or the paper's.
 
 Must not know how either decides.
 """

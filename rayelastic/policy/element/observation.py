@@ -1,4 +1,4 @@
-"""What a controller sees of a processing element in one period, as plain values.
+"""What a controller sees of a PE in one period, as plain values.
 
 Must not know who measured it, or what a controller makes of it. An observation has the settings *in force*, never the
 requested ones. So it shows threads that are stuck in user code, and ports that couldn't be switched (architecture,
@@ -55,7 +55,7 @@ class OperatorObservation:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One processing element during a period.
+    """One PE during a period.
 
     Args:
         time: seconds since its start, at the end of the period.

@@ -31,7 +31,7 @@ class Meeting:
 
 
 class OperatorGraph:
-    """The operators of a processing element in order, upstream before downstream.
+    """The operators of a PE in order, upstream before downstream.
 
     Args:
         operators: their names.
@@ -164,18 +164,18 @@ class OperatorGraph:
         return found
 
     def split(self, costs: Mapping[str, float], queued: frozenset[str], may: Callable[[str], bool]) -> str | None:
-        """Return the operator whose queue divides the dearest piece most evenly; None: it can't be divided.
+        """Return the operator whose queue divides the costliest piece most evenly; None: it can't be divided.
 
         >>> graph = OperatorGraph(["source", "a", "b", "c"])
         >>> graph.split({"source": 0.0, "a": 1.0, "b": 3.0, "c": 2.0}, frozenset({"b"}), lambda name: name != "source")
         'c'
         """
         pieces, heads = self.piece_costs(costs, queued), self.heads(queued)
-        dearest = max(pieces, key=pieces.__getitem__)
+        costliest = max(pieces, key=pieces.__getitem__)
         weight = self._weights(costs, queued)
-        inside = [name for name in self.operators if name not in queued and dearest in heads[name] and may(name)]
-        inside = [name for name in inside if 0 < weight[name] < pieces[dearest]]
-        return min(inside, key=lambda name: abs(weight[name] - pieces[dearest] / 2), default=None)
+        inside = [name for name in self.operators if name not in queued and costliest in heads[name] and may(name)]
+        inside = [name for name in inside if 0 < weight[name] < pieces[costliest]]
+        return min(inside, key=lambda name: abs(weight[name] - pieces[costliest] / 2), default=None)
 
     def _weights(self, costs: Mapping[str, float], queued: frozenset[str]) -> dict[str, float]:
         """Return {operator: cost of all that it calls, itself included}."""

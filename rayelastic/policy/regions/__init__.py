@@ -1,1 +1,1 @@
-"""Organic adaptation of regions over processing elements and nodes (Joker). Knows no threads and no queues."""
+"""Organic adaptation of regions over PEs and nodes (Joker). Knows no threads and no queues."""

@@ -34,7 +34,7 @@ class SplitPipeline:
     Args:
         region: name of the region.
         at: the operator that starts the new pipeline.
-        pes: the processing element of each replica of it; None: where they are.
+        pes: the PE of each replica of it; None: where they are.
     """
 
     kind: ClassVar[str] = "split"
@@ -93,7 +93,7 @@ class RebalanceRegion:
         region: name of the region.
         replicas: from now on.
         previous: before.
-        pes: the processing element of each replica from now on; None: new ones go where the first is.
+        pes: the PE of each replica from now on; None: new ones go where the first is.
         previous_pes: before; None: where the first is.
         previous_shares: partitions of each replica before; empty: as many as every other.
     """
@@ -209,7 +209,7 @@ class Verdict(Enum):
     TRY = "try"  # a change, to be evaluated
     KEEP = "keep"  # the last change was worth it
     REVERT = "revert"  # the last change was not; perhaps another one is tried at once
-    PLACE = "place"  # processing elements go to other nodes
+    PLACE = "place"  # PEs go to other nodes
     BOUND = "bound"  # replicas go to the bounds that users have set for this time
 
 

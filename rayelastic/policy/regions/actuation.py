@@ -23,11 +23,11 @@ class Actuation:
 
     Args:
         regions: names of those that can get another number of replicas; None: all whose kind allows it.
-        moves: whether a replica can go to another processing element.
-        shares: whether two replicas can run in one processing element, or a new one in an element that runs already.
-        processes: the most processing elements of the job; None: as many as there are CPUs, where replicas have
+        moves: whether a replica can go to another PE.
+        shares: whether two replicas can run in one PE, or a new one in an element that runs already.
+        processes: the most PEs of the job; None: as many as there are CPUs, where replicas have
             elements of their own.
-        restarts: whether operators without replicas can go to other processing elements, at the cost of a pause of all.
+        restarts: whether operators without replicas can go to other PEs, at the cost of a pause of all.
         bounds: {region: the fewest and the most replicas}, of those that have some of their own.
         together: why operators without replicas stay in their PEs; None: they may move.
         going_on: seconds from a restart until sources emit new tuples, beside the measured cost of restarts.
@@ -64,7 +64,7 @@ class Actuation:
 
         Args:
             elastic: names of the regions that can get another number of replicas.
-            processes: the most processing elements of the job; None: as many as there are CPUs.
+            processes: the most PEs of the job; None: as many as there are CPUs.
             restarts: whether it may restore from a checkpoint with a plan that has operators in other elements.
             bounds: {region: the fewest and the most replicas}; None: no region has bounds of its own.
             together: why it may not; None: it may.
@@ -88,7 +88,7 @@ class Actuation:
         return self.bounds.get(region, (1, most))
 
     def most_processes(self, nodes: Sequence[Node]) -> int | None:
-        """Return the most processing elements on some nodes; None: any number."""
+        """Return the most PEs on some nodes; None: any number."""
         if self.processes is not None or self.shares or not nodes:
             return self.processes
         return max(1, math.floor(sum(node.cpus for node in nodes)))

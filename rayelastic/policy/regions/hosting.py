@@ -1,6 +1,6 @@
-"""Where new replicas run: native ones inside the processing element first, GIL-bound ones as processes of their own.
+"""Where new replicas run: native ones inside the PE first, GIL-bound ones as processes of their own.
 
-A processing element runs any number of native replicas on its threads, so it is filled before another one starts on
+A PE runs any number of native replicas on its threads, so it is filled before another one starts on
 another node. A process has one GIL, so a second GIL-bound replica in it would only wait for the first. A node is filled
 up to the utilisation that replicas are sized for, which leaves capacity for bursts. Only when all nodes have reached
 it, one is filled further, up to the share of its CPUs that may be used. Pure: the free CPUs follow from the measured
@@ -22,13 +22,13 @@ class Hosting:
     """Free CPUs of nodes while replicas are placed.
 
     Args:
-        plan: with the processing elements and their nodes.
+        plan: with the PEs and their nodes.
         nodes: that may be used; empty: all stays on one host, which is never full.
-        used: {processing element: CPUs that its replicas will use}.
+        used: {PE: CPUs that its replicas will use}.
         aim: share of a node's CPUs that is used by choice.
         busy: share of them that may be used if need be.
-        shares: whether replicas may run beside others in one processing element.
-        most: processing elements that there may be; None: any number.
+        shares: whether replicas may run beside others in one PE.
+        most: PEs that there may be; None: any number.
 
     >>> hosting = Hosting(ExecPlan("t", ()), [Node("a", 2), Node("b", 2)], {"front": 1.0}, aim=0.8, busy=1.0)
     >>> hosting.host(["front"], 4, cpus=0.8, own_process=False), hosting.started
@@ -51,8 +51,8 @@ class Hosting:
         usable = dict.fromkeys((aim, max(aim, busy)))
         self._free = [FreeNodes([replace(node, cpus=node.cpus * share) for node in nodes]) for share in usable]
         self._nodes = self._free[0].nodes
-        self.started: dict[str, str] = {}  # new processing element -> node
-        self._native: dict[str, str] = {}  # node -> new processing element for native replicas
+        self.started: dict[str, str] = {}  # new PE -> node
+        self._native: dict[str, str] = {}  # node -> new PE for native replicas
         self._names = 0
         self._shares = shares
         self._left = float("inf") if most is None else max(0, most - len(plan.pes))
@@ -61,11 +61,11 @@ class Hosting:
                 self._take(self.node_of(pe), Demand(cpus))
 
     def node_of(self, pe: str) -> str:
-        """Return the node of a processing element; one that isn't placed counts on the first node."""
+        """Return the node of a PE; one that isn't placed counts on the first node."""
         return self.started.get(pe) or self._plan.nodes.get(pe) or self._home
 
     def host(self, present: Sequence[str], replicas: int, cpus: float, *, own_process: bool) -> tuple[str, ...]:
-        """Return the processing element of each replica of a region; fewer than asked for if there is no room.
+        """Return the PE of each replica of a region; fewer than asked for if there is no room.
 
         Args:
             present: those of the replicas that are there.
@@ -82,10 +82,10 @@ class Hosting:
         return tuple(found)
 
     def start(self, near: str, cpus: float, *, native: bool) -> str | None:
-        """Return a processing element that is new to a region, on a node with room: near another one, then anywhere.
+        """Return a PE that is new to a region, on a node with room: near another one, then anywhere.
 
         Args:
-            near: a processing element; its node, then its zone are tried first.
+            near: a PE; its node, then its zone are tried first.
             cpus: that will be used.
             native: whether one that was started for another native region will do.
         """
@@ -151,7 +151,7 @@ class Hosting:
 
 
 def load_of(plan: ExecPlan, cpu_each: Mapping[str, float]) -> dict[str, float]:
-    """Return the CPUs that each processing element will use: {region: CPUs of one replica}, shared by its pipelines."""
+    """Return the CPUs that each PE will use: {region: CPUs of one replica}, shared by its pipelines."""
     used: dict[str, float] = {}
     for planned in plan.regions:
         each = cpu_each.get(planned.region.name, 0.0) / len(planned.pipelines)
@@ -167,8 +167,8 @@ def rehosted(plan: ExecPlan, nodes: Sequence[Node], used: Mapping[str, float], l
     Args:
         plan: in force.
         nodes: that there are.
-        used: {processing element: CPUs that it uses}.
-        lost: processing elements whose nodes are gone.
+        used: {PE: CPUs that it uses}.
+        lost: PEs whose nodes are gone.
     """
     found = place(plan, nodes, {pe: Demand(cpus) for pe, cpus in used.items()})
     kept = {pe: node for pe, node in plan.nodes.items() if pe in plan.pes and pe not in lost}

@@ -122,7 +122,7 @@ class PlanObservation:
         plan: in force during the whole period.
         regions: in the order of the plan.
         nodes: what may be used, with CPUs and memory for this job; empty: all stays on one host.
-        settled: whether the local levels of all processing elements have settled (architecture, section 1).
+        settled: whether the local levels of all PEs have settled (architecture, section 1).
         adapted: whether the plan that was asked for last is in force.
         cost: of the last change, seconds of throughput that it took away; None: not measured.
         waits_for_cpus: share of their time inside operators in which an element's threads had no CPU, 0..1; of the

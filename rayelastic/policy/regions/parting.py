@@ -59,7 +59,7 @@ class _Unit:
 
 
 def token_loads(plan: ExecPlan, models: Mapping[str, RegionModel], need: Mapping[str, float]) -> dict[str, float]:
-    """Return the CPU time under the GIL that each processing element needs per second; it can use at most 1.
+    """Return the CPU time under the GIL that each PE needs per second; it can use at most 1.
 
     Args:
         plan: in force.

@@ -27,7 +27,7 @@ class Proposal:
     """A plan that could be next.
 
     Args:
-        plan: with the nodes of new processing elements.
+        plan: with the nodes of new PEs.
         actions: that lead there.
         request: for the machines that replicas found no room on.
     """
@@ -97,7 +97,7 @@ def propose(
 
 
 def next_node(sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node]) -> str | None:
-    """Return the node of the first processing element that a growth starts; empty: any; None: it starts none.
+    """Return the node of the first PE that a growth starts; empty: any; None: it starts none.
 
     Args:
         sizing: what is known, and the plan in force.

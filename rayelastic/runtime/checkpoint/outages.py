@@ -27,7 +27,7 @@ def without_checkpoints(failure: Failure) -> Failure:
     """Return the failure of a job without checkpoints: an outage ends it; the failure has a hint."""
     if not failure.outage:
         return failure
-    hint = "Without checkpoints a job can't wait for it: give JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
+    hint = "Without checkpoints a job can't wait for it: pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
     return replace(failure, reason=f"{failure.reason}. {hint}")
 
 

@@ -49,7 +49,7 @@ __all__ = [
 
 STOP_PATIENCE = 60.0  # seconds for tuples in flight to be processed, before a savepoint
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
-SAVE_TIMEOUT = 600.0  # seconds for a processing element to write its state
+SAVE_TIMEOUT = 600.0  # seconds for a PE to write its state
 MARK_PATIENCE = 60.0  # seconds for barriers to reach all operators, which run meanwhile
 COMMIT_TIMEOUT = 60.0  # seconds for its sinks to show what they prepared
 

@@ -29,7 +29,7 @@ FIRST_TURN = 0.05  # seconds to hold all operators in; as many between two tries
 MOST_TURN = 1.0
 MOST_CALLS = 16  # concurrent ones
 ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time of the requested action
-RELEASE_TIMEOUT = 10.0  # seconds for a processing element to continue, or to end
+RELEASE_TIMEOUT = 10.0  # seconds for a PE to continue, or to end
 
 T = TypeVar("T")
 

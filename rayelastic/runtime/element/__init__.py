@@ -1,1 +1,1 @@
-"""A processing element: one native scheduler with its operators, links and state. Knows no job."""
+"""A PE: one native scheduler with its operators, links and state. Knows no job."""

@@ -1,4 +1,4 @@
-"""The interface of a processing element for others, in any process. `ProcessingElement` implements it, handles call it.
+"""The interface of a PE for others, in any process. `ProcessingElement` implements it, handles call it.
 
 Arguments are positional, because that is how calls are transported. Must not know the transport.
 """
@@ -61,7 +61,7 @@ class RoutingApi(Protocol):
 
 
 class ElementApi(Protocol):
-    """A processing element. In another process, each of its methods may raise PELostError and TimeoutError."""
+    """A PE. In another process, each of its methods may raise PELostError and TimeoutError."""
 
     @property
     def routing(self) -> RoutingApi:

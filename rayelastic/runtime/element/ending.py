@@ -36,7 +36,7 @@ def end_scheduler(
     """Stop a scheduler, and drop the tuples in flight; log a warning that names operators that don't return.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         scheduler: Its scheduler.
         natives: Its operators by name.
         ids: Their numbers in the scheduler.

@@ -36,7 +36,7 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
 
     Args:
         native: The scheduler's failure.
-        operators: The processing element's operators, by name; any other name is the end of a link.
+        operators: The PE's operators, by name; any other name is the end of a link.
     """
     name, record, exception = native.operator, native.record, native.exception
     spec = operators.get(name)
@@ -92,7 +92,8 @@ def completion_failure(error: Exception) -> Failure:
             cause=Cause(error.__cause__),
         )
     if isinstance(error, SinkError):
-        return replace(sink_failure(error), reason=f"a sink could not be completed: {error.message}")
+        failure = sink_failure(error)
+        return replace(failure, reason=f"a sink could not be completed: {failure.reason}")
     reason = f"a sink could not be completed: {error}"
     return Failure(reason, outside=True, code=code_of(error), cause=Cause(error))
 

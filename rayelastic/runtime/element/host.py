@@ -1,4 +1,4 @@
-"""The interface between the coordinator and the processes that host processing elements.
+"""The interface between the coordinator and the processes that host PEs.
 
 `InProcessHost` keeps them in the calling process (`rel.run`); the host in `rayelastic.on_ray` puts each into a Ray
 actor. The coordinator doesn't distinguish them.
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class PEHandle(Protocol):
-    """A processing element in any process."""
+    """A PE in any process."""
 
     @property
     def pe(self) -> str:
-        """The id of the processing element."""
+        """The id of the PE."""
         ...
 
     def within(self, timeout: float) -> ElementApi:
-        """Return the processing element, or a proxy of it.
+        """Return the PE, or a proxy of it.
 
         Args:
             timeout: Seconds that each call of a method waits for its answer. The call raises PELostError if the process
@@ -44,7 +44,7 @@ class PEHandle(Protocol):
         ...
 
     def kill(self, *, at_once: bool = False) -> None:
-        """End the processing element and free what it holds; safe to repeat.
+        """End the PE and free what it holds; safe to repeat.
 
         Args:
             at_once: End it without a call, because it doesn't answer.
@@ -53,7 +53,7 @@ class PEHandle(Protocol):
 
 
 class PEHost(Protocol):
-    """Makes processing elements."""
+    """Makes PEs."""
 
     @property
     def can_lose(self) -> bool:
@@ -61,11 +61,11 @@ class PEHost(Protocol):
         ...
 
     def start_pe(self, spec: PESpec) -> PEHandle:
-        """Make a processing element; it does nothing yet."""
+        """Make a PE; it does nothing yet."""
         ...
 
     def recycle(self, handle: PEHandle) -> None:
-        """End a processing element, and keep its process ready for another one if it is sound."""
+        """End a PE, and keep its process ready for another one if it is sound."""
         ...
 
     def make_ready(self, count: int, node: str = "") -> None:
@@ -77,11 +77,11 @@ class PEHost(Protocol):
         ...
 
     def find_pes(self) -> Sequence[PEHandle]:
-        """Find the existing processing elements of this job, whoever made them; of two with one id the newer."""
+        """Find the existing PEs of this job, whoever made them; of two with one id the newer."""
         ...
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return the machines that can host processing elements."""
+        """Return the machines that can host PEs."""
         ...
 
     def avoid(self, nodes: frozenset[str]) -> None:
@@ -94,18 +94,18 @@ class PEHost(Protocol):
 
 
 class InProcessHandle:
-    """A processing element in this process."""
+    """A PE in this process."""
 
     def __init__(self, element: ProcessingElement) -> None:
         self._element = element
 
     @property
     def pe(self) -> str:
-        """The id of the processing element."""
+        """The id of the PE."""
         return self._element.spec.pe
 
     def within(self, timeout: float) -> ElementApi:  # noqa: ARG002  (nothing can be lost here)
-        """Return the processing element."""
+        """Return the PE."""
         return self._element
 
     def is_alive(self) -> bool:
@@ -113,12 +113,12 @@ class InProcessHandle:
         return True
 
     def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
-        """End the processing element; the process goes on."""
+        """End the PE; the process goes on."""
         self._element.close()
 
 
 class InProcessHost:
-    """Keeps processing elements in the calling process; their links are real sockets on the loopback address."""
+    """Keeps PEs in the calling process; their links are real sockets on the loopback address."""
 
     def __init__(self) -> None:
         self._made: dict[str, InProcessHandle] = {}
@@ -129,7 +129,7 @@ class InProcessHost:
         return False
 
     def start_pe(self, spec: PESpec) -> InProcessHandle:
-        """Make a processing element in this process; if the job takes checkpoints, with copies of users' objects.
+        """Make a PE in this process; if the job takes checkpoints, with copies of users' objects.
 
         Raises:
             StateError: A user's object can't be copied; the message names the operator.
@@ -140,7 +140,7 @@ class InProcessHost:
         return self._made[spec.pe]
 
     def recycle(self, handle: PEHandle) -> None:
-        """End a processing element."""
+        """End a PE."""
         handle.kill()
 
     def make_ready(self, count: int, node: str = "") -> None:

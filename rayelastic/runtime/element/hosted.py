@@ -1,4 +1,4 @@
-"""The operators of a processing element: their readers, writers and functions, and the native operators made of them.
+"""The operators of a PE: their readers, writers and functions, and the native operators made of them.
 
 Knows one operator at a time, neither their connections nor the scheduler.
 """
@@ -44,10 +44,10 @@ MARK_PERIOD = 0.1  # seconds between two marks that sample the latency of a sour
 
 
 class HostedOperators:
-    """The operators of one processing element.
+    """The operators of one PE.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
     """
 
     def __init__(self, spec: PESpec) -> None:

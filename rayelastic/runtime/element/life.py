@@ -1,4 +1,4 @@
-"""The life of a processing element: created, running, and then finished, failed or cancelled.
+"""The life of a PE: created, running, and then finished, failed or cancelled.
 
 Owns its state and its failure. A thread that ends it holds `ending` meanwhile, so that it ends once.
 """
@@ -18,7 +18,7 @@ __all__ = ["ElementLife"]
 
 
 class ElementLife:
-    """The life of one processing element, from its creation on.
+    """The life of one PE, from its creation on.
 
     Example:
         >>> life = ElementLife()

@@ -212,7 +212,7 @@ class ProcessingElement:
     def send_state(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
     ) -> tuple[int, int]:
-        """Copy the state of some keys to another processing element; it stays here too. See StateExchange.send."""
+        """Copy the state of some keys to another PE; it stays here too. See StateExchange.send."""
         return self._started().states.send(operators, ranges, to_pe, address, epoch)
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:

@@ -1,4 +1,4 @@
-"""The live part of elastic regions in a processing element: routers, gathers and taps, and their commands.
+"""The live part of elastic regions in a PE: routers, gathers and taps, and their commands.
 
 Built from a `PERouting`; native_sched/include/rayelastic/net/router.hpp explains how keys migrate. Decides nothing and
 knows no plan: commands name an edge, partitions and a target, and are rejected if their epoch is old.
@@ -50,11 +50,11 @@ def _is_home(plan: GatherPlan, last: str) -> bool:
 
 
 class Routing:
-    """The routers, gathers and taps of one processing element.
+    """The routers, gathers and taps of one PE.
 
     Args:
-        spec: The processing element.
-        dial: Opens an authenticated connection to another processing element, for a link.
+        spec: The PE.
+        dial: Opens an authenticated connection to another PE, for a link.
     """
 
     def __init__(self, spec: PESpec, dial: Callable[[PlanLink, PortAddress, int], socket.socket]) -> None:
@@ -117,7 +117,7 @@ class Routing:
         """Open the links that leave this element at the start.
 
         Args:
-            peers: The address of each processing element.
+            peers: The address of each PE.
         """
         for plan in self._spec.routing.routers:
             for target, link in plan.links.items():
@@ -126,7 +126,7 @@ class Routing:
             self._keep(link, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Accept a link that another processing element has opened; return whether it belongs here.
+        """Accept a link that another PE has opened; return whether it belongs here.
 
         Raises:
             LinkError: The stream that it belongs to has ended.
@@ -254,7 +254,7 @@ class Routing:
         return self._taps[region].wait_mark(_end_mark(edge), by_router + (edge in self._gathers), patience)
 
     def lost_peers(self) -> dict[str, str]:
-        """Return {processing element: why} of broken links; the coordinator decides whether that matters."""
+        """Return {PE: why} of broken links; the coordinator decides whether that matters."""
         with self._lock:
             return {self._peers[name]: link.failure for name, link in self._links.items() if link.failure}
 

@@ -1,4 +1,4 @@
-"""A running processing element: its native scheduler with all operators, and the loops beside it.
+"""A running PE: its native scheduler with all operators, and the loops beside it.
 
 Made when the element starts, completely or not at all, so that its users need no checks.
 """

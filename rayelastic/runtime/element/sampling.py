@@ -1,4 +1,4 @@
-"""The samples of a processing element, made from the native scheduler's counters."""
+"""The samples of a PE, made from the native scheduler's counters."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ LOST = 3  # columns of the native table after COUNTERS: tuples dropped, those wi
 
 
 class ElementSampling:
-    """Makes the samples of one processing element; constant parts are looked up once.
+    """Makes the samples of one PE; constant parts are looked up once.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         ids: {operator: its number in the scheduler}.
     """
 

@@ -1,4 +1,4 @@
-"""The keyed state of a processing element, as it is sent to and received from others while keys migrate (J16).
+"""The keyed state of a PE, as it is sent to and received from others while keys migrate (J16).
 
 Owns the stores of its operators. `state_transfer` has the protocol; the coordinator decides which keys migrate.
 """
@@ -25,10 +25,10 @@ STATE_CHANNEL = "state"
 
 
 class StateExchange:
-    """The keyed state of one processing element, whose operators have been built.
+    """The keyed state of one PE, whose operators have been built.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         dial: Opens a connection: for a channel, to an element, at its address, in an epoch.
         stores: The stores of the operators.
     """
@@ -43,7 +43,7 @@ class StateExchange:
     def send(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
     ) -> tuple[int, int]:
-        """Copy the state of some keys to another processing element; it stays here too.
+        """Copy the state of some keys to another PE; it stays here too.
 
         Args:
             operators: The operators with the state.

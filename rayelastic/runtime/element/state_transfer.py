@@ -1,4 +1,4 @@
-"""Transfers keyed state from one processing element to another, directly and in chunks (J16, J33).
+"""Transfers keyed state from one PE to another, directly and in chunks (J16, J33).
 
 It uses a separate connection, whose handshake has proved the job's secret. Every frame is signed with a key that is
 derived for this transfer alone. The state of Python operators is pickled. It is unpickled only after its signature was
@@ -62,7 +62,7 @@ class Kind(Enum):
 
 
 class StateStores:
-    """The keyed state of one processing element's operators, to be accessed while it runs.
+    """The keyed state of one PE's operators, to be accessed while it runs.
 
     Args:
         stores: {operator: (its state, a function that pauses it; None: it doesn't run)}.

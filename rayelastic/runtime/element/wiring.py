@@ -47,7 +47,7 @@ def let_sources_wait(scheduler: _native.Scheduler, spec: PESpec, numbers: Mappin
 
     Args:
         scheduler: A scheduler with its operators that isn't started.
-        spec: The processing element.
+        spec: The PE.
         numbers: {operator: its number in the scheduler}.
     """
     by_name = {operator.name: operator for operator in spec.operators}
@@ -86,11 +86,11 @@ def shared_operators(
 def connect_links(
     scheduler: _native.Scheduler, spec: PESpec, numbers: Mapping[str, int], links: Mapping[str, _native.Link]
 ) -> None:
-    """Add the ends of the links that enter and leave a processing element, and connect them.
+    """Add the ends of the links that enter and leave a PE, and connect them.
 
     Args:
         scheduler: A scheduler with its operators that isn't started.
-        spec: The processing element.
+        spec: The PE.
         numbers: {operator: its number in the scheduler}.
         links: Links by name.
     """

@@ -18,7 +18,7 @@ def ingest_address(spec: PESpec, address: PortAddress, source: str, *, complete:
     """Return the address of a source, with a secret for it alone.
 
     Args:
-        spec: The processing element that hosts it.
+        spec: The PE that hosts it.
         address: That element's address.
         source: The operator.
         complete: Whether it has all of its rows.

@@ -34,7 +34,7 @@ DIAL_TIMEOUT = 10.0  # seconds; a loaded machine accepts late, and a failed task
 
 
 class PushError(RuntimeError):
-    """The processing element didn't accept the rows; the text has the reason."""
+    """The PE didn't accept the rows; the text has the reason."""
 
 
 def push_partition(

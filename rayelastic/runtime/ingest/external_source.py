@@ -1,8 +1,8 @@
-"""A source that is fed from outside: the driver makes it push its rows into the data port of a processing element.
+"""A source that is fed from outside: the driver makes it push its rows into the data port of a PE.
 
-Spark's DataFrames arrive that way (rayelastic/spark). The processing element only sees numbered rows. The driver's
+Spark's DataFrames arrive that way (rayelastic/spark). The PE only sees numbered rows. The driver's
 objects, such as a Spark session or a DataFrame, can't be shipped. So such a description returns a replacement for the
-processing element.
+PE.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ExternalSource(Protocol):
         ...
 
     def for_pe(self) -> IngestSource:
-        """Return the description for the processing element."""
+        """Return the description for the PE."""
         ...
 
 
@@ -44,7 +44,7 @@ class DriverSink(Protocol):
     """A sink description whose last step runs on the driver."""
 
     def for_pe(self) -> SinkDescription:
-        """Return the description for the processing element."""
+        """Return the description for the PE."""
         ...
 
     def finish(self, rows: int, value: Any) -> Any:

@@ -42,7 +42,7 @@ class Feed(Protocol):
         """
         ...
 
-    def goes_back(self, address: IngestAddress, reason: str) -> bool:
+    def must_repeat(self, address: IngestAddress, reason: str) -> bool:
         """Return whether a push failed because the job recovers, so that it is to be repeated with the next address.
 
         Args:

@@ -2,7 +2,7 @@
 
 After the data port's handshake a connection carries one partition:
 
-    OPEN(schema) BATCH* END   from the worker,   then ACCEPTED or REFUSED(reason) from the processing element.
+    OPEN(schema) BATCH* END   from the worker,   then ACCEPTED or REFUSED(reason) from the PE.
 
 A batch is an Arrow IPC message, numbered by its partition and by the row that it starts at. Lengths are checked before
 memory is allocated, contents before they are used, and nothing is ever unpickled (reliability rules D4, D5, D6).

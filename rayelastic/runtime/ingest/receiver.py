@@ -8,7 +8,7 @@ double others silently.
 
 Of a streaming query each micro-batch (epoch) has its own partitions, so a replay after a crash between push and commit
 finds its rows counted. Spark replays only its last epoch: earlier ones are dropped, and rejected. The counts are part
-of a checkpoint (accepted.py), so all of this holds across the loss of a processing element.
+of a checkpoint (accepted.py), so all of this holds across the loss of a PE.
 
 Must not know Ray, Spark or the native scheduler; nothing that arrives is unpickled (reliability rule D5).
 """
@@ -66,7 +66,7 @@ class IngestCounters:
         bytes: Payload bytes of the accepted batches.
         batches: Batches accepted, whole or in part.
         repeated_rows: Repeated rows that were dropped.
-        refused: Connections that were rejected after the handshake.
+        rejected: Connections that were rejected after the handshake.
         connections: Connections open now.
         partitions_ended: Complete partitions.
     """
@@ -75,7 +75,7 @@ class IngestCounters:
     bytes: int
     batches: int
     repeated_rows: int
-    refused: int
+    rejected: int
     connections: int
     partitions_ended: int
 
@@ -113,7 +113,7 @@ class IngestServer:
         self._order = threading.Lock()  # held while pushing, so that the log has the feeder's order
         self._connections: set[socket.socket] = set()
         self._closed = False
-        self._rows = self._bytes = self._batches = self._repeated = self._refused = 0
+        self._rows = self._bytes = self._batches = self._repeated = self._rejected = 0
 
     def serve(self, connection: socket.socket) -> None:
         """Take over a connection: read it in a thread of its own, and close it."""
@@ -189,7 +189,7 @@ class IngestServer:
                 bytes=self._bytes,
                 batches=self._batches,
                 repeated_rows=self._repeated,
-                refused=self._refused,
+                rejected=self._rejected,
                 connections=len(self._connections),
                 partitions_ended=self._accepted.partitions_ended,
             )
@@ -219,11 +219,11 @@ class IngestServer:
                     raise self._error(f"a frame {frame.kind.name} where a batch was expected")
                 self._accept(state, frame)
         except FrameError as error:
-            self._refuse(connection, partition, f"{error}")
+            self._reject(connection, partition, f"{error}")
         except OSError:
             pass  # the task died, or the source was closed: Spark retries or knows why
         except Exception as error:  # wrong rows, or a stopped source: the task gets the reason, nothing hangs
-            self._refuse(connection, partition, f"{error}")
+            self._reject(connection, partition, f"{error}")
         finally:
             with self._lock:
                 self._connections.discard(connection)
@@ -310,9 +310,9 @@ class IngestServer:
     def _error(self, problem: str, *, hint: str = "") -> SourceError:
         return SourceError(problem, operator=self._source, hint=hint, code=ErrorCode.REJECTED_PUSH)
 
-    def _refuse(self, connection: socket.socket, partition: int, reason: str) -> None:
+    def _reject(self, connection: socket.socket, partition: int, reason: str) -> None:
         with self._lock:
-            self._refused += 1
+            self._rejected += 1
         with contextlib.suppress(OSError):
             payload = reason.encode()[:MAX_REASON]
             send_frame(connection, FrameKind.REFUSED, partition, payload=payload)

@@ -1,1 +1,1 @@
-"""A job as a whole: its coordinator, its processing elements, and their recovery."""
+"""A job as a whole: its coordinator, its PEs, and their recovery."""

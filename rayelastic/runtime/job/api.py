@@ -30,7 +30,7 @@ class CoordinatorApi(Protocol):
     # --- the life of the job --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start every processing element."""
+        """Start every PE."""
         ...
 
     def wait(self, timeout: float | None = None, /) -> JobStatus:
@@ -78,7 +78,7 @@ class CoordinatorApi(Protocol):
     # --- its reports ----------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
-        """Return the state of the job and of each processing element."""
+        """Return the state of the job and of each PE."""
         ...
 
     def plan(self) -> ExecPlan:
@@ -90,7 +90,7 @@ class CoordinatorApi(Protocol):
         ...
 
     def metrics(self) -> JobMetrics:
-        """Return the counters of each processing element."""
+        """Return the counters of each PE."""
         ...
 
     def adaptations(self, since: Mapping[str, int], /) -> tuple[Adaptation | RegionAdaptation, ...]:

@@ -125,9 +125,9 @@ class Completion:
             except TimeoutError:  # a large file takes long
                 if handle.is_alive():
                     continue
-                return self._lost_with(f"processing element {handle.pe} stopped answering", handle.pe)
+                return self._lost_with(f"PE {handle.pe} stopped answering", handle.pe)
             except PELostError as error:
-                return self._lost_with(f"processing element {handle.pe} was lost: {error}", handle.pe)
+                return self._lost_with(f"PE {handle.pe} was lost: {error}", handle.pe)
             except Exception as error:  # raised by a sink, or by a user's object
                 return completion_failure(error)
             self._telemetry.keep(handle.pe, legacy)

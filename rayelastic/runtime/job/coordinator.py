@@ -1,9 +1,9 @@
-"""Starts the processing elements of a job, watches them, and reports about the job as a whole.
+"""Starts the PEs of a job, watches them, and reports about the job as a whole.
 
 The coordinator decides and never touches tuples. Each of its parts owns one state. These are the cluster (its
 elements), the life (states of the job and its elements), the plan in force, and the telemetry (counters and results).
 Other parts are the watchers (a thread for each element), the rescaling, and the loops over regions and hosts. It knows
-processing elements only by their handles (host.py), and so runs in the calling process or in a detached Ray actor.
+PEs only by their handles (host.py), and so runs in the calling process or in a detached Ray actor.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Coordinator:
 
     Args:
         job: The job to run.
-        host: Makes processing elements.
+        host: Makes PEs.
         clock: Returns seconds, monotonic.
         journal: The journal of plan changes; in memory by default.
     """
@@ -132,10 +132,10 @@ class Coordinator:
     # --- the life of the job --------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start every processing element: all open their ports, then all connect, then all run.
+        """Start every PE: all open their ports, then all connect, then all run.
 
         Raises:
-            RayelasticError: A processing element couldn't be started; none is left running.
+            RayelasticError: A PE couldn't be started; none is left running.
         """
         plan = self._plan.now
         tell("job starts", job=self._job.name, pes=len(plan.pes))
@@ -169,7 +169,7 @@ class Coordinator:
             for pe in self._plan.now.pes:
                 if pe not in self._cluster.handles and not self._plan.is_dispensable(pe):
                     self._runs()
-                    self._lose(self._plan.loss(f"processing element {pe} was lost while nobody watched", pe))
+                    self._lose(self._plan.loss(f"PE {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
             end_stop(self._job.name, self._journal, list(self._cluster.handles.values()), self._epochs.before)
@@ -282,7 +282,7 @@ class Coordinator:
     # --- its reports --------------------------------------------------------------------------------------------
 
     def status(self) -> JobStatus:
-        """Return the state of the job and of each processing element, without asking them."""
+        """Return the state of the job and of each PE, without asking them."""
         stop = self._journal.open_stop
         return self._life.status(shown_location(stop.location) if stop is not None and stop.saved else "")
 
@@ -295,14 +295,14 @@ class Coordinator:
         return describe(self._job.operators)
 
     def metrics(self) -> JobMetrics:
-        """Return the counters of each processing element: current ones if it answers, otherwise the last ones."""
+        """Return the counters of each PE: current ones if it answers, otherwise the last ones."""
         return self._telemetry.metrics()
 
     def adaptations(self, since: Mapping[str, int]) -> tuple[Adaptation | RegionAdaptation, ...]:
-        """Return the adaptations of the processing elements' loops, and those of regions, in the order of time.
+        """Return the adaptations of the PEs' loops, and those of regions, in the order of time.
 
         Args:
-            since: {processing element: number of its first pass}; 0 if it isn't named.
+            since: {PE: number of its first pass}; 0 if it isn't named.
         """
         adaptations: list[Adaptation | RegionAdaptation] = list(self._telemetry.adaptations(since))
         adaptations += self._loops.adaptations(since.get(REGIONS, 0))
@@ -380,7 +380,7 @@ class Coordinator:
         fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
 
     def _ending(self, state: State, failure: Failure | None) -> None:
-        """Record that the job is over, and end every processing element."""
+        """Record that the job is over, and end every PE."""
         if self._safety is not None:
             self._safety.halt()
         self._loops.halt()

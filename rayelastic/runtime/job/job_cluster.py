@@ -1,4 +1,4 @@
-"""The processing elements of a job: made, started, called, retired and ended. Decides nothing; knows no tuples.
+"""The PEs of a job: made, started, called, retired and ended. Decides nothing; knows no tuples.
 
 Knows elements by their handles (host.py), so that they may be plain objects or actors.
 """
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import JobSpec
 
 CALL_TIMEOUT = 10.0  # seconds for any other control call
-START_TIMEOUT = (
-    120.0  # seconds for a processing element to open its port, connect and start; a cold machine compiles here
-)
+START_TIMEOUT = 120.0  # seconds for a PE to open its port, connect and start; a cold machine compiles here
 RESULT_TIMEOUT = 120.0  # seconds to transfer what its sinks have collected
 ADOPT_TIMEOUT = 5.0  # seconds for an element to report its state to a new coordinator
 RETIRE_TIMEOUT = 30.0  # seconds for an element without input to process its tuples and to end
@@ -54,7 +52,7 @@ def has_nothing_to_end(handle: PEHandle) -> bool:
 
 
 class JobCluster:
-    """The processing elements of a job.
+    """The PEs of a job.
 
     Args:
         job: The job.

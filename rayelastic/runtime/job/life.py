@@ -1,4 +1,4 @@
-"""The life of a job and of its processing elements: created, running, and then finished, failed or cancelled.
+"""The life of a job and of its PEs: created, running, and then finished, failed or cancelled.
 
 Owns these states only: watchers report changes, waiters are notified, and the callback of the end does the rest.
 """
@@ -28,7 +28,7 @@ class JobLife:
 
     Args:
         job: The job's name.
-        pes: Its processing elements, which aren't started yet.
+        pes: Its PEs, which aren't started yet.
         ending: Called once, with the state and the failure, before waiters are notified of the end.
         clock: Returns seconds, monotonic.
         wall: Returns seconds since 1970, which another process can continue.

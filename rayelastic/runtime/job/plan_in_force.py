@@ -1,4 +1,4 @@
-"""The plan in force of a job, and what the loss of a processing element means under it.
+"""The plan in force of a job, and what the loss of a PE means under it.
 
 Knows the journal of changes, because during a change neither the old plan nor the new one knows the owner of each key.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode
-from rayelastic.runtime.rescale.batches import has_given_all
+from rayelastic.runtime.rescale.batches import has_moved_all_keys
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.values.failure import Failure
 
@@ -37,7 +37,7 @@ class PlanInForce:
         self.now: ExecPlan = journal.plan or job.plan
 
     def placed(self, elements: Mapping[str, PEStatus]) -> ExecPlan:
-        """Return the plan with the current node of each processing element."""
+        """Return the plan with the current node of each PE."""
         nodes = {pe: status.node for pe, status in elements.items() if pe in self.now.pes and status.node}
         if nodes != self.now.nodes:
             self.now = self.now.with_nodes(nodes)
@@ -48,7 +48,7 @@ class PlanInForce:
         here = self._journal.open_change
         if here is not None and pe in here.change.started_pes:
             return here.moved <= (here.undoing or 0)
-        if here is not None and has_given_all(here, pe):
+        if here is not None and has_moved_all_keys(here, pe):
             return True
         in_force = self._journal.plan or self.now  # the journal's is newer when a change retires an element
         return pe not in in_force.pes

@@ -1,4 +1,4 @@
-"""Restarts a job from the last complete checkpoint when a processing element is lost, with new elements.
+"""Restarts a job from the last complete checkpoint when a PE is lost, with new elements.
 
 All elements roll back: their state is newer than the checkpoint, and the tuples in flight between them are lost. Links
 of the new ones have a higher epoch, so that tuples of an old one are rejected (D3). A change of plan that isn't
@@ -169,12 +169,12 @@ class Recovery:
             problem = error
         with self._lock:
             lost: Failure | None = self._again
-            goes_back = lost is not None or (problem is not None and self._life.is_recovering)
-            self._underway = goes_back
-        if goes_back:
+            recovers = lost is not None or (problem is not None and self._life.is_recovering)
+            self._underway = recovers
+        if recovers:
             failure = lost or Failure(f"its plan couldn't be changed: {problem}", code=ErrorCode.CHANGE_FAILED)
             threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
-        if goes_back or problem is not None:
+        if recovers or problem is not None:
             raise ChangeError(f"the plan stays as it was: {problem or lost}") from problem
         return self._clock() - began
 
@@ -301,11 +301,11 @@ class Recovery:
                 self._journal.end(plan)
                 self._rescaling.forget()
                 self._plan.now = plan
-                goes_back = wanted is None and self._life.outage is None
+                recovers = wanted is None and self._life.outage is None
                 tell(
                     "job recovers" if wanted is None else "job changes its plan",
                     job=self._job.name,
-                    level=logging.WARNING if goes_back else logging.INFO,  # an outage has been logged
+                    level=logging.WARNING if recovers else logging.INFO,  # an outage has been logged
                     reason=failure.reason,
                     checkpoint=at.epoch if at is not None else 0,
                 )

@@ -23,7 +23,7 @@ __all__ = ["JobTelemetry", "Legacy"]
 
 @dataclass(frozen=True, slots=True)
 class Legacy:
-    """The reports of a processing element that has finished.
+    """The reports of a PE that has finished.
 
     Args:
         sample: Its last counters.

@@ -1,4 +1,4 @@
-"""A thread for each processing element that watches it until it is final; a loss or failure fails the job."""
+"""A thread for each PE that watches it until it is final; a loss or failure fails the job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Watchers"]
 
 CAUSE_WAIT = 1.0  # seconds between a broken link and the report of the element that broke it
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to detect the end
-WATCH_PERIOD = 2.0  # seconds of one watching call to a processing element; its death ends the call at once
+WATCH_PERIOD = 2.0  # seconds of one watching call to a PE; its death ends the call at once
 
 
 class Watchers:
@@ -94,14 +94,14 @@ class Watchers:
                 legacy = Legacy.of(handle, complete=not self._cluster.by_epoch) if ended else None
             except TimeoutError:  # it is busy, or its library holds the GIL; links detect a silent loss
                 if not handle.is_alive():
-                    self.lose(handle, f"processing element {handle.pe} stopped answering")
+                    self.lose(handle, f"PE {handle.pe} stopped answering")
                     return
                 if self._life.state.is_final or self._cluster.handles.get(handle.pe) is not handle:
                     return
                 tell("no answer", job=self._life.status().name, pe=handle.pe, level=logging.WARNING)
                 continue
             except Exception as error:  # the job must not hang after any error
-                self.lose(handle, f"processing element {handle.pe} was lost: {error}")
+                self.lose(handle, f"PE {handle.pe} was lost: {error}")
                 return
             if self._cluster.handles.get(handle.pe) is not handle:
                 return  # it was retired, and another may have its name
@@ -124,10 +124,10 @@ class Watchers:
                 handle.within(CALL_TIMEOUT).status()
             except TimeoutError:
                 if not handle.is_alive():
-                    self.lose(handle, f"processing element {handle.pe} stopped answering")
+                    self.lose(handle, f"PE {handle.pe} stopped answering")
                     return
             except Exception as error:
-                self.lose(handle, f"processing element {handle.pe} was lost: {error}")
+                self.lose(handle, f"PE {handle.pe} was lost: {error}")
                 return
 
     def _ends_job(self, handle: PEHandle, status: PEStatus) -> bool:

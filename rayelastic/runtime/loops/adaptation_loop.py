@@ -1,4 +1,4 @@
-"""The local control loop of a processing element: sample, observe, step, apply, journal (architecture, section 1).
+"""The local control loop of a PE: sample, observe, step, apply, journal (architecture, section 1).
 
     applied = scheduler.apply(controller.step(observe(previous, scheduler.sample(), host.cpu_usage())))
 
@@ -59,7 +59,7 @@ class LoopSettings:
     """The settings of a loop.
 
     Args:
-        pe: The processing element.
+        pe: The PE.
         order: {operator: its number in the scheduler}, upstream before downstream.
         sources: Operators without an input.
         pinned: Operators whose threading model the user has fixed.

@@ -54,10 +54,10 @@ class Alarm:
 
 
 def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) -> Alarm | None:
-    """Return the alarm of a processing element; None if it needs none.
+    """Return the alarm of a PE; None if it needs none.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         poke: Its scheduler's function.
         ids: {operator: its number in the scheduler}.
     """

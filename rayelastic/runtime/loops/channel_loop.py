@@ -100,7 +100,7 @@ class ChannelLoop(PeriodicLoop):
         sample: Returns the scheduler's counters.
         stages: The stages.
         period: Seconds between two decisions.
-        pe: The processing element, for journals.
+        pe: The PE, for journals.
         job: Its job, for the log.
         clock: Returns seconds.
     """
@@ -168,7 +168,7 @@ def channel_loop(
     """Return the loop of a PE's elastic stages; None if it has none, or elasticity is off.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         sample: Returns its scheduler's counters.
         ids: {operator: its number in the scheduler}.
         widths: The widths of its stages.

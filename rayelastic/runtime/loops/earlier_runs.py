@@ -62,10 +62,10 @@ class EarlierRuns:
 
 
 def key_of(spec: PESpec, cpus: int) -> str:
-    """Return the key of a processing element's operators, its settings and its machine.
+    """Return the key of a PE's operators, its settings and its machine.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         cpus: The CPUs that it may use.
     """
     threads = spec.config.threads

@@ -1,4 +1,4 @@
-"""Selects the controller of a processing element, and its bounds. Must not know what controllers do."""
+"""Selects the controller of a PE, and its bounds. Must not know what controllers do."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def adaptation_loop(
     pinned: frozenset[str],
     shared: frozenset[str] = frozenset(),
 ) -> AdaptationLoop | None:
-    """Return the loop of a processing element; None if there is nothing to adapt.
+    """Return the loop of a PE; None if there is nothing to adapt.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         scheduler: Its scheduler.
         ids: {operator: its number in the scheduler}, upstream before downstream.
         pinned: Operators whose threading model is fixed.

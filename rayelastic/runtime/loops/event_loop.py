@@ -1,4 +1,4 @@
-"""The event loop of a processing element for async I/O, in its own thread, and threads for blocking functions.
+"""The event loop of a PE for async I/O, in its own thread, and threads for blocking functions.
 
 Knows no operators. Its threads are daemons: a call that never returns keeps no process alive.
 """

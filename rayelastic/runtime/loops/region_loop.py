@@ -1,4 +1,4 @@
-"""The coordinator's loop: sample all processing elements, observe, step, change the plan, journal (architecture 1).
+"""The coordinator's loop: sample all PEs, observe, step, change the plan, journal (architecture 1).
 
 The policy decides, the performer changes the plan; this is only the clock between them. The policy requests only
 changes that are possible on a live job (`Actuation`), and the next observation has what is in force.
@@ -49,7 +49,7 @@ class RegionLoop(PeriodicLoop):
 
     Args:
         policy: Decides.
-        sample: Returns the counters of every processing element.
+        sample: Returns the counters of every PE.
         plan: Returns the plan in force.
         change: Changes to another plan and returns the one in force then.
         nodes: Returns the nodes that may be used.

@@ -1,4 +1,4 @@
-"""Turns two samples of every processing element into one observation of the job's regions (Joker 4.1; J18-J20).
+"""Turns two samples of every PE into one observation of the job's regions (Joker 4.1; J18-J20).
 
 Pure. The engine's pipelines share the threads of their element. So a pipeline's CPU time is that of its operators, with
 their share of what the element used outside operators. Costs come from the native profiler. A source is blocked while
@@ -31,7 +31,7 @@ Samples = Mapping[str, PESample]
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """The work of an operator in the period, in one processing element: shares of the period, and tuples/s."""
+    """The work of an operator in the period, in one PE: shares of the period, and tuples/s."""
 
     cpu: float = 0.0
     inside: float = 0.0
@@ -56,8 +56,8 @@ def observe_regions(
 
     Args:
         plan: The plan in force during the whole period.
-        before: {processing element: its counters at the start}; a missing one had none.
-        after: {processing element: its counters at the end}.
+        before: {PE: its counters at the start}; a missing one had none.
+        after: {PE: its counters at the end}.
         at: Seconds since the start of the job, at the end.
         nodes: The nodes that may be used.
         adapted: Whether the last requested plan is in force.

@@ -1,1 +1,1 @@
-"""Makes native operators of the graph's operators. Knows no links and no other processing elements."""
+"""Makes native operators of the graph's operators. Knows no links and no other PEs."""

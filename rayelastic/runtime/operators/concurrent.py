@@ -272,7 +272,7 @@ def concurrent_operator(spec: OperatorSpec, how: Concurrency, loop: EventLoop) -
     Args:
         spec: The operator.
         how: The limits and the order of calls.
-        loop: Its processing element's event loop.
+        loop: Its PE's event loop.
     """
     code = spec.body
     assert isinstance(code, OperatorCode)

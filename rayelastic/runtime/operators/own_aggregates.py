@@ -58,4 +58,4 @@ def _raised(call: Callable[[], Any]) -> str:
         call()
     except Exception as error:
         return traceback.format_exception_only(error)[0].strip()
-    return "it failed in another state, or went beyond 64 bits; lane='python' tells more"
+    return "it failed in another state, or went beyond 64 bits; lane='python' shows more"

@@ -1,4 +1,4 @@
-"""The user's objects of a processing element: one of its own for each operator, initialized before, shut down after.
+"""The user's objects of a PE: one of its own for each operator, initialized before, shut down after.
 
 Knows no native operators. Operator classes with ports look after their own object (ports_lane.py).
 """
@@ -67,7 +67,7 @@ def with_copy(spec: OperatorSpec) -> OperatorSpec:
 
 
 class UserObjects:
-    """Those of one processing element.
+    """Those of one PE.
 
     Args:
         job: its name, for messages.

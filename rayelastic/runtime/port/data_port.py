@@ -1,4 +1,4 @@
-"""The port of a processing element for links and ingest connections; dialling.py has the dialling side.
+"""The port of a PE for links and ingest connections; dialling.py has the dialling side.
 
 Reliability rules D1-D3: it listens on one address, never on all interfaces, and on a Unix socket for peers on the same
 node. No data is read before the handshake (handshake.py) has succeeded. Knows neither frames nor batches: an accepted
@@ -74,17 +74,17 @@ class _Pending:
 
 
 class DataPort:
-    """The listening side of a processing element: a TCP socket on one address and a Unix socket for the same node.
+    """The listening side of a PE: a TCP socket on one address and a Unix socket for the same node.
 
     Args:
         job_id: The job; a connection to another one is rejected.
-        pe_id: The processing element; a connection to another one is rejected.
+        pe_id: The PE; a connection to another one is rejected.
         secret: The job's secret, at least 32 bytes from `secrets`. It is never shown or logged.
         host: The address to listen on, for example the node's Ray address or 127.0.0.1.
         on_connection: Called in the port's thread with each accepted socket (blocking mode) and its peer's hello. It
             owns the socket from then on and returns soon. If it raises, the connection is closed and counted under
             `channel`.
-        epoch: Connections of older link epochs are rejected, which fences replaced processing elements. Clients that
+        epoch: Connections of older link epochs are rejected, which fences replaced PEs. Clients that
             push rows aren't replaced, so they are only rejected below this epoch, whatever `advance` sets.
         unix_directory: Where to put the Unix socket's private directory; by default the system's temporary folder.
         limits: Limits on strangers.
@@ -244,7 +244,7 @@ class DataPort:
         except BlockingIOError:
             return
         except OSError as error:
-            _log.warning("processing element '%s' can't accept a connection: %s", self._pe_id, error)
+            _log.warning("PE '%s' can't accept a connection: %s", self._pe_id, error)
             time.sleep(_NO_DESCRIPTOR_PAUSE_S)
             return
         connection.setblocking(False)
@@ -306,7 +306,7 @@ class DataPort:
         try:
             secure = SecureSocket(pending.connection, pending.handshake.key, self._certificates, server=True)
         except RuntimeError as error:  # files were replaced since the port was opened
-            _log.warning("processing element '%s' can't encrypt a connection: %s", self._pe_id, error)
+            _log.warning("PE '%s' can't encrypt a connection: %s", self._pe_id, error)
             self._counters[Refusal.ENCRYPTION.value] += 1
             pending.connection.close()
             return

@@ -1,4 +1,4 @@
-"""Connects a processing element, or a Spark task, to the data port of another one.
+"""Connects a PE, or a Spark task, to the data port of another one.
 
 The dialling side of reliability rule D3 over a real socket: everything within one deadline, the Unix socket first if
 both are on one node. Knows nothing of the later content of the connection.
@@ -61,8 +61,8 @@ def dial(
     Args:
         address: The port's address.
         job_id: The job of both sides.
-        sender: This processing element or task.
-        receiver: The processing element that listens there.
+        sender: This PE or task.
+        receiver: The PE that listens there.
         channel: `link:<edge>` or `ingest:<source>`.
         epoch: The link epoch of this side.
         secret: The job's secret for a link, `derive_secret(secret, channel)` for an ingest channel.
@@ -89,7 +89,7 @@ def dial(
 
 
 def _dial_once(address: PortAddress, dialler: Dialler, hello: Hello, deadline: float) -> socket.socket:
-    where = f"processing element '{hello.receiver}' at {address.host}:{address.port}"
+    where = f"PE '{hello.receiver}' at {address.host}:{address.port}"
     try:
         connection = _connect(address, deadline)
     except TimeoutError as error:

@@ -48,7 +48,7 @@ class Refusal(Enum):
     VERSION = "version"  # a hello of another version
     REPLAY = "replay"  # a nonce that was used before
     EPOCH = "epoch"  # an older link epoch than the port's
-    IDENTITY = "identity"  # the right secret, but meant for another job or processing element
+    IDENTITY = "identity"  # the right secret, but meant for another job or PE
     TIMEOUT = "timeout"  # not proved within the deadline
     LOST = "lost"  # the peer went away before the end
     BUSY = "busy"  # too many pending handshakes, or too many a second
@@ -84,8 +84,8 @@ class Hello:
     """The two ends of a connection, and its purpose.
 
     Args:
-        sender: The processing element (or Spark task) that dials.
-        receiver: The processing element whose port is dialled.
+        sender: The PE (or Spark task) that dials.
+        receiver: The PE whose port is dialled.
         channel: `link:<edge>` or `ingest:<source>`.
         epoch: The sender's link epoch; ports reject older ones than their own.
     """
@@ -219,7 +219,7 @@ _WHY = {
     Refusal.VERSION: (f"it speaks another version than {VERSION}", "Install the same rayelastic on all nodes."),
     Refusal.REPLAY: ("the nonce was used before", "Dial again."),
     Refusal.EPOCH: ("the link epoch is older than its own", "This side was replaced and has to stop."),
-    Refusal.IDENTITY: ("it is of another job, or another element", "Ask the coordinator for the address again."),
+    Refusal.IDENTITY: ("it is of another job, or another PE", "Ask the coordinator for the address again."),
     Refusal.TIMEOUT: ("the handshake took too long", "Is one of the nodes overloaded?"),
     Refusal.LOST: ("the connection broke", "Check that it still runs"),
     Refusal.BUSY: ("too many handshakes at once", "Dial again."),
@@ -255,7 +255,7 @@ class Listener:
 
     Args:
         job_id: The job of this port.
-        pe_id: The processing element of this port.
+        pe_id: The PE of this port.
         secret: The job's secret; ingest channels are checked against the one derived from it.
         nonces: The nonces of earlier handshakes, shared by all handshakes of a port.
         epoch: Hellos of older epochs are rejected.
@@ -297,13 +297,13 @@ class Listener:
     def _start(self, prefix: bytes) -> None:
         magic, version, length, _, nonce = _PREFIX.unpack(prefix)
         if magic != MAGIC:
-            raise _refused(Refusal.GARBAGE)
+            raise _rejection(Refusal.GARBAGE)
         if version != VERSION:
-            raise _refused(Refusal.VERSION)
+            raise _rejection(Refusal.VERSION)
         if not _MIN_HELLO_BYTES <= length <= _MAX_HELLO_BYTES:
-            raise _refused(Refusal.LENGTH)
+            raise _rejection(Refusal.LENGTH)
         if nonce in self._nonces:
-            raise _refused(Refusal.REPLAY)
+            raise _rejection(Refusal.REPLAY)
         self._hello_bytes = prefix
         self.wanted = length - PREFIX_BYTES
 
@@ -321,16 +321,16 @@ class Listener:
 
     def _judge(self, proof: bytes) -> bytes:
         if self._claimed is None or not hmac.compare_digest(proof, self._expected_proof):
-            raise _refused(Refusal.SECRET)
+            raise _rejection(Refusal.SECRET)
         job_id, hello = self._claimed
         nonce = _PREFIX.unpack(self._hello_bytes[:PREFIX_BYTES])[4]
         if nonce in self._nonces:  # two handshakes at once with one nonce: the second loses
-            raise _refused(Refusal.REPLAY)
+            raise _rejection(Refusal.REPLAY)
         self._nonces.add(nonce)
         if job_id != self._job_id or hello.receiver != self._pe_id:
-            raise _refused(Refusal.IDENTITY)
+            raise _rejection(Refusal.IDENTITY)
         if hello.epoch < (self._since if is_ingest(hello.channel) else self._epoch):
-            raise _refused(Refusal.EPOCH)
+            raise _rejection(Refusal.EPOCH)
         self.hello = hello
         self.wanted = 0
         return bytes([ACCEPTED])
@@ -341,7 +341,7 @@ def verdict(refusal: Refusal) -> bytes:
     return bytes([_CODES[refusal]])
 
 
-def _refused(refusal: Refusal) -> HandshakeError:
+def _rejection(refusal: Refusal) -> HandshakeError:
     return HandshakeError(refusal, f"rejected a connection: {refusal.value}")
 
 
@@ -350,15 +350,15 @@ def _texts(data: bytes) -> tuple[str, str, str, str]:
     at = 0
     for _ in range(4):
         if at >= len(data):
-            raise _refused(Refusal.LENGTH)
+            raise _rejection(Refusal.LENGTH)
         end = at + 1 + data[at]
         if end > len(data):
-            raise _refused(Refusal.LENGTH)
+            raise _rejection(Refusal.LENGTH)
         try:
             texts.append(data[at + 1 : end].decode())
         except UnicodeDecodeError:
-            raise _refused(Refusal.GARBAGE) from None
+            raise _rejection(Refusal.GARBAGE) from None
         at = end
     if at != len(data):
-        raise _refused(Refusal.LENGTH)
+        raise _rejection(Refusal.LENGTH)
     return texts[0], texts[1], texts[2], texts[3]

@@ -15,7 +15,7 @@ from rayelastic.errors import ErrorCode, SourceError
 __all__ = ["BadRow", "Files", "LeftOut", "PutAside", "rejected"]
 
 SHOWN_ROWS = 10  # of the dropped ones
-TELLS = "Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"
+TELLS = "Mend the file, declare other types, or pass on_bad_row='skip' or 'divert'"
 ENCODING_WAY_OUT = "Pass its encoding=, such as 'latin-1'"
 
 

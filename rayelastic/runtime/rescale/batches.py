@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.rescale.change_journal import OpenChange
 
-__all__ = ["Batch", "batches_of", "has_given_all", "held_along", "moving", "plan_pe"]
+__all__ = ["Batch", "batches_of", "has_moved_all_keys", "held_along", "moving", "plan_pe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> G
             counters[region] = counters[region].moving(0, 0)
 
 
-def has_given_all(here: OpenChange, pe: str) -> bool:
+def has_moved_all_keys(here: OpenChange, pe: str) -> bool:
     """Return whether an element that a change removes has no keys any more, and won't get them back."""
     if here.undoing is not None or pe not in here.change.stopped_pes:
         return False

@@ -383,10 +383,8 @@ def check_performable(change: PlanChange) -> None:
         pes = change.new.region(part.region).pipelines[0].pes
         if part.relocated:
             raise ChangeError(
-                f"region {part.region}: replicas can't change their processing elements while they run",
+                f"region {part.region}: replicas can't change their PEs while they run",
                 code=ErrorCode.BAD_CHANGE,
             )
         if len(set(pes)) < len(pes):
-            raise ChangeError(
-                f"region {part.region}: two of its replicas share a processing element", code=ErrorCode.BAD_CHANGE
-            )
+            raise ChangeError(f"region {part.region}: two of its replicas share a PE", code=ErrorCode.BAD_CHANGE)

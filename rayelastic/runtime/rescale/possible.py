@@ -39,7 +39,7 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
         first = planned.region.operators[0]
         if any(len(set(pipeline.pes)) < len(pipeline.pes) for pipeline in planned.pipelines):
             raise ConfigError(
-                f"two replicas of its region {part.region} would share a processing element",
+                f"two replicas of its region {part.region} would share a PE",
                 operator=first,
                 hint="Name another one for each, such as plan.fresh_pes(2)",
                 code=ErrorCode.BAD_CHANGE,
@@ -80,7 +80,7 @@ def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
     """Return the plan with nothing on a node any more; the other nodes have room, or are overcommitted.
 
     Args:
-        plan: The plan with the nodes of its processing elements.
+        plan: The plan with the nodes of its PEs.
         node: The node to leave.
         nodes: The existing nodes, including this one.
 
@@ -118,7 +118,7 @@ def plan_without(plan: ExecPlan, node: str, nodes: Sequence[Node]) -> ExecPlan:
 
 
 def with_homes(now: ExecPlan, wanted: ExecPlan) -> ExecPlan:
-    """Return the new plan with a node for each processing element; by default, that of its operators before.
+    """Return the new plan with a node for each PE; by default, that of its operators before.
 
     Args:
         now: The plan in force, placed.

@@ -72,7 +72,7 @@ class Adaptation:
     """One pass of an adaptation loop.
 
     Args:
-        pe: The processing element.
+        pe: The PE.
         number: The pass, from 0.
         observation: What was observed.
         decision: What was decided, and why.

@@ -1,4 +1,4 @@
-"""Why a processing element or a job failed, as a value that crosses processes: texts, and the user's own exception.
+"""Why a PE or a job failed, as a value that crosses processes: texts, and the user's own exception.
 
 In one process it is the exception itself. Elsewhere it is its pickle, and only the driver unpickles that: the
 coordinator may lack the user's modules.
@@ -70,14 +70,14 @@ def bounded(text: str, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a processing element or a job failed. Very long texts are cut.
+    """Why a PE or a job failed. Very long texts are cut.
 
     Args:
-        reason: One line in plain words.
+        reason: One line in plain words, which doesn't begin with the name of `operator`.
         operator: The operator whose code or source failed; `None` if it was not an operator.
         failing_tuple: The tuple that was being processed, as text; `None` if unknown.
         traceback: The traceback of the user's code as text; empty if there is none.
-        lost_link: A link broke; if another processing element failed too, that is the cause.
+        lost_link: A link broke; if another PE failed too, that is the cause.
         outside: A sink's destination failed: a job with checkpoints recovers, as after a loss.
         outage: A server or store outside the job doesn't answer: a job with checkpoints waits for it.
         code: what went wrong, for programs.
@@ -95,7 +95,8 @@ class Failure:
     cause: Cause | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", bounded(self.reason, MOST_REASON))
+        reason = self.reason.removeprefix(f"operator '{self.operator}': ")  # of an error that names it, too
+        object.__setattr__(self, "reason", bounded(reason, MOST_REASON))
         object.__setattr__(self, "traceback", bounded(self.traceback, MOST_TRACEBACK))
         if self.failing_tuple is not None:
             object.__setattr__(self, "failing_tuple", bounded(self.failing_tuple, MOST_REASON))

@@ -1,4 +1,4 @@
-"""A processing element's report of its CPU use, for the loop that shares out the CPUs of its host."""
+"""A PE's report of its CPU use, for the loop that shares out the CPUs of its host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["HostUse"]
 
 @dataclass(frozen=True, slots=True)
 class HostUse:
-    """The CPU use of a processing element so far.
+    """The CPU use of a PE so far.
 
     Args:
         cpu_seconds: Seconds for which CPUs ran its threads.

@@ -31,7 +31,7 @@ _NUMBERS: Mapping[str, Callable[[Any], float]] = {  # of fields that aren't numb
 
 
 class OperatorTable(Sequence[OperatorSample]):
-    """The samples of the operators of one processing element; equal to any sequence of the same samples.
+    """The samples of the operators of one PE; equal to any sequence of the same samples.
 
     Args:
         names: The operators, in topological order.

@@ -20,7 +20,7 @@ from rayelastic.runtime.values.adaptation import private
 
 __all__ = ["REGIONS", "RegionAdaptation", "RegionJournal", "is_region_journal", "read_region_journal"]
 
-REGIONS = "regions"  # the name of this loop's passes, next to the names of processing elements
+REGIONS = "regions"  # the name of this loop's passes, next to the names of PEs
 KEPT_PASSES = 2_000  # about 100 MB for a job of a thousand replicas
 KIND = "passes"  # the key in a file's first line
 
@@ -56,7 +56,7 @@ class RegionAdaptation:
 
     @property
     def pe(self) -> str:
-        """The name of the loop, where passes of processing elements have theirs."""
+        """The name of the loop, where passes of PEs have theirs."""
         return REGIONS
 
     @property
@@ -131,7 +131,7 @@ class RegionJournal:
 
 
 def is_region_journal(path: Path) -> bool:
-    """Return whether a file has passes of the loop over regions, rather than those of a processing element."""
+    """Return whether a file has passes of the loop over regions, rather than those of a PE."""
     try:
         with path.open(encoding="utf-8") as lines:
             return bool(json.loads(next(lines)) == {KIND: REGIONS})

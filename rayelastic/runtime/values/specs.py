@@ -1,4 +1,4 @@
-"""The specifications of a job and of each processing element: values that are shipped once, before anything starts.
+"""The specifications of a job and of each PE: values that are shipped once, before anything starts.
 
 They contain the job's secret, which travels through Ray's authenticated channel and is never shown (reliability rule
 D2).
@@ -27,7 +27,7 @@ SECRET_BYTES = 32  # 256 bits, reliability rule D2
 
 @dataclass(frozen=True, slots=True)
 class PESpec:
-    """The specification of a processing element.
+    """The specification of a PE.
 
     Args:
         pe: Its id, unique in the job.
@@ -35,8 +35,8 @@ class PESpec:
         job_id: An id that no other run of the job has.
         secret: The job's 32 bytes, which its links prove to know.
         operators: Its operators, in topological order.
-        links_in: Streams that arrive from other processing elements.
-        links_out: Streams that leave for other processing elements.
+        links_in: Streams that arrive from other PEs.
+        links_out: Streams that leave for other PEs.
         config: The job's configuration.
         epoch: The routing epoch in which its links are opened.
         routing: Its part of elastic regions.
@@ -69,7 +69,7 @@ class PESpec:
 
     @property
     def leaving(self) -> frozenset[str]:
-        """The streams that go to another processing element, or may go there, over links and routers."""
+        """The streams that go to another PE, or may go there, over links and routers."""
         links = (*self.links_out, *self.routing.links_out)
         return frozenset((*(link.stream for link in links), *(edge.stream for edge in self.routing.routed)))
 
@@ -81,7 +81,7 @@ class JobSpec:
     Args:
         name: The name of the job.
         operators: Every operator by name, in topological order.
-        plan: Assigns operators to processing elements.
+        plan: Assigns operators to PEs.
         config: The job's configuration.
         job_id: An id that no other run of the job has.
         secret: 32 random bytes, new for each job.
@@ -104,9 +104,9 @@ class IngestAddress:
     """Where a client pushes the rows of a source that is fed from outside (Spark).
 
     Args:
-        address: The data port of the processing element.
+        address: The data port of the PE.
         job_id: The id of the job.
-        pe: The processing element.
+        pe: The PE.
         channel: The channel to request in the handshake.
         secret: The secret of this channel alone, derived from the job's.
         epoch: The epoch in which that element started: changes of replicas don't raise it.

@@ -1,7 +1,6 @@
-"""The reports of processing elements and jobs: immutable values that cross processes.
+"""The reports of PEs and jobs: immutable values that cross processes."""
 
-Must not know the transport (Ray, or a call in the same process).
-"""
+# Must not know the transport (Ray, or a call in the same process).
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from rayelastic.runtime.values.outage import Outage
 
 
 class State(enum.Enum):
-    """The life of a processing element and of a job."""
+    """The life of a PE and of a job."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -127,7 +126,7 @@ class OperatorSample:
 
 @dataclass(frozen=True, slots=True)
 class PESample:
-    """The counters of a processing element.
+    """The counters of a PE.
 
     Args:
         pe: Its id.
@@ -158,7 +157,7 @@ class PESample:
 
 @dataclass(frozen=True, slots=True)
 class PEStatus:
-    """The state of a processing element.
+    """The state of a PE.
 
     Args:
         pe: Its id.
@@ -166,7 +165,7 @@ class PEStatus:
         failure: Why it failed, if it did.
         node: The host that it runs on.
         pid: Its operating system process.
-        lost_peers: {processing element: why}, for broken links of an elastic region.
+        lost_peers: {PE: why}, for broken links of an elastic region.
         encryption: The encryption of its links; empty if it has neither links nor a port.
         budget: CPUs of its host that it may use beside other elements of the job there; None: unlimited.
     """
@@ -224,13 +223,13 @@ class CheckpointCounters:
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """The state of a job and of its processing elements.
+    """The state of a job and of its PEs.
 
     Args:
         name: the job.
         state: where it is in its life.
         failure: why it failed, if it did.
-        pes: the state of each processing element.
+        pes: the state of each PE.
         checkpoints: those that it took, and its restarts from them.
         paused: whether its elasticity is paused: nothing is adapted until it is resumed.
         outage: the server or store that it waits for while it recovers; None: it waits for none.
@@ -322,7 +321,7 @@ class JobMetrics:
     Args:
         name: The job.
         seconds: Seconds since its start.
-        pes: A sample per processing element.
+        pes: A sample per PE.
         regions: {region: its plan changes}, of those that had any.
         checkpoints: Its checkpoints.
     """
@@ -339,7 +338,7 @@ class JobMetrics:
         return {name: self.operator(name).dropped[reason] for name in names}
 
     def operator(self, name: str) -> OperatorSample:
-        """Return the counters of one operator, summed over the processing elements that host it.
+        """Return the counters of one operator, summed over the PEs that host it.
 
         Raises:
             KeyError: An unknown operator.

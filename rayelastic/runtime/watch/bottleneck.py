@@ -71,7 +71,7 @@ class Bottleneck:
 
     Args:
         operator: its name.
-        pe: the processing element.
+        pe: the PE.
         cause: why, as a code.
         reasons: why.
         held: why the runtime doesn't scale it, or what it is about to do.

@@ -1,4 +1,4 @@
-"""The event log: one line of JSON per event, with its job and processing element.
+"""The event log: one line of JSON per event, with its job and PE.
 
     {"event": "adapted", "job": "words", "pe": "pe0", "threads": 2, "reason": "both CPUs are free"}
 
@@ -33,7 +33,7 @@ def tell(event: str, *, job: str, pe: str = "", level: int = logging.INFO, **fie
     Args:
         event: What happened, in a word or two.
         job: The job.
-        pe: The processing element, if it was one.
+        pe: The PE, if it was one.
         level: The level of Python's logging.
         fields: Further values; what JSON can't hold is written as text.
     """

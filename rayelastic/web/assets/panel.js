@@ -106,7 +106,7 @@ export class Panel {
       "receives, emits": now(`${rate(value("rate_in"))}, ${rate(value("rate_out"))}`), busy: now(percent(value("busy"))), "waits for something outside": now(percent(value("waited"))),
       "blocked on output": now(percent(value("blocked"))), "share of the CPU cost": now(percent(value("cost"))), queue: now(`${percent(value("fill"))} full, ${counted(value("queued"), "tuple")}`),
       "tuples received, emitted": `${short(value("tuples_in"))}, ${short(value("tuples_out"))}`, "errors, dropped tuples": `${short(value("errors"))}, ${short(value("dropped"))}`,
-      "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "watermark, UTC": time === null ? "–" : moment(time), "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "processing element"),
+      "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "watermark, UTC": time === null ? "–" : moment(time), "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "PE"),
     };
   }
 

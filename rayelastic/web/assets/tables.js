@@ -1,4 +1,4 @@
-// What is shown below the charts: processing elements and links, keys that move, checkpoints, a failure.
+// What is shown below the charts: PEs and links, keys that move, checkpoints, a failure.
 
 import { bytes, clock, counted, element, moment, Pairs, percent, seconds, short, span, when } from "./format.js";
 

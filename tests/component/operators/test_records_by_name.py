@@ -118,7 +118,7 @@ def test_a_literal_that_does_not_fit_is_no_declaration(fn: Any, said: tuple[str,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"n": 1}', "field 'user': the key 'user' is missing in {'n': 1}: give each of n, user"),
+        ('{"n": 1}', "field 'user': the key 'user' is missing in {'n': 1}: pass each of n, user"),
         ('{"n": 1, "user": "", "z": 2}', "field 'z': no such field in the schema (n, user)"),
         ('{"n": "x", "user": ""}', "field 'n': expected int, got 'x' (str)"),
         ("[1, 2]", "expected a tuple (n, user), or a dict with these keys, got [1, 2]"),

@@ -118,7 +118,7 @@ WRONG: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "latin-1, declared": ("t\na\ncafé\n".encode("latin-1"), {"schema": {"t": str}}, "row 3: b'caf\\xe9' of column 't' isn't UTF-8. Pass its encoding="),
     "latin-1 in the header": ("café\na\n".encode("latin-1"), {}, "the header of"),
     "not of the encoding": (b"t\n\xe9\n", {"encoding": "ascii"}, "isn't ascii: b'\\xe9' at byte 2 of its content"),
-    "too many fields": ("a,b\n1,2\n3,4,5\n", {}, "row 3: it has 3 fields, not 2: '3,4,5'. Mend the file, declare other types, or give on_bad_row='skip' or 'divert'"),
+    "too many fields": ("a,b\n1,2\n3,4,5\n", {}, "row 3: it has 3 fields, not 2: '3,4,5'. Mend the file, declare other types, or pass on_bad_row='skip' or 'divert'"),
     "too few fields": ("a,b\n1,2\n\n3\n", {}, "row 3: it has 1 fields, not 2: '3'"),
     "a quote that is never closed": ('a,b\n1,"x\n2,y\n3,z\n', {}, "the quote in front of the last field of row 2 is never closed: it is the rest of the file. Close it, or pass quote=None"),
     "such a quote behind one that stands alone": ('a,b\n1,z"\n2,"x\n3,y\n', {}, "the quote in front of the last field of row 3 is never closed"),

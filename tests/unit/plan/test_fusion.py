@@ -1,4 +1,4 @@
-"""Fusion: everything in one processing element, cuts at region borders, pins; golden plans."""
+"""Fusion: everything in one PE, cuts at region borders, pins; golden plans."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_any_pins(pins: dict[str, int | str]) -> None:
 
 
 def check_plan(made: FakeGraph, plan: ExecPlan) -> None:
-    """Every operator is in one processing element and in one pipeline, and every crossing edge is a link."""
+    """Every operator is in one PE and in one pipeline, and every crossing edge is a link."""
     place = {name: pe for pe, names in plan.pes.items() for name in names}
     assert sorted(place) == sorted(made.operators) == sorted(n for names in plan.pes.values() for n in names)
     assert all(plan.pes.values())

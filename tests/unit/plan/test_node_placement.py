@@ -16,7 +16,7 @@ BASE = plan_topology(graph("s source", "a map <- s | k", "b part[k] <- a | k", "
 
 
 def spread(replicas: int) -> ExecPlan:
-    """One replica in each processing element."""
+    """One replica in each PE."""
     return BASE.with_replicas("r1", replicas, pes=[f"pe{i}" for i in range(replicas)])
 
 

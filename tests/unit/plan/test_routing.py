@@ -151,3 +151,21 @@ def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
     assert why_fixed(region, topology.operators) is None
     pairs.late().sink(rel.count(), name="late")
     assert why_fixed(region, topology.operators) == Code.SEVERAL_OUTPUTS(operators=["pairs"])
+
+
+def test_a_keyed_class_with_several_inputs_keeps_one_replica() -> None:
+    @rel.state
+    class Seen:
+        n: int = 0
+
+    @rel.operator(inputs={"trade": TRADE, "quote": QUOTE}, outputs={"n": int}, state=Seen)
+    class Count:
+        def invoke(self, port: str, t: Any, state: Seen) -> Any:
+            yield (state.n,)
+
+    topology = rel.Topology("counted")
+    trades = topology.source(rel.rows([], schema=TRADE), name="trades").key_by("item")
+    quotes = topology.source(rel.rows([], schema=QUOTE), name="quotes").key_by("code")
+    topology.apply(Count(), name="count", trade=trades, quote=quotes).sink(rel.count(), name="out")
+    plan = plan_topology(topology)
+    assert why_fixed(plan.region_of("count"), topology.operators) == Code.SEVERAL_INPUTS(operators=["count"])

@@ -65,7 +65,7 @@ class CurvePlant:
 
 @dataclass
 class GraphPlant:
-    """One processing element: costs in seconds per source tuple, one source, operators named in topological order."""
+    """One PE: costs in seconds per source tuple, one source, operators named in topological order."""
 
     costs: Mapping[str, float]
     upstream: Mapping[str, Sequence[str]]

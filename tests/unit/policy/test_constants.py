@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import csv
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.plant.sensitivity import constants
+from bench.plant.sensitivity import constants, meanings
 from rayelastic.policy.element.guided.controller import GuidedThresholds
 from rayelastic.policy.element.paper.controller import PaperMultiLevelThresholds, Satisfaction
 from rayelastic.policy.element.paper.thread_count import ThreadCountThresholds
@@ -18,7 +18,7 @@ from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.policy.stage.channel_width import ChannelWidthThresholds
 from rayelastic.policy.stage.peak_rate import PeakRateThresholds
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "decisions" / "policy_constants.md"
+DECISIONS = Path(__file__).resolve().parents[3] / "docs" / "decisions"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,9 @@ def test_the_paper_prints_one_sensitivity_and_no_patience() -> None:
     assert ThreadCountThresholds.paper() == ThreadCountThresholds(0.05, 0.05, 0, 0, 0.8)
 
 
-def test_the_page_has_each_constant_with_the_value_in_force() -> None:
-    told = re.findall(r"^\| `([\w.]+)` \| (\S+) \|", PAGE.read_text(), re.MULTILINE)
-    in_force = [*constants(OrganicThresholds()), *constants(GuidedThresholds())]
-    assert told == [(name, f"{value:g}") for name, value in in_force]
+@pytest.mark.parametrize(("table", "thresholds"), [("regions", OrganicThresholds()), ("element", GuidedThresholds())])
+def test_the_page_has_each_constant_with_its_value_and_meaning(table: str, thresholds: Any) -> None:
+    with (DECISIONS / f"policy_constants_{table}.csv").open() as file:
+        told = [(row[0].strip("`"), row[1], row[4]) for row in csv.reader(file)][1:]
+    said = meanings(thresholds)
+    assert told == [(name, f"{value:g}", said[name]) for name, value in constants(thresholds)]

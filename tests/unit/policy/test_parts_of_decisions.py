@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.policy.element.guided.estimate import Configuration, Profile, _dearest
+from rayelastic.policy.element.guided.estimate import Configuration, Profile, _costliest
 from rayelastic.policy.element.guided.levels import fewer_threads, hidden_peak
 from rayelastic.policy.element.guided.load import LoadThresholds, saturation_of
 from rayelastic.policy.element.guided.load_watch import TupleCost
@@ -50,9 +50,9 @@ def test_a_window_of_observations_lasts_30_samples_behind_5_of_warm_up() -> None
 def test_a_meeting_counts_that_is_cheaper_and_takes_more() -> None:
     dear, frequent = Meeting(2.0, 10.0, 4, False), Meeting(1.0, 20.0, 4, False)
     rare, queued = Meeting(1.0, 10.0, 4, False), Meeting(0.5, 5.0, 2, True)
-    assert _dearest([frequent, dear]) == (dear, frequent)
-    assert _dearest([rare, dear]) == (dear,)
-    assert _dearest([queued, dear]) == (dear, queued)
+    assert _costliest([frequent, dear]) == (dear, frequent)
+    assert _costliest([rare, dear]) == (dear,)
+    assert _costliest([queued, dear]) == (dear, queued)
 
 
 def test_what_lies_around_a_high_target_keeps_half_the_way_to_all() -> None:

@@ -151,7 +151,7 @@ class FakeRouting:
 
 
 class FakeElement:
-    """A processing element: routers, and the state of its replicas' keys."""
+    """A PE: routers, and the state of its replicas' keys."""
 
     def __init__(self, world: FakeCluster, plan: ExecPlan, pe: str) -> None:
         self.world, self.pe = world, pe

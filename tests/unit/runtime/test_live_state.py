@@ -13,7 +13,7 @@ from rayelastic.runtime.saved.live import check_readable, read_state
 from rayelastic.runtime.values.status import State
 from tests.raising import raises
 
-GONE = [TimeoutError("the processing element has stopped"), PELostError("processing element pe1 is gone")]
+GONE = [TimeoutError("the PE has stopped"), PELostError("PE pe1 is gone")]
 
 
 def told_by(error: RayelasticError) -> StateError:

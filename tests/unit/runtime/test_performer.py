@@ -11,7 +11,7 @@ from rayelastic._native import RouterAnswer
 from rayelastic.errors import ChangeError
 from rayelastic.plan.plan_change import PlanChange, plan_change
 from rayelastic.runtime.rescale import performer
-from rayelastic.runtime.rescale.batches import batches_of, has_given_all
+from rayelastic.runtime.rescale.batches import batches_of, has_moved_all_keys
 from rayelastic.runtime.rescale.change_journal import OpenChange
 from rayelastic.runtime.rescale.performer import check_performable
 from tests.raising import raises
@@ -333,15 +333,15 @@ def test_batches_are_pieces_of_what_moves() -> None:
     assert {batch.region for batch in batches} == {"r1"}
 
 
-def test_who_has_given_all_its_keys() -> None:
+def test_who_has_moved_all_its_keys() -> None:
     change = Run(Shape("r1", 3, 1)).change
     order = [batch.source for batch in batches_of(OpenChange(change, 50))]
     assert order == sorted(order)
     first = order.count(1)
     for moved, given in ((0, []), (first - 1, []), (first, ["pe1"]), (len(order), ["pe1", "pe2"])):
         here = OpenChange(change, 50, moved)
-        assert [pe for pe in ("pe0", "pe1", "pe2") if has_given_all(here, pe)] == given
-        assert not any(has_given_all(replace(here, undoing=0), pe) for pe in ("pe0", "pe1", "pe2"))
+        assert [pe for pe in ("pe0", "pe1", "pe2") if has_moved_all_keys(here, pe)] == given
+        assert not any(has_moved_all_keys(replace(here, undoing=0), pe) for pe in ("pe0", "pe1", "pe2"))
 
 
 def test_replicas_stay_where_they_are_and_apart() -> None:

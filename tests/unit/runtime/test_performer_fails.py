@@ -10,7 +10,7 @@ import pytest
 
 from rayelastic.errors import ChangeError, PELostError
 from rayelastic.runtime.rescale import performer
-from rayelastic.runtime.rescale.batches import has_given_all
+from rayelastic.runtime.rescale.batches import has_moved_all_keys
 from tests.raising import raises
 from tests.unit.runtime.performing import (
     BATCH_BYTES,
@@ -133,7 +133,7 @@ def is_needed(run: Run, pe: str) -> bool:
     here = run.journal.open_change
     if here is not None and pe in here.change.started_pes:
         return here.moved > (here.undoing or 0)
-    return not (here is not None and has_given_all(here, pe)) and pe in run.in_force.pes
+    return not (here is not None and has_moved_all_keys(here, pe)) and pe in run.in_force.pes
 
 
 # --- a coordinator dies ---------------------------------------------------------------------------------------------

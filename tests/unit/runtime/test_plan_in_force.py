@@ -36,7 +36,7 @@ def test_a_new_element_is_needed_once_it_has_keys(step: str, needed: bool) -> No
 
 
 @pytest.mark.parametrize(("step", "needed"), [("hold", True), ("commit", True), ("detach", False), ("end", False)])
-def test_one_that_is_to_go_is_needed_until_it_has_given_all_its_keys(step: str, needed: bool) -> None:
+def test_one_that_is_to_go_is_needed_until_it_has_moved_all_its_keys(step: str, needed: bool) -> None:
     assert plan_of(stopped_at(Run(SHRINK), step)).is_dispensable("pe1") is not needed
 
 

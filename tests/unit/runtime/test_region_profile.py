@@ -1,4 +1,4 @@
-"""Observations of regions from counters of processing elements, and what of a plan can be carried out."""
+"""Observations of regions from counters of PEs, and what of a plan can be carried out."""
 
 from __future__ import annotations
 

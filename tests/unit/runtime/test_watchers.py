@@ -132,9 +132,9 @@ def test_one_that_fails_fails_the_job() -> None:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (TimeoutError("20 s"), "processing element pe0 stopped answering; what was in pe0 is lost"),
-        (PELostError("its process is gone"), "processing element pe0 was lost: its process is gone; what was in pe0"),
-        (ValueError("a fault of ours"), "processing element pe0 was lost: a fault of ours; what was in pe0"),
+        (TimeoutError("20 s"), "PE pe0 stopped answering; what was in pe0 is lost"),
+        (PELostError("its process is gone"), "PE pe0 was lost: its process is gone; what was in pe0"),
+        (ValueError("a fault of ours"), "PE pe0 was lost: a fault of ours; what was in pe0"),
     ],
     ids=str,
 )
@@ -234,5 +234,5 @@ def test_one_that_has_ended_is_watched_until_the_job_is_completed(alive: bool, m
     job.cluster.by_epoch, job.cluster.handles["pe0"].alive = True, alive
     failure = job.watch()
     assert failure is not None
-    assert failure.reason.startswith(f"processing element pe0 {'was lost: gone' if alive else 'stopped answering'}")
+    assert failure.reason.startswith(f"PE pe0 {'was lost: gone' if alive else 'stopped answering'}")
     assert not job.results_at_the_end

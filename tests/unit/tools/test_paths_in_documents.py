@@ -24,7 +24,14 @@ FOLDERS = (
     "changes",
     ".ci",
 )
-DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md", "docs/decisions"]
+DOCUMENTS = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "README.md",
+    "docs/decisions",
+    "docs/reference/security_model.md",
+]
 MADE = ("build/", "bench/results", "dist")  # by commands
 PLACEHOLDERS = re.compile(r"\b[A-Z]{3,}\b(?!\.md)|^\./")
 

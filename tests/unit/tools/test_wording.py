@@ -11,9 +11,13 @@ from tools.wording import Finding, findings, of_fragment, sentences
 LONG = "One " + "and one " * 13 + "end."
 
 
+HERE = "<!-- test: tests/unit/tools/test_wording.py::test_a_page_is_bounded -->"
+
+
 def kinds(text: str, path: str = "docs/page.md") -> list[str]:
-    found: list[Finding] = findings(path, text)[0]
-    return [one.kind for one in found]
+    """The kinds of findings in a page that has an owner."""
+    owned = f"{HERE}\n\n{text}" if path.endswith(".md") else text
+    return [one.kind for one in findings(path, owned)[0]]
 
 
 def test_a_sentence_has_words_and_code_is_one_of_them() -> None:
@@ -54,10 +58,34 @@ def test_a_page_is_bounded() -> None:
 
 
 def test_a_claim_needs_a_test_that_is_there() -> None:
-    here = "tests/unit/tools/test_wording.py::test_a_page_is_bounded"
     assert kinds("It can't do that.") == ["claim"]
-    assert kinds(f"It can't do that. <!-- test: {here} -->") == []
-    assert kinds("It can't do that. <!-- test: tests/unit/tools/test_wording.py::test_nothing -->") == ["claim"]
+    assert kinds(f"It can't do that. {HERE}") == []
+    assert kinds("It can't do that. <!-- test: tests/unit/tools/test_wording.py -->") == ["claim"]
+    assert kinds(f"It can't do that.\n{HERE}") == ["claim"]  # grep shows lines
+
+
+@pytest.mark.parametrize("around", ["```text\n{}\n```", "<!-- made: errors -->\n| {} |\n<!-- end -->\n"])
+def test_a_claim_in_an_example_or_a_made_table_needs_a_test_too(around: str) -> None:
+    assert kinds(around.format("This isn't supported."), "docs/decisions/page.md") == ["claim"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("All is well.", ["owner"]),
+        ("```text\nrayelastic demo\n```", ["owner"]),
+        ("```python\nrun()\n```", []),
+        ("<!-- made: settings -->\n<!-- end -->", []),
+        (HERE, []),
+        ("<!-- test: native_sched/tests/engine/test_token.cpp::token_is_fair_to_who_waits -->", []),
+        ("<!-- test: tests/unit/tools/test_wording.py -->", []),
+        ("<!-- test: tests/unit/tools/test_wording.py::test_nothing -->", ["claim"]),
+        (f"{HERE} <!-- test: tests/unit/test_gone.py -->", ["claim"]),
+    ],
+)
+def test_a_page_has_an_owner_that_is_there(text: str, kinds: list[str]) -> None:
+    found: list[Finding] = findings("docs/decisions/page.md", text)[0]
+    assert [one.kind for one in found] == kinds
 
 
 def test_rows_of_tables_are_read_by_cell() -> None:

@@ -1,4 +1,4 @@
-"""Word count in rayelastic: one processing element in this process, compiled lane, reading the file inside the job."""
+"""Word count in rayelastic: one PE in this process, compiled lane, reading the file inside the job."""
 
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple

@@ -44,7 +44,7 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   std::vector<OperatorId> done;
   const auto give_up = [&](OperatorId at, const std::string& why) {
     for (const OperatorId id : done) contexts_[id]->safe_point().release();
-    return engine.stopping.load(std::memory_order_seq_cst) ? std::string("the processing element has stopped")
+    return engine.stopping.load(std::memory_order_seq_cst) ? std::string("the PE has stopped")
                                                            : "operator '" + contexts_[at]->spec().name + "' " + why;
   };
   const auto hold_all = [&](auto&& which) {

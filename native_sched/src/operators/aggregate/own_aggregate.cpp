@@ -28,7 +28,7 @@ void OwnAggregate::check_output(std::span<const Field> fields) const {
   bool fits = fields.size() == given.size();
   for (std::size_t i = 0; fits && i < given.size(); ++i)
     fits = fields[i].type == given[i].type && (fields[i].nullable || !given[i].nullable);
-  if (!fits) throw std::invalid_argument("the output schema can't hold what the aggregate gives");
+  if (!fits) throw std::invalid_argument("the output schema can't hold the result of the aggregate");
 }
 
 std::uint64_t OwnAggregate::layout() const noexcept {

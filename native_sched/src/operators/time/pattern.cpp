@@ -269,7 +269,7 @@ void check(const Pattern& pattern) {
   const bool fits = marks.output != nullptr && marks.output->fields().size() == 1 && marks.output->fields()[0].type == Type::Int64 &&
                     marks.output->record_size() == sizeof(std::int64_t) && (marks.flags & REL_ONE_TO_ONE) != 0 &&
                     (marks.flags & REL_KEYED) == 0;
-  if (!fits) throw std::invalid_argument("marks are a function of a tuple that gives one int64");
+  if (!fits) throw std::invalid_argument("marks are a function of a tuple that returns one int64");
   const std::size_t fields = options.keys.size() + options.steps.size() * options.fields.size();
   if (pattern.output->fields().size() != fields + (options.outer ? 1 : 0))
     throw std::invalid_argument("the output schema has to have the keys, then the fields of each step");

@@ -136,7 +136,7 @@ class ProcessCalls final : public rel_context {
   // As TimeValues.span (time_values.py).
   bool set_after(double seconds) {
     constexpr double kNearly = 1e-12;
-    if (!(seconds > 0)) return refuse("ValueError: " + std::to_string(seconds) + " is no time to wait: give seconds, more than 0");
+    if (!(seconds > 0)) return refuse("ValueError: " + std::to_string(seconds) + " is no time to wait: pass seconds, more than 0");
     const double exact = seconds * tables_->ticks_per_second;
     const double nearest = std::nearbyint(exact);
     const double ticks = std::fabs(exact - nearest) <= kNearly * std::max(exact, nearest) ? nearest : std::ceil(exact);

@@ -30,7 +30,7 @@ OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, 
   }
   options.times.check(options.size, options.slide);
   if (options.ttl.ticks != 0 && (options.kind != WindowKind::Count || options.rest))
-    throw std::invalid_argument("a time to live is of windows by count that give no rest");
+    throw std::invalid_argument("a time to live is of windows by count that emit no rest");
   if (options.lateness < 0 || options.lateness > kLongestSpan || (options.lateness > 0 && options.kind == WindowKind::Count))
     throw std::invalid_argument("lateness is of windows by time, and not too long");
   if (options.kind != WindowKind::Count) {

@@ -40,9 +40,9 @@ def of_value(
 ) -> Callable[..., Any] | None:
     """Return a function of a record that passes its one field to a function of that value.
 
-    The source alone decides, so that each execution mode runs the same function. It is a function of the record where
-    it reads the field by its name, and of the value where it does what is useless or impossible with a record of one
-    field: compares or formats it, looks something up in it or by it, passes it to a builtin or library function.
+    The source alone decides, so that each execution mode runs the same function. A function that reads the field by
+    its name is one of the record. One that does what makes no sense with a record of one field is one of the value.
+    For example, it compares or formats it, looks something up in it or by it, or passes it to a builtin function.
     `t[0]` and a result `t` can be both, and alone they are the record's. Functions of the user that it calls are
     decided one by one.
 

@@ -230,8 +230,8 @@ class _Sample:
             return self._refused(f"the header of {self._path!r} isn't UTF-8", ENCODING_WAY_OUT)
         if "straddling" in said:
             problem = f"a row at the start of {self._path!r} is longer than {LONGEST_ROW >> 20} MiB"
-            return self._refused(problem, "Look for a quote that is never closed, or give quote=None")
-        hint = "Check the delimiter. If there is no header line, give header=False"
+            return self._refused(problem, "Look for a quote that is never closed, or pass quote=None")
+        hint = "Check the delimiter. If there is no header line, pass header=False"
         return self._refused(f"{self._path!r} can't be read as CSV: {said}", hint)
 
     def _refused(self, problem: str, hint: str) -> SourceError:

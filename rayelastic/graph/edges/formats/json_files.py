@@ -79,7 +79,7 @@ def _sample(path: str, encoding: str | None, on_bad_row: OnError, operator: str)
                         hint = (
                             "Give its encoding="
                             if "UTF-8" in str(error)
-                            else "Mend the file, or give on_bad_row='skip'"
+                            else "Mend the file, or pass on_bad_row='skip'"
                         )
                         raise SourceError(problem, hint=hint, code=ErrorCode.MALFORMED_FILE) from error
 

@@ -267,7 +267,7 @@ def _not_native(window: Window, when: When, instance: object) -> str:
     if not window.is_native:
         return f"{window} are gathered in Python"
     if when.every is not None or when.until is not None or when.emit not in (Emit.FINAL, Emit.FINAL.value):
-        return "early results are given by Python"
+        return "Python computes early results"
     return "" if hasattr(instance, "merge") else _NO_MERGE
 
 

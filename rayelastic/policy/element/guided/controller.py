@@ -1,4 +1,4 @@
-"""Thread count and queues together, guided by what the profiler knows: the default controller of a processing element.
+"""Thread count and queues together, guided by what the profiler knows: the default controller of a PE.
 
 It has the structure of Middleware'19 section 3.2 (more threads, and queues for that many). It differs in five points:
 

@@ -46,7 +46,7 @@ NEARLY_BEST = 0.98  # a coarser cut is taken if its estimate is at least this sh
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What can be chosen in a processing element.
+    """What can be chosen in a PE.
 
     Args:
         threads: scheduler threads.
@@ -108,12 +108,12 @@ class _Pieces:
     """What a placement of queues makes of a graph.
 
     Args:
-        dearest: (cost, hops) of the pieces that can be the most expensive one.
+        costliest: (cost, hops) of the pieces that can be the most expensive one.
         hops: of all pieces.
         meetings: where several pieces take their turns.
     """
 
-    dearest: tuple[tuple[float, float], ...]
+    costliest: tuple[tuple[float, float], ...]
     hops: float
     meetings: tuple[Meeting, ...]
 
@@ -156,7 +156,7 @@ class Estimate:
         cut = self._pieces_of(configuration.queued)
         lanes = self.lanes(configuration, cpus)
         hop = by.hop * (1 + by.growth * (lanes - 1))
-        slowest = max(cost + hop * own for cost, own in cut.dearest)
+        slowest = max(cost + hop * own for cost, own in cut.costliest)
         low, high = sorted((slowest, (1 + hop * cut.hops) / lanes))
         together = high + by.balance * (1 - 1 / lanes) * low
         return 1 / max((self._turns(one, hop, by.lock, lanes, together) for one in cut.meetings), default=together)
@@ -211,11 +211,11 @@ class Estimate:
             queued |= {name}
         return queued
 
-    def dearest(self, names: Iterable[str]) -> list[str]:
+    def costliest(self, names: Iterable[str]) -> list[str]:
         """Return operators by their work, the most first."""
         return sorted(names, key=lambda name: (-self._costs[name], name))
 
-    def dear(self, hops: float) -> frozenset[str]:
+    def costly(self, hops: float) -> frozenset[str]:
         """Return the operators that cost more than so many hops of what they take."""
         hop = self.usual.hop * hops
         return frozenset(name for name, cost in self._costs.items() if cost > hop * self._rates.get(name, 0.0))
@@ -278,12 +278,12 @@ class Estimate:
             for cost, hops in sorted(ends, reverse=True):  # cheaper ones count only if they hop more
                 if not front or hops > front[-1][1]:
                     front.append((cost, hops))
-            meetings = _dearest(self._graph.meetings(self._costs, self._rates, queued)) if self.joins else ()
+            meetings = _costliest(self._graph.meetings(self._costs, self._rates, queued)) if self.joins else ()
             self._pieces[queued] = _Pieces(tuple(front), math.fsum(crossings.values()), meetings)
         return self._pieces[queued]
 
 
-def _dearest(meetings: Sequence[Meeting]) -> tuple[Meeting, ...]:
+def _costliest(meetings: Sequence[Meeting]) -> tuple[Meeting, ...]:
     """Leave out those that take no longer than another one whatever a lock costs."""
     found: list[Meeting] = []
     for one in sorted(meetings, key=lambda one: (-one.cost, -one.rate, -one.pieces)):

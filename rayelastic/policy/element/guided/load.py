@@ -1,4 +1,4 @@
-"""What an observation says about the load: whether it fills the processing element, and what others take of the CPUs.
+"""What an observation says about the load: whether it fills the PE, and what others take of the CPUs.
 
 Must not know configurations or history.
 """
@@ -39,8 +39,8 @@ class LoadThresholds:
         full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
         confirm: periods in a row in which a sign has to stand before it is believed.
         capacity: share of the CPUs by which those left by others have to change.
-        dearer: factor of a tuple's cost in one configuration that means another load, no effect of caches or clocks.
-        dearer_elsewhere: the same between configurations, of which one may have eight threads on a core.
+        costlier: factor of a tuple's cost in one configuration that means another load, no effect of caches or clocks.
+        costlier_elsewhere: the same between configurations, of which one may have eight threads on a core.
         doubts: standard deviations of that cost, by the number of samples, that it has to be at least.
     """
 
@@ -62,8 +62,8 @@ class LoadThresholds:
     full_host: float = 0.95
     confirm: int = 2
     capacity: float = 0.1
-    dearer: float = 1.5
-    dearer_elsewhere: float = 5.0
+    costlier: float = 1.5
+    costlier_elsewhere: float = 5.0
     doubts: float = 4.0
 
 
@@ -78,7 +78,7 @@ class Saturation(Enum):
 def saturation_of(
     observation: Observation, graph: OperatorGraph, thresholds: LoadThresholds
 ) -> tuple[Saturation, tuple[Reason, ...]]:
-    """Return whether something in the processing element holds the sources back, and what.
+    """Return whether something in the PE holds the sources back, and what.
 
     Without a profile it is taken to be full, as the papers do.
 

@@ -122,7 +122,7 @@ class TupleCost:
             self.leaning += 1
             return self.leaning >= thresholds.confirm
         self.leaning = 0
-        if known is None or known.away(samples, tuples, thresholds.doubts) >= math.log(thresholds.dearer):
+        if known is None or known.away(samples, tuples, thresholds.doubts) >= math.log(thresholds.costlier):
             self._known[now] = _Cost(samples, tuples)  # a first period may show the change of configuration itself
         else:
             self._known[now] = _Cost(known.samples + samples, known.tuples + tuples, known.periods + 1)
@@ -130,6 +130,6 @@ class TupleCost:
 
     def _leans(self, known: _Cost | None, samples: float, tuples: float, thresholds: LoadThresholds) -> bool:
         if known is not None and known.periods > 1:
-            return known.away(samples, tuples, thresholds.doubts) >= math.log(thresholds.dearer)
+            return known.away(samples, tuples, thresholds.doubts) >= math.log(thresholds.costlier)
         away = [one.away(samples, tuples, thresholds.doubts) for one in self._known.values()]
-        return min(away, default=0.0) >= math.log(thresholds.dearer_elsewhere)
+        return min(away, default=0.0) >= math.log(thresholds.costlier_elsewhere)

@@ -100,12 +100,12 @@ class Bounds:
     Args:
         minimum: the fewest threads.
         maximum: the most.
-        cpus: CPUs that others leave to this processing element.
+        cpus: CPUs that others leave to this PE.
         movable: operators whose queue can be put in or taken away, in their order in the graph.
         fixed: operators that keep their queue.
         busy: scheduler threads that were busy; None: not measured.
         estimate: by the profile; None: there is none.
-        used: CPUs that this processing element kept busy; None: not measured.
+        used: CPUs that this PE kept busy; None: not measured.
         shared: whether other elements of the job have parts of the host: they are disturbed by each trial.
     """
 

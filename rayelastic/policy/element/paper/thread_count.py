@@ -1,4 +1,4 @@
-"""How many scheduler threads a processing element runs: PLDI'17 section 4.2, Figs 7 and 8.
+"""How many scheduler threads a PE runs: PLDI'17 section 4.2, Figs 7 and 8.
 
 Learns the curve of throughput over thread levels, trusts what it measured until the load changes, and climbs where
 there is a trend. Must not know what a thread is, or who switches queues.

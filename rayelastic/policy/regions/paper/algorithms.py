@@ -4,7 +4,7 @@ It starts with one pipeline and one replica per region. In each period it resolv
 more replica. In the next period it judges them by the throughput of the regions closest to the source, and keeps or
 reverts them. It never shrinks.
 
-It knows one host and no nodes. A new replica runs where the first does. If replicas can't share a processing element,
+It knows one host and no nodes. A new replica runs where the first does. If replicas can't share a PE,
 it runs in one of its own, which the caller may place. Then pipelines aren't cut, as the local levels place queues.
 
 Where algorithm and text differ, the text of section 4 decides. So metrics are updated in every period without a running
@@ -84,7 +84,7 @@ class PaperAdaptation:
         self._adapting: list[str] = []
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
         self._asked: ExecPlan | None = None
-        self._most: int | None = None  # processing elements
+        self._most: int | None = None  # PEs
         self._stable = 0
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:

@@ -1,1 +1,1 @@
-"""Connections between processing elements: the data port, dialling, and the links that stay for the job's life."""
+"""Connections between PEs: the data port, dialling, and the links that stay for the job's life."""

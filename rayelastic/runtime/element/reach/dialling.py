@@ -1,4 +1,4 @@
-"""Opens connections to other processing elements, and makes links of connections. Keeps none of them."""
+"""Opens connections to other PEs, and makes links of connections. Keeps none of them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ WINDOW_BYTES = 4 << 20  # of a link: the most bytes in flight
 
 
 class Dialler:
-    """Opens authenticated connections for a processing element.
+    """Opens authenticated connections for a PE.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
     """
 
     def __init__(self, spec: PESpec) -> None:

@@ -1,4 +1,4 @@
-"""The data port of a processing element, and the parts of it that accept connections. Owns the port."""
+"""The data port of a PE, and the parts of it that accept connections. Owns the port."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Arrives = Callable[["socket.socket", Hello], bool]  # accepts a connection, or r
 
 
 class Entrance:
-    """The data port of a processing element; it can't be reached before the port is opened.
+    """The data port of a PE; it can't be reached before the port is opened.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         host: The address of this node that the port binds to.
         takers: Called in turn for each connection whose handshake succeeded.
     """

@@ -1,4 +1,4 @@
-"""The links of a processing element that stay from its start to its end; those of replicas change (routing).
+"""The links of a PE that stay from its start to its end; those of replicas change (routing).
 
 Owns them, and knows which incoming ones are missing.
 """
@@ -26,10 +26,10 @@ ARRIVAL_TIMEOUT = 60.0  # seconds for the producers of the links to connect; the
 
 
 class StandingLinks:
-    """The standing links that enter and leave one processing element.
+    """The standing links that enter and leave one PE.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         dial: Opens an authenticated connection to another one, for a link.
     """
 
@@ -50,7 +50,7 @@ class StandingLinks:
         """Open the outgoing links.
 
         Args:
-            peers: The address of each processing element.
+            peers: The address of each PE.
 
         Raises:
             LinkError: A peer doesn't listen, or rejects the connection.
@@ -59,7 +59,7 @@ class StandingLinks:
             self._keep(link.name, self._dial(link, address_of(peers, link), self._spec.epoch), link.to_pe)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
-        """Accept a link that another processing element has opened; return whether it is an expected one."""
+        """Accept a link that another PE has opened; return whether it is an expected one."""
         kind, _, name = hello.channel.partition(":")
         with self._changed:
             link = self._awaited.get(name) if kind == "link" else None

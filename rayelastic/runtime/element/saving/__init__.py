@@ -1,1 +1,1 @@
-"""Saves the state of a processing element's operators, and restores it. Knows no job."""
+"""Saves the state of a PE's operators, and restores it. Knows no job."""

@@ -1,4 +1,4 @@
-"""Holds the operators of a processing element at one moment of its streams, and saves their state there.
+"""Holds the operators of a PE at one moment of its streams, and saves their state there.
 
 Knows the scheduler and the operators of one element; the coordinator keeps the order among elements. Must not know
 barriers (marked.py).
@@ -52,7 +52,7 @@ class Holding:
     everything is released at once, and nothing is released while it is saved.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
         scheduler: Its scheduler.
         hosted: Its operators.
         ids: Their numbers in the scheduler.

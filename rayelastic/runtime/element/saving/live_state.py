@@ -1,6 +1,6 @@
 """The state of a PE's operators: saved while they are held, restored before they start.
 
-Knows the native operators and a snapshot's folder, neither threads nor other processing elements.
+Knows the native operators and a snapshot's folder, neither threads nor other PEs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def save(
     """Write the state of all operators, which are held.
 
     Args:
-        pe: The processing element, for the names of files.
+        pe: The PE, for the names of files.
         folder: The destination.
         key: The key that signs the snapshot.
         operators: The element's operators.
@@ -142,10 +142,10 @@ def unsavable(spec: OperatorSpec, why: str) -> StateError:
 
 
 class SavedState:
-    """The snapshot that a processing element restores, if any.
+    """The snapshot that a PE restores, if any.
 
     Args:
-        spec: The processing element.
+        spec: The PE.
     """
 
     def __init__(self, spec: PESpec) -> None:

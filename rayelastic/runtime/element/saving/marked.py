@@ -1,4 +1,4 @@
-"""Saves the operators of a processing element at a checkpoint barrier, which flows with the records.
+"""Saves the operators of a PE at a checkpoint barrier, which flows with the records.
 
 Sources are held only while their positions are read and the barrier is sent after them. State is copied at its barrier
 and written beside the stream (copies.py). Sinks, and operators whose state can't be copied so, are held from their

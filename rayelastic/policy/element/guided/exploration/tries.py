@@ -28,14 +28,18 @@ FEWER = 0.7  # of the threads, which may do as well
 COARSE = 0.7  # share of the best estimate that fewer queues should reach to be tried
 COARSER = 1.5  # times as many queues as those are too many, perhaps
 CROWD = 3  # times the threads that could be busy at once are too many
-MORE = (1, 2, 4)  # queues in the dearest pieces
-DEAR = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
+MORE = (1, 2, 4)  # queues in the costliest pieces
+COSTLY_HOPS = 20.0  # hops that an operator costs, from which on a queue in front of it can't cost much
 
 
 def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
     """Return what is worth a try by all that was measured; None: nothing, or nobody knows."""
     estimate = bounds.estimate
-    if estimate is None or bounds.used is None or not (known.best.queued or estimate.dear(DEAR) & bounds.movable):
+    if (
+        estimate is None
+        or bounds.used is None
+        or not (known.best.queued or estimate.costly(COSTLY_HOPS) & bounds.movable)
+    ):
         return None
     base = min(known.measured, key=lambda one: len(one.queued))
     gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
@@ -112,7 +116,7 @@ def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Config
     best, most = known.best, _useful(bounds, estimate)
     threads = min(most, max(best.threads, math.ceil(bounds.cpus)))
     coarse = estimate.place(best.threads, bounds.cpus, bounds.movable, bounds.fixed, nearly=COARSE)
-    ways = [estimate.dear(DEAR) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
+    ways = [estimate.costly(COSTLY_HOPS) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
     if COARSER * len(coarse) <= len(best.queued):
         ways.append(coarse)
     tried = {one.queued for one in (*known.measured, *known.rejected)}
@@ -136,8 +140,8 @@ def _candidates(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> l
     queued = {best.queued, *(estimate.finer(best.queued, movable, more) for more in MORE)}
     for threads in (best.threads, most):
         queued.update(estimate.cuts(threads, bounds.cpus, movable, fixed))
-    queued.update(best.queued - {name} for name in estimate.dearest(best.queued & movable)[-AROUND:])
-    queued.update(best.queued | {name} for name in estimate.dearest(movable - best.queued)[:AROUND])
+    queued.update(best.queued - {name} for name in estimate.costliest(best.queued & movable)[-AROUND:])
+    queued.update(best.queued | {name} for name in estimate.costliest(movable - best.queued)[:AROUND])
     joins = estimate.joins & movable
     queued.update((best.queued | joins, best.queued - joins))
     found = {
