@@ -14,11 +14,10 @@ from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.methods.plain import as_filter
-from rayelastic.compile.reasons import not_compiled, reason_in_method
+from rayelastic.compile.reasons import Code, not_compiled, reason_in_method
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import AggregateRequest, FunctionRequest, Lane, OperatorKind
-from rayelastic.reasons import Code
 
 __all__ = ["compile_aggregate"]
 

@@ -15,11 +15,10 @@ from rayelastic.compile.code.operator_code import OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.state import state_factory
 from rayelastic.compile.reading.signatures import annotated_library
-from rayelastic.compile.reasons import not_compiled, text_of
+from rayelastic.compile.reasons import Code, Reason, not_compiled, text_of
 from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
-from rayelastic.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import CompiledFunction

@@ -14,13 +14,12 @@ from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import is_record_class
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.methods.timer_calls import TIME, as_function
-from rayelastic.compile.reasons import not_compiled, reason_in_method
+from rayelastic.compile.reasons import Code, not_compiled, reason_in_method
 from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, ProcessRequest
 from rayelastic.graph.spec.user_objects import LIFE, has_method
-from rayelastic.reasons import Code
 
 __all__ = ["compile_process"]
 

@@ -18,7 +18,9 @@ from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.reasons import Code, Reason
 
 __all__ = [
+    "Code",
     "NotCompiledError",
+    "Reason",
     "compiled_reason",
     "missing_schema",
     "not_compiled",

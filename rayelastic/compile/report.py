@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 from rayelastic.compile.compiler import Compiler, is_cached
 from rayelastic.compile.reading.bound import taken_apart
-from rayelastic.compile.reasons import compiled_reason, text_of
+from rayelastic.compile.reasons import Reason, compiled_reason, text_of
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
-from rayelastic.reasons import Reason
 
 __all__ = ["CompileReport", "compile_report"]
 

@@ -7,8 +7,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 __all__ = ["ITEM", "Callables", "NotRewrittenError", "assigned", "called", "load", "method", "placed"]
 

@@ -9,11 +9,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from rayelastic.compile.reasons import packed
+from rayelastic.compile.reasons import Code, Reason, packed
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.reasons import Code, Reason
 
 __all__ = ["Plan"]
 

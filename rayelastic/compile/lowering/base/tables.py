@@ -22,8 +22,7 @@ from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, BytesLiteral, TextLiteral
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _EMPTY = -1
 _MOST_NUMBERS, _MOST_TEXTS, _MOST_ROWS = 100_000, 500, 64  # the table becomes part of the code

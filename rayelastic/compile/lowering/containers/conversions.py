@@ -18,8 +18,7 @@ from numba.core.errors import TypingError, UnsupportedError
 
 from rayelastic.compile.lowering.base.declare import overloads
 from rayelastic.compile.lowering.containers import lists as containers
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 # Functions that may have a set as their argument: the order of its items makes no difference.
 _WITHOUT_ORDER = (

@@ -20,8 +20,7 @@ from numba.typed import dictobject
 from numba.typed.typedobjectutils import _get_incref_decref
 
 from rayelastic.compile.lowering.base.declare import primitive
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 I32 = ir.IntType(32)
 POINTER = ir.IntType(8).as_pointer()

@@ -25,8 +25,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from rayelastic.compile.lowering.base import optional
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.numbers import not_a_number, whole_numbers
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 # Byte offsets in records.FRAME.
 FRAME_CAREFUL_OFFSET, FRAME_SUSPICION_OFFSET = 40, 48

@@ -18,8 +18,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from rayelastic.compile.lowering.base.refusal import refuse_if
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _ORDERS = {
     operator.eq: "==",

@@ -15,8 +15,7 @@ import numpy as np
 from numba.core import types
 
 from rayelastic.compile.lowering.numbers.builtins import stands_for
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _OF_ONE = (
     np.sqrt,

@@ -22,8 +22,7 @@ from rayelastic.compile.lowering.passes import objects, regular_calls
 from rayelastic.compile.lowering.passes.constants import definition, literal
 from rayelastic.compile.lowering.records import instances
 from rayelastic.compile.reading.bound import is_callable_object
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _COMPARISONS = (operator.eq, operator.ne, operator.contains, operator.lt, operator.le, operator.gt, operator.ge)
 

@@ -36,9 +36,8 @@ from rayelastic.compile.lowering.times import moments, times_of_day
 from rayelastic.compile.lowering.times import text as moment_text
 from rayelastic.compile.originals import is_member
 from rayelastic.compile.reading.bound import taken_apart
-from rayelastic.compile.reasons import packed
+from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.data_type import own_class
-from rayelastic.reasons import Code
 
 # Builtins and functions of modules that Numba would implement with its own string type, or differently from CPython.
 _REPLACED: dict[Any, Any] = {

@@ -18,8 +18,7 @@ from numba.core.unsafe import eh
 
 from rayelastic.compile.lowering.base.tables import TableType
 from rayelastic.compile.lowering.base.views import ViewType
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _LOOKED_UP = types.List | types.Set | types.DictType | types.BaseTuple | types.RangeType | TableType
 _WITH_BOUNDS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")

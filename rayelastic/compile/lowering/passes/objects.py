@@ -19,8 +19,7 @@ from numba.core.errors import UnsupportedError
 from rayelastic.compile.lowering.base.declare import constants
 from rayelastic.compile.lowering.records.values import Member
 from rayelastic.compile.reading.identity import is_of_python
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 CHANGERS = frozenset(
     ["append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "add", "discard",

@@ -21,8 +21,7 @@ from rayelastic.compile.lowering.regular import matches as regular
 from rayelastic.compile.lowering.regular import scanning
 from rayelastic.compile.lowering.regular.patterns import NoPatternError
 from rayelastic.compile.lowering.times import text as moment_text
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _PARAMETERS = {
     re.compile: ("pattern",),

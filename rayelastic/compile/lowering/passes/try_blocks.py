@@ -24,8 +24,7 @@ from numba.core.ir_utils import rename_labels
 from numba.core.unsafe import eh
 
 from rayelastic.compile.lowering.passes.constants import definition
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 DEEPEST = 100  # nested try statements
 _MAKES = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET")

@@ -25,10 +25,9 @@ from rayelastic.compile.lowering.base.views import make_view
 from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.json_values import is_present
 from rayelastic.compile.lowering.records.values import SequenceType, StructType, part_field
-from rayelastic.compile.reasons import packed
+from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Field
-from rayelastic.reasons import Code
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 NUMBER = 4  # bytes of a count, and of an end

@@ -22,8 +22,7 @@ from numba.extending import register_model
 from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.views import ViewType
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _MADE_BY = "<string>"  # the file of code that dataclasses generate
 

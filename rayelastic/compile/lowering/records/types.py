@@ -30,10 +30,9 @@ from rayelastic.compile.lowering.base.views import ViewType, parts
 from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.values import JsonType
-from rayelastic.compile.reasons import packed
+from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.schema import DataType, Field, Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
-from rayelastic.reasons import Code
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()

@@ -30,8 +30,7 @@ from rayelastic.compile.lowering.base.declare import constants, overloads, overl
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, cut, literal_data, parts
 from rayelastic.compile.lowering.regular.patterns import NoPatternError, Translated, translated
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from re import _casefix, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 __all__ = ["NoPatternError", "Translated", "translated"]
 

@@ -30,8 +30,7 @@ from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, literal_data, make_view, parts
 from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, handle_of, searched
 from rayelastic.compile.lowering.regular.patterns import NoPatternError
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()

@@ -31,8 +31,7 @@ from rayelastic.compile.lowering.base.views import (
     put_view,
     size_of,
 )
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _TRUE, _FALSE, _NONE = TextLiteral("True"), TextLiteral("False"), TextLiteral("None")
 _LEAST = TextLiteral("-9223372036854775808")

@@ -18,8 +18,7 @@ from rayelastic.compile.lowering.base.rows import RowType, count, item, reads
 from rayelastic.compile.lowering.base.services import is_bytes, service
 from rayelastic.compile.lowering.base.views import ViewType
 from rayelastic.compile.lowering.text.methods import Argument, Method, declare, with_kind
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 
 class TextsType(RowType):

@@ -19,8 +19,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 
 from rayelastic.compile.lowering.base.services import call, is_bytes
 from rayelastic.compile.lowering.base.views import TEXT, BytesLiteral, TextLiteral, ViewType
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 REQUIRED: Any = inspect.Parameter.empty
 LAST = 9223372036854775807  # the default of `end`

@@ -14,8 +14,7 @@ from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.services import is_bytes, service
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, TextLiteral, ViewType
 from rayelastic.compile.lowering.text.methods import in_words
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 
 @primitive

@@ -32,8 +32,7 @@ from rayelastic.compile.lowering.base.views import (
 )
 from rayelastic.compile.lowering.base.whitespace import space_width
 from rayelastic.compile.lowering.text.parts import left
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 
 class SplitType(types.IterableType):

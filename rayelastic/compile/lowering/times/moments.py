@@ -33,9 +33,8 @@ from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.views import TextLiteral, new_view, put_byte
 from rayelastic.compile.lowering.numbers.whole_numbers import added, divide, multiplied
 from rayelastic.compile.lowering.text.format import put_number
-from rayelastic.compile.reasons import packed
+from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.data_type import own_class
-from rayelastic.reasons import Code
 
 _DAY = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31

@@ -31,8 +31,7 @@ from rayelastic.compile.lowering.times.moments import (
     span,
     units,
 )
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _DAY = 86_400_000_000
 _MOST = 2**63 - 1

@@ -40,8 +40,7 @@ from rayelastic.compile.lowering.times.moments import (
     new_datetime,
 )
 from rayelastic.compile.lowering.times.times_of_day import combined
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _WIDTHS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "f": 6, "y": 2, "j": 3, "%": 1}
 _PARSED = "YymdHMSf"

@@ -16,8 +16,7 @@ from numba.core.errors import TypingError
 
 from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.declare import primitive
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _POINTER = ir.IntType(8).as_pointer()

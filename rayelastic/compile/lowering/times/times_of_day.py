@@ -17,8 +17,7 @@ from rayelastic.compile.lowering.base.declare import overload_attribute_of, over
 from rayelastic.compile.lowering.base.moment_types import Known, MomentType, PointType
 from rayelastic.compile.lowering.records.fields import I64, TimeOfDay
 from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, out_of_range, units
-from rayelastic.compile.reasons import packed
-from rayelastic.reasons import Code
+from rayelastic.compile.reasons import Code, packed
 
 _TIME = TimeOfDay("us")
 
