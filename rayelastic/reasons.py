@@ -222,6 +222,79 @@ class Code(Enum):
     LAST_THREAD_DECISION = "last decision on threads and queues of {pe}:"
     THREADS_FIXED = "JobConfig fixes threads and queues"
 
+    # --- regions of a plan ---
+
+    SOURCE_ALONE = "a source stands alone"
+    SPLIT_BY_KEY = "can be split into pipelines and replicated by key"
+    SPLIT_IN_TURN = "can be split into pipelines and replicated, in turn"
+    SPLIT_ONLY = "can be split into pipelines"
+    LOOP_TOGETHER = "what goes round stays together"
+    CHANNELS = "has as many channels as pay"
+
+    # --- why a function isn't compiled: what the compiler doesn't support ---
+
+    UNSUPPORTED = "{what} isn't compiled"
+    ARGUMENTS = "{what} isn't compiled with these arguments"
+    WRITE_INSTEAD = "{what} isn't compiled: write {instead}"
+    CONSTANT_ONLY = "{what} is compiled with a constant {argument} only"
+    ITEMS_AT_ONCE = "{what} is compiled only where all its items are taken at once, as by list(..)"
+    NEEDS_INTERPRETER = "{what} isn't compiled: it needs the interpreter"
+    LAST_DIGIT = "{what} isn't compiled: it may differ in the last digit"
+    BY_IDENTITY = "{what} isn't compiled: Python compares NaN by identity"
+    PATTERN = "{what} isn't compiled: its pattern has {feature}"
+    NO_PATTERN_ENGINE = "{what} isn't compiled: PCRE2 (Debian's libpcre2-8-0) is missing or rejects the pattern"
+    DIRECTIVES = "{what} is compiled with the directives {directives:list} only"
+    INVALID = "{what} is wrong: {error}"
+    INTEGER_TOO_LARGE = "the constant {value} doesn't fit the 64 bits of compiled integers"
+    COMPILER_SAYS = "{error}"
+
+    # --- why a function isn't compiled: names, kinds and control flow ---
+
+    CHANGES_OUTSIDE = "it changes '{name}', which compiled code copies at declaration; keep what changes in state="
+    CAN_CHANGE = "'{name}' is a {kind} outside the function and can change: make it {cure}"
+    OUTSIDE = "'{name}' outside the function is a {kind}, which isn't compiled"
+    NO_ATTRIBUTE = "'{what}' has no attribute '{name}' at declaration"
+    UNDEFINED = "name '{name}' is not defined"
+    UNASSIGNED = "'{name}' may have no value where it is read"
+    MAY_BE_NONE = "what may be None is used here, where a handler could catch that: ask whether it is None first"
+    TWO_KINDS = "{what} is once {first} and once {second}: make all of one kind"
+    MIXED_KINDS = "{what} have different kinds here: make all of one kind"
+    KIND_UNKNOWN = "the kind of {what} isn't known"
+    NOTHING_PUT_IN = "what {what} holds isn't known: nothing is put in"
+    READS_EXCEPTION = "it reads the exception that it catches, which compiled code doesn't have"
+    CATCHES_UNKNOWN = "it catches what isn't known to be classes of exceptions; their names are compiled"
+    TRY_FLOW = "its try statements can't be followed"
+    RAISES_IN_TRY = "'{name}', a function inside the function, is called in a try and can raise: move it outside"
+    LAZY_IN_TRY = "what it returns in a try may raise later: return a list"
+    ITEMS_TOO_EARLY = "items that may raise or change are computed here before the first is used: use a loop"
+    IMPORTS = "it imports {name}, which isn't in the standard library: import it outside the function"
+    NO_SOURCE = "the source of {function} isn't known"
+    NOT_A_METHOD = "{function} isn't a plain method of Python"
+    NOT_PYTHON = "it is a {kind}, and only functions in Python are compiled"
+    TOO_LARGE = "it leads to thousands of functions and objects of other libraries"
+    PATCHED = "{name} isn't Python's own at present: it was replaced"
+
+    # --- why a function isn't compiled: state, ports and results ---
+
+    STATE_CLASS = "its state is no NamedTuple class with defaults, so it has no fixed layout"
+    STATE_LAYOUT = "its state has no fixed layout: {error}"
+    IN_EACH_PROCESS = "it has {method}(), which Python calls in each process"
+    SIDE_OUTPUT = "it has the side output '{name}'"
+    ANNOTATED = "its parameter is annotated with {library}"
+    SEVERAL_PORTS = "it has several ports, or no output"
+    WAITS_FOR_TUPLES = "it waits for a number of tuples"
+    NO_ON_TIME = "it sets timers, and the class has no on_time"
+    HAS_SELF = "invoke has self, whose attributes aren't compiled; make it a @staticmethod"
+    IMMUTABLE = "a tuple is immutable: '{field}' can't be assigned"
+    WRONG_COUNT = "{what} has {count:value}, and {schema} has {fields:field}"
+    WRONG_KIND = "field '{field}' of {schema} is {kind}, but receives {value}"
+    NO_FIELD_KIND = "output field '{field}' would be {kind}, which a record doesn't hold"
+    NO_RESULT = "it never {returns} a value"
+    NOT_A_CONDITION = "a filter returns a bool, and this returns {kind}"
+    RETURNS_NONE = "it {returns} None for {which} tuples"
+    RETURNS_DIFFERENT = "it returns tuples of different {parts}; declare the output with schema="
+    RETURNS_OTHER_FIELDS = "it returns a {kind} with the fields {names:list}, and {schema} is declared"
+
     def __call__(self, **values: Any) -> Reason:
         """Return the reason with its values: numbers, texts, lists and settings, as JSON has them."""
         return Reason(self, values)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -39,3 +39,11 @@ def raises(
         assert getattr(error, "operator", None) == operator, str(error)
     if location is not None:
         assert location in getattr(error, "location", ""), str(error)
+
+
+def check_reason(reason: Mapping[str, Any] | None, code: str, *values: str) -> None:
+    """Check why something isn't compiled: its code, and texts that its values show, the line among them."""
+    assert reason is not None
+    assert reason["code"] == code, reason
+    shown = " ".join(str(value) for value in reason.values())
+    assert not [value for value in values if value not in shown], reason

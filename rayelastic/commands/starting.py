@@ -20,6 +20,7 @@ from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.on_ray.probe import find_cluster
 from rayelastic.pages import page_of
 from rayelastic.plan.config import JobConfig, Regions
+from rayelastic.plan.explain import describe
 from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.elasticity import Algorithm, Elasticity
 from rayelastic.plan.settings.threads import Threads
@@ -128,7 +129,8 @@ def quiet(function: F) -> F:
 def plan(context: click.Context, /, pes: int, as_json_: bool, **options: Any) -> None:
     """Show regions, execution modes and placement of TOPOLOGY, a Python file or module with build(); start nothing."""
     built, config = context.meta[FILE][0].build(options), JobConfig(pes=pes)
-    show(built.plan(config), "" if as_json_ else built.explain(config), as_json_=as_json_)
+    described = {**built.plan(config).to_dict(), "operators": describe(built.operators)} if as_json_ else {}
+    show(described, "" if as_json_ else built.explain(config), as_json_=as_json_)
 
 
 @click.command(cls=TopologyCommand)

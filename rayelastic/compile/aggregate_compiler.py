@@ -12,10 +12,9 @@ from typing import Any
 
 from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
-from rayelastic.compile.process_compiler import REFUSED
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.methods.plain import as_filter
-from rayelastic.compile.reasons import plain_reason
+from rayelastic.compile.reasons import Code, not_compiled, reason_in_method
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import AggregateRequest, FunctionRequest, Lane, OperatorKind
@@ -25,23 +24,24 @@ __all__ = ["compile_aggregate"]
 
 def compile_aggregate(
     request: AggregateRequest, compile_function: Callable[[FunctionRequest], OperatorCode]
-) -> AggregateCode | str:
-    """Compile the methods, or return the reason why one doesn't compile.
+) -> AggregateCode:
+    """Compile the methods.
 
     Args:
         request: The aggregate.
         compile_function: Makes machine code of a function, or raises LaneError.
 
     Raises:
+        LaneError: A method doesn't compile.
         SchemaError: A method uses an unknown field.
     """
     first = request.first
     if not (isinstance(first, tuple) and hasattr(first, "_fields")):
-        return "its state is no NamedTuple, so it has no fixed layout"
+        raise not_compiled(Code.STATE_CLASS())
     try:
         state = Schema.of(type(first))
     except SchemaError as error:
-        return f"its state has no fixed layout: {error.problem}"
+        raise not_compiled(Code.STATE_LAYOUT(error=error.problem)) from None
     made: dict[str, OperatorCode] = {}
     for called, kind, takes, gives in (
         ("add", OperatorKind.FILTER, request.input_schema, None),
@@ -66,10 +66,8 @@ def compile_aggregate(
                     location=request.location,
                 )
             )
-        except NotRewrittenError as error:
-            return f"{called}: {plain_reason(error, method)}"
-        except LaneError as error:
-            return f"{called}: {error.problem.removeprefix(REFUSED)}"
+        except (NotRewrittenError, LaneError) as error:
+            raise not_compiled(reason_in_method(error, called, method)) from None
     add, result = made["add"], made["result"]
     assert add.state_schema is not None
     merge = made["merge"].machine if "merge" in made else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -30,13 +31,12 @@ from rayelastic.compile.originals import replaced_member
 from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.process_compiler import compile_process
 from rayelastic.compile.reading.bound import taken_apart
-from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.methods.plain_values import of_value
 from rayelastic.compile.reading.results.useless import check_results
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, check_arguments, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
-from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, plain_reason
+from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, not_compiled, plain_reason
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
@@ -51,6 +51,7 @@ from rayelastic.graph.spec.operator_spec import (
     ProcessRequest,
 )
 from rayelastic.graph.spec.user_objects import LIFE, has_method
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["Compiler", "is_cached", "machine_code"]
 
@@ -93,19 +94,21 @@ class Compiler:
         with _naming(request):
             return compile_operator(request, self.compile)
 
-    def compile_process(self, request: ProcessRequest) -> ProcessCode | str:
-        """Compile a class with timers, or return the reason why it doesn't compile, one sentence without a full stop.
+    def compile_process(self, request: ProcessRequest) -> ProcessCode:
+        """Compile a class with timers.
 
         Raises:
+            LaneError: It doesn't compile; `details` has the reason.
             SchemaError: A method uses an unknown field.
         """
         with _naming(request):
             return compile_process(request, self.compile)
 
-    def compile_aggregate(self, request: AggregateRequest) -> AggregateCode | str:
-        """Compile a user's aggregate, or return the reason why it doesn't compile, one sentence without a full stop.
+    def compile_aggregate(self, request: AggregateRequest) -> AggregateCode:
+        """Compile a user's aggregate.
 
         Raises:
+            LaneError: It doesn't compile; `details` has the reason.
             SchemaError: A method uses an unknown field.
         """
         with _naming(request):
@@ -144,18 +147,16 @@ class Compiler:
             )
         try:
             if lives := next((name for name in LIFE if has_method(request.function, name)), None):
-                raise NotCompiledError(f"it has {lives}(), which is called in each process")
+                raise NotCompiledError(Code.IN_EACH_PROCESS(method=lives))
             if replaced := replaced_member():
-                said = f"{replaced} isn't Python's own now, it has been replaced: nothing is compiled meanwhile"
-                raise NotCompiledError(said, lasting=False)
+                raise NotCompiledError(Code.PATCHED(name=replaced), lasting=False)
             if request.sides:
-                raise NotCompiledError(f"it has the side output '{request.sides[0]}'")
+                raise NotCompiledError(Code.SIDE_OUTPUT(name=request.sides[0]))
             return self._machine(request)
         except NotCompiledError as error:
             if request.lane is Lane.COMPILED:
-                hint = "Change that line, or use lane='python'"
-                raise LaneError(f"it can't be compiled: {error}", hint=hint, code=ErrorCode.NOT_COMPILED) from None
-            return _python(request, f"not compiled: {error}")
+                raise not_compiled(error.reason) from None
+            return _python(request, f"not compiled: {error}", error.reason)
 
     def _machine(self, request: FunctionRequest) -> OperatorCode:
         state_schema, initial = _statelayout(request)
@@ -205,7 +206,7 @@ def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
     if request.state is None:
         return None, b""
     if not is_record_class(request.state):
-        raise NotCompiledError("its state is no NamedTuple class with defaults, so it has no fixed layout")
+        raise NotCompiledError(Code.STATE_CLASS())
     try:
         initial = request.state()
     except TypeError as error:
@@ -215,10 +216,10 @@ def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
         schema = Schema.of(request.state)
         return schema, initial_record(schema, initial)
     except SchemaError as error:
-        raise NotCompiledError(f"its state has no fixed layout: {error.problem}") from None
+        raise NotCompiledError(Code.STATE_LAYOUT(error=error.problem)) from None
 
 
-def _python(request: FunctionRequest, reason: str) -> OperatorCode:
+def _python(request: FunctionRequest, reason: str, refusal: Reason | None = None) -> OperatorCode:
     return OperatorCode(
         operator=request.operator,
         kind=request.kind,
@@ -226,10 +227,11 @@ def _python(request: FunctionRequest, reason: str) -> OperatorCode:
         reason=reason,
         function=request.function,
         input_schema=request.input_schema,
-        output_schema=_declared_output(request, reason),
+        output_schema=_declared_output(request, reason, refusal),
         keys=request.keys if request.state is not None else (),
         state=state_factory(request.state),
         location=request.location,
+        refusal=None if refusal is None else refusal.as_dict(),
     )
 
 
@@ -266,7 +268,7 @@ def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     )
 
 
-def _declared_output(request: FunctionRequest, reason: str) -> Schema:
+def _declared_output(request: FunctionRequest, reason: str, refusal: Reason | None = None) -> Schema:
     if request.kind is OperatorKind.FILTER:
         return request.input_schema
     batched = request.concurrent is not None and request.concurrent.max_batch > 0
@@ -280,8 +282,9 @@ def _declared_output(request: FunctionRequest, reason: str) -> Schema:
     if output is None:
         raise SchemaError(
             f"its output schema is unknown, because it runs in Python ({reason})",
-            hint=missing_schema(reason),
+            hint=missing_schema(refusal),
             code=ErrorCode.NO_SCHEMA,
+            details=None if refusal is None else refusal.as_dict(),
         )
     return output
 
@@ -316,12 +319,12 @@ def _compiled_once(
 ) -> tuple[CacheEntry, Schema]:
     """Compile now, unless an earlier process cached that it fails; `refusal` is the key of that, or empty."""
     if refusal and (known := cache.get(key_of(refusal))) is not None:
-        raise NotCompiledError(known.output)
+        raise NotCompiledError(Reason.from_dict(json.loads(known.output)))
     try:
         return _compile_now(request, state_schema)
     except NotCompiledError as error:
         if refusal and error.lasting:
-            cache.put(CacheEntry("", b"", (), False, str(error), refusal))
+            cache.put(CacheEntry("", b"", (), False, json.dumps(error.reason.as_dict()), refusal))
         raise
 
 
@@ -329,9 +332,7 @@ def _identity(request: FunctionRequest) -> Identity:
     state: Any = request.state if is_record_class(request.state) else None
     identity = Identity(request.function, request.input_schema.tuple_type, state)
     if identity.is_too_large:
-        raise NotCompiledError(
-            "it leads to thousands of functions and objects, as of a library that isn't the standard one"
-        )
+        raise NotCompiledError(Code.TOO_LARGE())
     return identity
 
 
@@ -343,10 +344,11 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
 
     found = taken_apart(request.function, 1 if state_schema is None else 2)
     if found is None:
-        raise NotCompiledError(f"it is a {type(request.function).__name__}, only functions in Python are compiled")
+        raise NotCompiledError(Code.NOT_PYTHON(kind=type(request.function).__name__))
     user: Callable[..., Any] = found.function
     if changed := first_change(request.function, 1 if state_schema is None else 2):
-        raise NotCompiledError(plain_reason(NotRewrittenError(changes(changed[0]), *changed[1:]), user))
+        error = NotRewrittenError(Code.CHANGES_OUTSIDE, *changed[1:], name=changed[0])
+        raise NotCompiledError(plain_reason(error, user))
     fields = [*request.input_schema.fields, *(state_schema.fields if state_schema else ())]
     nullable = frozenset(field.name for field in fields if field.nullable)
     identity = _identity(request)
@@ -365,8 +367,6 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
             emits=request.kind is not OperatorKind.FILTER,
             output=request.output,
         )
-    except SyntaxError as error:
-        raise NotCompiledError(str(error)) from None
     except NotRewrittenError as error:
         raise NotCompiledError(plain_reason(error, user)) from None
     names = names_of(function)
@@ -385,7 +385,7 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
 
 
 def _with_line(mistake: SchemaError, error: Exception, function: Callable[..., Any]) -> SchemaError:
-    mistake.problem += f" ({plain_reason(error, function, 'in').removeprefix('in (').removesuffix(')')})"
+    mistake.problem += f" ({plain_reason(error, function).values['where']})"
     return mistake
 
 

@@ -68,9 +68,7 @@ def load_process(code: ProcessCode) -> LoadedMethods:
     """Link the methods into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
         _tell_of_another_processor(code.request.operator)
-        again = Compiler().compile_process(code.request)
-        assert isinstance(again, ProcessCode), again
-        code = again
+        code = Compiler().compile_process(code.request)
     return _linked(code.methods)
 
 
@@ -78,9 +76,7 @@ def load_aggregate(code: AggregateCode) -> LoadedMethods:
     """Link the methods of a user's aggregate into this process; errors as of `load`."""
     if any(one is not None and one.target != host_target() for one in code.methods):
         _tell_of_another_processor(code.request.operator)
-        again = Compiler().compile_aggregate(code.request)
-        assert isinstance(again, AggregateCode), again
-        code = again
+        code = Compiler().compile_aggregate(code.request)
     return _linked(code.methods)
 
 

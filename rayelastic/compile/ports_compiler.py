@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.compile.code.operator_code import OperatorCode, View
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.state import state_factory
 from rayelastic.compile.reading.signatures import annotated_library
+from rayelastic.compile.reasons import Code, Reason, not_compiled, text_of
 from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
@@ -44,34 +46,33 @@ def compile_operator(
         return _vectorised(request, library)
     if request.lane is Lane.PYTHON:
         return _python(request, "asked for")
-    obstacle = _obstacle(request, library)
-    if not obstacle:
+    refusal = _refusal(request, library)
+    if refusal is None:
         made = _compiled(request, compile_function)
-        if made.lane is Lane.COMPILED or request.lane is Lane.COMPILED:
+        if made.lane is Lane.COMPILED:
             return made
-        obstacle = made.reason.removeprefix("not compiled: ")
+        assert made.refusal is not None
+        refusal = Reason.from_dict(made.refusal)
     if request.lane is Lane.COMPILED:
-        raise LaneError(
-            f"it can't be compiled: {obstacle}", hint="Change that, or use lane='python'", code=ErrorCode.NOT_COMPILED
-        )
-    return _python(request, f"not compiled: {obstacle}")
+        raise not_compiled(refusal)
+    return replace(_python(request, f"not compiled: {text_of(refusal)}"), refusal=refusal.as_dict())
 
 
-def _obstacle(request: OperatorRequest, library: str) -> str:
-    """Return why it can't be compiled; empty if no reason is known."""
+def _refusal(request: OperatorRequest, library: str) -> Reason | None:
+    """Return why it can't be compiled; None if no reason is known."""
     kind = type(request.instance)
     methods = [name for name in ("initialize", "shutdown", "drain") if hasattr(kind, name)]
     if library:
-        return f"its invoke is annotated with {library}"
+        return Code.ANNOTATED(library=library)
     if methods:
-        return f"it has {methods[0]}, which runs in Python"
+        return Code.IN_EACH_PROCESS(method=methods[0])
     if len(request.inputs) > 1 or len(request.outputs) != 1:
-        return "it has several ports, or no output"
+        return Code.SEVERAL_PORTS()
     if request.inputs[0].demand is not None:
-        return "it waits for a number of tuples"
+        return Code.WAITS_FOR_TUPLES()
     if not isinstance(inspect.getattr_static(kind, "invoke"), staticmethod):
-        return "invoke has self, whose attributes aren't compiled; make it a @staticmethod"
-    return ""
+        return Code.HAS_SELF()
+    return None
 
 
 def _compiled(

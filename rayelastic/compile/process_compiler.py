@@ -14,30 +14,33 @@ from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import is_record_class
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.methods.timer_calls import TIME, as_function
-from rayelastic.compile.reasons import plain_reason
-from rayelastic.errors import ErrorCode, LaneError
+from rayelastic.compile.reasons import Code, not_compiled, reason_in_method
+from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, ProcessRequest
+from rayelastic.graph.spec.user_objects import LIFE, has_method
 
 __all__ = ["compile_process"]
 
-REFUSED = "it can't be compiled: "  # the start of a LaneError's message
 _METHODS = ("on_tuple", "on_time", "on_end")
 
 
-def compile_process(request: ProcessRequest, compile_function: Callable[[FunctionRequest], Any]) -> ProcessCode | str:
-    """Compile the methods, or return the reason why one doesn't compile.
+def compile_process(request: ProcessRequest, compile_function: Callable[[FunctionRequest], Any]) -> ProcessCode:
+    """Compile the methods.
 
     Args:
         request: The class.
         compile_function: Makes machine code of a function, or raises LaneError.
 
     Raises:
+        LaneError: A method doesn't compile.
         SchemaError: A method uses an unknown field.
     """
+    if lives := next((name for name in LIFE if has_method(request.instance, name)), None):
+        raise not_compiled(Code.IN_EACH_PROCESS(method=lives))
     if not is_record_class(request.state):
-        return "its state is no NamedTuple class with defaults, so it has no fixed layout"
+        raise not_compiled(Code.STATE_CLASS())
     moment = _moment(request)
     made: dict[str, OperatorCode] = {}
     for called in _METHODS:
@@ -46,10 +49,8 @@ def compile_process(request: ProcessRequest, compile_function: Callable[[Functio
             continue
         try:
             made[called] = _compiled(request, called, method, moment, compile_function)
-        except NotRewrittenError as error:
-            return f"{called}: {plain_reason(error, method)}"
-        except LaneError as error:
-            return f"{called}: {error.problem.removeprefix(REFUSED)}"
+        except (NotRewrittenError, LaneError) as error:
+            raise not_compiled(reason_in_method(error, called, method)) from None
     on_tuple = made["on_tuple"]
     assert on_tuple.state_schema is not None
     methods = tuple(_machine(made.get(called)) for called in _METHODS)
@@ -67,7 +68,7 @@ def _compiled(
     field = "" if request.time is None else request.time.field
     written = as_function(method, called, request.keys, times, field)
     if written.sets and not hasattr(request.instance, "on_time"):
-        raise LaneError("it sets timers, and the class has no on_time", hint="", code=ErrorCode.MISSING_METHOD)
+        raise not_compiled(Code.NO_ON_TIME())
     code: OperatorCode = compile_function(
         FunctionRequest(
             request.operator,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from rayelastic.compile.compiler import Compiler, is_cached
 from rayelastic.compile.reading.bound import taken_apart
-from rayelastic.compile.reasons import compiled_reason
+from rayelastic.compile.reasons import Reason, compiled_reason, text_of
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
@@ -32,6 +32,7 @@ class CompileReport:
         output_schema: The schema of its output; None if unknown.
         was_cached: Whether its machine code was in the cache already.
         as_declared: Names of data outside the function, which is copied at declaration.
+        refusal: The code and values of the reason why it isn't compiled; None if it is, or that wasn't tried.
     """
 
     function: str
@@ -41,6 +42,7 @@ class CompileReport:
     output_schema: Schema | None
     was_cached: bool = False
     as_declared: tuple[str, ...] = ()
+    refusal: Reason | None = None
 
     def __str__(self) -> str:
         lines = [f"{self.function}: {self.lane or 'no'} lane: {self.reason}", f"  takes {self.input_schema}"]
@@ -94,12 +96,15 @@ def compile_report(
     except LaneError as error:
         return CompileReport(_shown(fn), "", error.problem, taken, None)
     except SchemaError as error:
-        lane = "python" if "runs in Python" in error.problem else ""
-        reason = error.problem.partition("runs in Python (")[2].removesuffix(")") if lane else error.problem
-        return CompileReport(_shown(fn), lane, reason, taken, None)
+        refusal = Reason.from_dict(error.details) if error.details else None
+        lane = "python" if error.code is ErrorCode.NO_SCHEMA else ""
+        reason = error.problem if refusal is None else f"not compiled: {text_of(refusal)}"
+        return CompileReport(_shown(fn), lane, reason, taken, None, refusal=refusal)
     is_compiled = code.machine is not None
     reason = compiled_reason(()) if is_compiled else code.reason
-    return CompileReport(_shown(fn), code.lane.value, reason, taken, code.output_schema, was_cached, code.frozen)
+    refusal = Reason.from_dict(code.refusal) if code.refusal else None
+    lane, output = code.lane.value, code.output_schema
+    return CompileReport(_shown(fn), lane, reason, taken, output, was_cached, code.frozen, refusal)
 
 
 def _schema_of(fn: Callable[..., Any], schema: object) -> Schema:

@@ -7,6 +7,7 @@ raised in another process arrives as it was. Imports nothing of the rest of the 
 from __future__ import annotations
 
 import copyreg
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -93,6 +94,7 @@ class DeclarationError(RayelasticError):
         operator: name of the operator, where there is one.
         location: 'file.py:12' of the user's declaration.
         code: of the cause; by default that of the class.
+        details: the code and values of the reason, as JSON has them, where a decision of the compiler is the cause.
 
     >>> hint, code = "Did you mean 'price'?", ErrorCode.UNKNOWN_FIELD
     >>> print(GraphError("no field 'prize'", operator="vwap", location="job.py:12", hint=hint, code=code))
@@ -109,10 +111,12 @@ class DeclarationError(RayelasticError):
         operator: str | None = None,
         location: str = "",
         code: ErrorCode | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(problem, hint=hint, code=code)
         self.operator = operator
         self.location = location
+        self.details = dict(details or {})
 
     def at(self, operator: str, location: str) -> Self:
         """Tell this error which operator it concerns, where it did not know, and return it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError, StateError
+from rayelastic.errors import ErrorCode, PELostError, StateError
 from rayelastic.job.changing import Changing
 from rayelastic.job.control import CONTROL_TIMEOUT
 from rayelastic.job.state import OperatorState
@@ -130,7 +130,8 @@ class Observing(Changing):
         out on pe0 (waiting): its function waits 99% of the time and computes 0%; back-pressure: operators upstream ...
         """
         if (state := self.status.state).is_final:
-            raise StateError(f"job {self.name!r} is {state.value}: nothing limits it any more")
+            problem = f"job {self.name!r} is {state.value}: nothing limits it any more"
+            raise StateError(problem, code=ErrorCode.JOB_NOT_RUNNING)
         before = self.metrics()
         self.pause(seconds)
         return find_bottleneck(before, self.metrics(), self.plan(), tuple(self.adaptations(every_pass=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_wait
 from rayelastic.graph.operators.joins.by_key import RIGHT, Join, JoinKind
@@ -13,16 +14,17 @@ from rayelastic.graph.spec.order import Graph, memory_of
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
+from rayelastic.reasons import Code
 
 __all__ = ["OperatorInfo", "describe", "explain"]
 
 _WHY = {
-    RegionKind.SOURCE: "a source stands alone",
-    RegionKind.DATA_PARALLEL: "can be split into pipelines and replicated by key",
-    RegionKind.STATELESS: "can be split into pipelines and replicated, in turn",
-    RegionKind.PIPELINE: "can be split into pipelines",
-    RegionKind.LOOP: "what goes round stays together",
-    RegionKind.STAGE: "has as many channels as pay",
+    RegionKind.SOURCE: Code.SOURCE_ALONE,
+    RegionKind.DATA_PARALLEL: Code.SPLIT_BY_KEY,
+    RegionKind.STATELESS: Code.SPLIT_IN_TURN,
+    RegionKind.PIPELINE: Code.SPLIT_ONLY,
+    RegionKind.LOOP: Code.LOOP_TOGETHER,
+    RegionKind.STAGE: Code.CHANNELS,
 }
 
 
@@ -35,12 +37,14 @@ class OperatorInfo:
         lane: the execution mode. It is a value of Lane.
         reason: of that mode. If its code remembers something, also why it has one replica.
         location: 'file.py:12' of the declaration. It is empty if unknown.
+        refusal: the code and values of why it isn't compiled, if that was tried.
     """
 
     kind: str
     lane: str
     reason: str
     location: str
+    refusal: Mapping[str, Any] | None = None
 
 
 def describe(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorInfo]:
@@ -51,6 +55,7 @@ def describe(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorInfo]:
             spec.lane.value,
             f"{spec.reason}; {memory_of(spec)}: one replica" if spec.remembers else spec.reason,
             spec.location,
+            getattr(spec.body, "refusal", None),
         )
         for name, spec in operators.items()
     }
@@ -73,7 +78,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     for planned in plan.regions:
         region = planned.region
         where = ", ".join(dict.fromkeys(pe for p in planned.pipelines for pe in p.pes))
-        lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_WHY[region.kind]}; in {where}", 4)]
+        lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_WHY[region.kind]()}; in {where}", 4)]
         for name in region.operators:
             info = infos[name]
             head = f"    {name:<{names}}  {info.kind:<{kinds}}  {info.lane:<{lanes}}  "

@@ -154,7 +154,7 @@ class Claim:
             self._owner.check()
         except SinkTakenError as error:
             raise StateError(
-                f"the location of checkpoints {error.problem}", hint=_OF_ITS_OWN, code=ErrorCode.BAD_LOCATION
+                f"the location of checkpoints {error.problem}", hint=_OF_ITS_OWN, code=ErrorCode.LOCATION_TAKEN
             ) from None
         except SinkError as error:
             raise UnreadableError(f"the location of checkpoints {error.problem}", hint=error.hint) from None

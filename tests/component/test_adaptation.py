@@ -278,7 +278,7 @@ def test_parameters_of_the_paper_are_in_force_and_in_the_journal(tmp_path: Path)
     ],
 )
 def test_wrong_parameters_of_the_paper_are_refused(values: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(values))):
+    with raises(ConfigError, "invalid-setting", next(iter(values))):
         rel.PaperElasticity(**values)  # type: ignore[arg-type]
 
 

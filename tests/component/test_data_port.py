@@ -130,7 +130,7 @@ def test_right_secret_connects_and_not_a_byte_is_lost(make_port: Any, accepted: 
 @pytest.mark.parametrize("unix", [True, False])
 def test_wrong_secret_is_refused_and_counted(make_port: Any, accepted: Any, unix: Any) -> None:
     port = make_port()
-    with pytest.raises(HandshakeError, match="secret") as caught:
+    with pytest.raises(HandshakeError) as caught:
         dialled(port.address if unix else tcp_only(port), secret=secrets.token_bytes(32))
     assert caught.value.refusal is Refusal.SECRET
     until(port, "secret", 1)
@@ -202,13 +202,14 @@ def test_replayed_handshakes_are_refused(make_port: Any, accepted: Any) -> None:
 
 def test_old_epochs_are_refused(make_port: Any, accepted: Any) -> None:
     port = make_port(epoch=3)
-    with pytest.raises(HandshakeError, match="epoch"):
+    with pytest.raises(HandshakeError) as old:
         dialled(port.address, epoch=2)
     with dialled(port.address, epoch=3):
         accepted.get()
     port.advance(4)
-    with pytest.raises(HandshakeError, match="epoch"):
+    with pytest.raises(HandshakeError) as older:
         dialled(port.address, epoch=3)
+    assert (old.value.refusal, older.value.refusal) == (Refusal.EPOCH, Refusal.EPOCH)
     until(port, "epoch", 2)
 
 

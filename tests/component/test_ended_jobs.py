@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import rayelastic as rel
-from rayelastic.errors import ChangeError, JobFailedError, PELostError, StateError
+from rayelastic.errors import ChangeError, JobFailedError, PELostError, RayelasticError, StateError
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, State
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -62,9 +63,9 @@ def test_it_answers_what_it_knows_twice(ask: Callable[[rel.Job], Any]) -> None:
     ],
 )
 def test_what_it_cant_do_any_more_is_an_error_that_says_so(
-    error: type[Exception], ask: Callable[[rel.Job, Path], Any], tmp_path: Path
+    error: type[RayelasticError], ask: Callable[[rel.Job, Path], Any], tmp_path: Path
 ) -> None:
-    with pytest.raises(error, match="job 'ended' is finished: nothing"):
+    with raises(error, "job-not-running", "'ended'", "finished"):
         ask(ended(), tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
 

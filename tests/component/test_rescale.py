@@ -49,7 +49,7 @@ def test_what_cant_be_rescaled_is_said() -> None:
     feed = Feed(keys=5)
     job = start(topology_of(feed, "compiled"), ELASTIC)
     try:
-        with pytest.raises(ConfigError, match="region r0 keeps its replicas: a source region"):
+        with raises(ConfigError, "fixed-region", "r0", operator="events"):
             job.rescale("r0", 2)
         with raises(ConfigError, "out-of-range", "272"):
             job.rescale("r1", 272)

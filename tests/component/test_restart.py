@@ -238,7 +238,7 @@ def test_two_jobs_do_not_share_a_location(location: str, tmp_path: Path) -> None
     second = totals(rel.rows(ROWS, schema=SCHEMA), tmp_path / "more")
     config = rel.JobConfig(checkpoint=rel.Checkpoint(location, key=SIGNS))
     try:
-        with pytest.raises(StateError, match="totals"):
+        with raises(StateError, "location-taken", "totals"):
             rel.run(second, config)
         assert not (tmp_path / "more").exists(), "who is rejected has touched something"
         while not job.status.checkpoints.taken:
@@ -275,7 +275,7 @@ def test_a_job_whose_location_was_taken_over_fails_by_name(monkeypatch: pytest.M
         with monkeypatch.context() as patch:
             patch.setattr(ProcessId, "is_alive", False)
             other, second = at_gate(location, tmp_path / "more", every=0.2)
-        with raises(JobFailedError, "bad-location", "totals"):
+        with raises(JobFailedError, "location-taken", "totals"):
             job.wait(PATIENCE)
         second.open()
         other.wait(PATIENCE)

@@ -120,17 +120,17 @@ def rows_of(rows: list[Number], key: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "zone", "message"),
+    ("bounds", "zone", "values"),
     [
-        ({}, "UTC", r"Schedule\(\{\}\)\. Give \{time of day"),
-        ({"25:00": 1}, "UTC", r"'25:00' is no time of day\. Give hours and minutes, such as '08:00'"),
-        ({"08:00": (4, 2)}, "UTC", r"Schedule\(\{'08:00': \(4, 2\)\}\)\. Give the fewest and the most"),
-        ({"08:00": 272}, "UTC", r"272 replicas are more than the 271 partitions"),
-        ({"08:00": 2}, "Atlantis", r"zone='Atlantis'\): no such zone on this machine\. Give one such as 'UTC'"),
+        ({}, "UTC", ("Schedule({})",)),
+        ({"25:00": 1}, "UTC", ("'25:00'", "'08:00'")),
+        ({"08:00": (4, 2)}, "UTC", ("Schedule({'08:00': (4, 2)})",)),
+        ({"08:00": 272}, "UTC", ("272", "271")),
+        ({"08:00": 2}, "Atlantis", ("zone='Atlantis'", "'UTC'")),
     ],
 )
-def test_what_can_not_be_is_refused(bounds: Mapping[str, int], zone: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_what_can_not_be_is_refused(bounds: Mapping[str, int], zone: str, values: tuple[str, ...]) -> None:
+    with raises(ConfigError, "invalid-setting", *values):
         rel.Schedule(bounds, zone)
 
 

@@ -247,20 +247,17 @@ def stateless(s: Stream) -> Stream:
 
 
 @pytest.mark.parametrize(
-    ("declare", "message"),
+    ("declare", "code", "values"),
     [
-        (
-            narrower,
-            r"operator 'tally'.*its state was .*total: l, longest: u.* is .*total: l\) now.*Declare it as it was",
-        ),
-        (renamed, r"operator 'tally'.*the topology has no such operator.*drop=\('tally',\)"),
-        (stateless, r"operator 'tally'.*the topology keeps none"),
+        (narrower, "changed-state", ("total: l, longest: u", "total: l)")),
+        (renamed, "unknown-state", ("drop=('tally',)",)),
+        (stateless, "unknown-state", ("drop=('tally',)",)),
     ],
 )
 def test_state_of_another_layout_is_refused_before_anything_starts(
-    saved: Path, declare: Callable[..., Stream], message: str
+    saved: Path, declare: Callable[..., Stream], code: str, values: tuple[str, ...]
 ) -> None:
-    with pytest.raises(StateError, match=message):
+    with raises(StateError, code, *values, operator="tally"):
         restored(saved, declare)
 
 
@@ -287,15 +284,15 @@ def test_other_formats_keys_and_places_are_refused(saved: Path, tmp_path: Path) 
     unsigned = tmp_path / "unsigned"
     stopped(compiled, rel.Snapshot(unsigned), 10)
     document = json.loads((unsigned / "manifest.json").read_text())
-    for old, new, message in (
-        ('"format": 4', '"format": 5', "has format 5, this version reads 2 and 3 and 4"),
-        ("pe0-0001-000000.state", "../pe0-0001-000000.state", "has changed"),
+    for old, new, code in (
+        ('"format": 4', '"format": 5', "older-version"),
+        ("pe0-0001-000000.state", "../pe0-0001-000000.state", "damaged-state"),
     ):
         body = document["body"].replace(old, new)
         assert body != document["body"]
         changed = {"body": body, "sha256": hashlib.sha256(body.encode()).hexdigest(), "hmac": None}
         (unsigned / "manifest.json").write_text(json.dumps(changed))
-        with pytest.raises((StateError, rel.errors.JobFailedError), match=message):
+        with raises(StateError, code):
             restored(unsigned, key=None)
 
 

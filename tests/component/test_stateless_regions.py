@@ -16,6 +16,7 @@ from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import start
 from rayelastic.plan.settings.threads import ModelName
 from tests.component.rescaling import flows
+from tests.raising import raises
 
 
 class Number(NamedTuple):
@@ -213,7 +214,7 @@ def test_what_has_no_replicas_says_why() -> None:
     stream.aggregate(name="sum", n=rel.count()).sink(rel.list(), name="out")
     job = start(topology, rel.JobConfig(regions="manual"))
     try:
-        with pytest.raises(ConfigError, match="region r1 keeps its replicas: a pipeline region"):
+        with raises(ConfigError, "fixed-region", "r1", operator="sum"):
             job.rescale("r1", 2)
         job.wait()
     finally:

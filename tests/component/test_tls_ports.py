@@ -71,12 +71,12 @@ def test_page_and_metrics_are_served_by_tls(folder: Path, mutual: bool) -> None:
 def test_mistakes_are_told_before_the_start(folder: Path) -> None:
     gate = Gate()
     good = [str(folder / "port.pem"), str(folder / "port.key")]
-    for tls, said in (
-        (rel.TLS(str(folder / "none.pem"), good[1]), r"cert='.*none.pem'.: there is no such file"),
-        (rel.TLS(good[0], str(folder / "friend.key")), r"can't be used: .*private key that belongs to it"),
-        (rel.TLS(good[0], good[1], good[1]), r"rel.TLS\(ca='.*port.key'\) can't be used"),
+    for tls, code, value in (
+        (rel.TLS(str(folder / "none.pem"), good[1]), "missing-file", "none.pem"),
+        (rel.TLS(good[0], str(folder / "friend.key")), "bad-certificate", "friend.key"),
+        (rel.TLS(good[0], good[1], good[1]), "bad-certificate", f"rel.TLS(ca='{good[1]}')"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with raises(ConfigError, code, value):
             start(topology(gate), rel.JobConfig(web_port=0, network=rel.Network(tls=tls)))
     with raises(ConfigError, "invalid-setting", "True"):
         rel.JobConfig(network=rel.Network(tls=True))  # type: ignore[arg-type]

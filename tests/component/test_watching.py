@@ -12,6 +12,7 @@ import rayelastic as rel
 from rayelastic.errors import ConfigError, SetupError
 from rayelastic.job import start
 from rayelastic.watching import Reading, Watch
+from tests.raising import raises
 
 
 def numbers(name: str = "numbers", sink: object | None = None) -> rel.Topology:
@@ -89,7 +90,7 @@ def test_a_job_shows_its_failure() -> None:
 @pytest.mark.edges
 def test_outside_a_notebook_a_watch_is_refused_at_once() -> None:
     job = start(numbers())
-    with pytest.raises(SetupError, match=r"job\.watch\(\) needs a notebook.*rayelastic top"):
+    with raises(SetupError, "setup-failed", "job.watch()", "rayelastic top"):
         job.watch()
     job.wait()
 
@@ -97,5 +98,5 @@ def test_outside_a_notebook_a_watch_is_refused_at_once() -> None:
 @pytest.mark.edges
 @pytest.mark.parametrize("period", [0, -1.0, math.nan, math.inf])
 def test_a_watch_without_a_period_is_refused(period: float) -> None:
-    with pytest.raises(ConfigError, match="period"):
+    with raises(ConfigError, "invalid-setting", "period="):
         Watch(lambda: pytest.fail("it read the job"), lambda _: lambda _: None, period)

@@ -19,12 +19,12 @@ from pathlib import Path
 
 __all__ = ["CacheEntry", "CodeCache", "key_of"]
 
-_MAGIC = "rayelastic-code-2"
+_MAGIC = "rayelastic-code-3"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The cached result for one function; if it can't be compiled, only `output` is set, to the reason.
+    """The cached result for one function; if it can't be compiled, only `output` is set, to the reason as JSON.
 
     Args:
         entry: The symbol of its rel_process function.

@@ -5,7 +5,7 @@ Holds no Numba object: machine code is bytes here, an address after `load`. Know
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Any
@@ -83,6 +83,7 @@ class OperatorCode:
         frozen_digest: A hash of that data; None if it has none.
         location: 'file.py:12' of the declaration.
         concurrent: The limits of concurrent calls; None: one call after the other.
+        refusal: The code and values of why it isn't compiled (reasons.py), if that was tried.
     """
 
     operator: str
@@ -102,6 +103,7 @@ class OperatorCode:
     frozen_digest: str | None = None
     location: str = ""
     concurrent: Concurrency | None = None
+    refusal: Mapping[str, Any] | None = None
 
     @property
     def kept(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ class PortsCode:
         view: The argument of `invoke`.
         library: The library of these arrays or frames, if vectorised.
         on_error: What happens to a tuple on which `invoke` raises.
+        refusal: The code and values of why it isn't compiled (reasons.py), if that was tried.
     """
 
     operator: str
@@ -41,6 +42,7 @@ class PortsCode:
     view: View = View.TUPLES
     library: str = ""
     on_error: OnError = OnError.FAIL
+    refusal: Mapping[str, Any] | None = None
 
     @property
     def ends(self) -> bool:

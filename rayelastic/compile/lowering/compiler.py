@@ -27,6 +27,7 @@ from rayelastic.compile.lowering.records import loop
 from rayelastic.compile.lowering.records.types import RecordType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.reasons import Code
 
 __all__ = ["PROVIDED", "Compiled", "Plan", "compile_function", "flattened"]
 
@@ -98,9 +99,9 @@ def compile_function(plan: Plan, input_schema: Schema, state_schema: Schema | No
     in_place = _may_be_in_place(plan, input_schema)
     entry, image, imports = loop.build(result, record, state, library_of, in_place=in_place)
     if "PyGILState_Ensure" in imports:
-        raise UnsupportedError(plan.refuse("it needs the interpreter while it runs"))
+        raise UnsupportedError(plan.refuse(Code.NEEDS_INTERPRETER, what="it"))
     if unknown := unknown_symbols(imports):
-        raise UnsupportedError(plan.refuse(f"it needs '{unknown[0]}', which only the compiler has"))
+        raise UnsupportedError(plan.refuse(Code.NEEDS_INTERPRETER, what=f"'{unknown[0]}'"))
     return Compiled(entry, image, imports, plan.output, in_place)
 
 

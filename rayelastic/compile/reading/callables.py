@@ -7,6 +7,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from rayelastic.compile.reasons import Code, packed
+
 __all__ = ["ITEM", "Callables", "NotRewrittenError", "assigned", "called", "load", "method", "placed"]
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -49,8 +51,8 @@ def _is_in_order(call: ast.Call) -> bool:
 class NotRewrittenError(Exception):
     """The reason why a function isn't compiled, and its line."""
 
-    def __init__(self, problem: str, path: str, line: int) -> None:
-        super().__init__(f'{problem}\nFile "{path}", line {line}')
+    def __init__(self, code: Code, path: str, line: int, **values: Any) -> None:
+        super().__init__(f'{packed(code, **values)}\nFile "{path}", line {line}')
 
 
 class Callables(ast.NodeTransformer):

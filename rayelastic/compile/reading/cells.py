@@ -6,7 +6,7 @@ import dis
 import types
 from collections.abc import Iterator
 
-__all__ = ["cells_written", "changes"]
+__all__ = ["cells_written"]
 
 _WRITES = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _CELL_WRITES = ("STORE_DEREF", "DELETE_DEREF")
@@ -37,8 +37,3 @@ def cells_written(code: types.CodeType, inside: frozenset[str] = frozenset()) ->
         if isinstance(constant, types.CodeType):
             own = frozenset(code.co_cellvars) | (inside if code.co_name in _COMPREHENSIONS else frozenset())
             yield from cells_written(constant, own if constant.co_name in _COMPREHENSIONS else frozenset())
-
-
-def changes(name: str) -> str:
-    """Return the reason why a function that changes something outside isn't compiled."""
-    return f"it changes '{name}', which compiled code takes as it is at declaration; keep what changes in state="

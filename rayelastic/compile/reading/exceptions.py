@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
+from rayelastic.reasons import Code
 
 __all__ = ["Narrowing"]
 
@@ -85,7 +86,7 @@ class Narrowing(ast.NodeTransformer):
         """Rewrite try: .. except X: .."""
         self.generic_visit(node)
         if any(isinstance(one, ast.Try) for s in node.finalbody for one in ast.walk(s)):
-            raise NotRewrittenError("a try inside finally isn't compiled", self._path, node.finalbody[0].lineno)
+            raise NotRewrittenError(Code.UNSUPPORTED, self._path, node.finalbody[0].lineno, what="a try inside finally")
         self._check_local_functions(node)
         node.body = [_Listed().visit(statement) for statement in node.body]
         if not node.handlers:
@@ -100,8 +101,7 @@ class Narrowing(ast.NodeTransformer):
             return node
         for handler in node.handlers:
             if handler.name is not None:
-                problem = f"it looks at the exception '{handler.name}', which compiled code doesn't have"
-                raise NotRewrittenError(problem, self._path, handler.lineno)
+                raise NotRewrittenError(Code.READS_EXCEPTION, self._path, handler.lineno)
         kinds = [self._kinds(handler.type) for handler in node.handlers]
         return node if None in kinds else self._told_apart(node, kinds)
 
@@ -131,8 +131,7 @@ class Narrowing(ast.NodeTransformer):
         for call in (one for statement in node.body for one in ast.walk(statement)):
             name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
             if name in self._functions and list(itertools.chain(*map(self._raised, self._functions[name]))):
-                problem = f"'{name}', which is inside the function and can raise, is called in a try: move it outside"
-                raise NotRewrittenError(problem, self._path, node.lineno)
+                raise NotRewrittenError(Code.RAISES_IN_TRY, self._path, node.lineno, name=name)
 
     def _is_all(self, node: ast.Try) -> bool:
         """Return whether its only handler catches all that its block can raise."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rayelastic.compile.reading.callables import ITEM, Callables, NotRewrittenError, assigned, load, placed
+from rayelastic.reasons import Code
 
 __all__ = ["LazyLoops"]
 
@@ -61,7 +62,7 @@ class LazyLoops(Callables):
         for name, around in inside:
             own = {id(one): one for other, one in inside if other == name}
             if _uses(name, node) > sum(_uses(name, one) for one in own.values()):
-                self._refuse(f"'{name}', which gets its value inside a comprehension, is used outside of it", around)
+                self._refuse(Code.UNASSIGNED, around, name=name)
         return node
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -174,7 +175,7 @@ class LazyLoops(Callables):
     def _check_at_once(self, given: ast.expr, node: ast.expr | ast.stmt) -> None:
         """Reject code that could raise at an item that CPython wouldn't have reached, if a handler catches it."""
         if not self._may_be_at_once(self._generator(given)):
-            self._refuse("items that may raise are made at once here, before the first is used: use a loop", node)
+            self._refuse(Code.ITEMS_TOO_EARLY, node)
 
     def _may_be_at_once(self, generator: ast.GeneratorExp | None) -> bool:
         return not self._caught or (generator is not None and all(map(self._is_quiet, ast.walk(generator))))
@@ -185,7 +186,7 @@ class LazyLoops(Callables):
         stored = _stored(loop.target).union(*map(_stored, loop.body))
         read = {one.id for one in ast.walk(given) if isinstance(one, ast.Name)} - _stored(given) - {self._first}
         if (any(map(_changes, inside)) and read & self._local) or read & stored:
-            self._refuse("items that the loop may change are made at once here, before the first is used", loop)
+            self._refuse(Code.ITEMS_TOO_EARLY, loop)
 
     def _is_quiet(self, node: ast.AST) -> bool:
         """Return whether a node raises nothing itself, and rejects nothing that CPython wouldn't reach."""
@@ -197,8 +198,8 @@ class LazyLoops(Callables):
             return isinstance(node.slice, ast.Slice) and node.slice.step is None
         return isinstance(node, _QUIET)
 
-    def _refuse(self, problem: str, node: Any) -> None:
-        raise NotRewrittenError(problem, self._path, node.lineno)
+    def _refuse(self, code: Code, node: Any, **values: str) -> None:
+        raise NotRewrittenError(code, self._path, node.lineno, **values)
 
 
 class _Renamed(ast.NodeTransformer):

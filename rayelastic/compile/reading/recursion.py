@@ -16,6 +16,7 @@ from typing import Any
 
 from rayelastic.compile.reading.callables import NotRewrittenError, called, load, placed
 from rayelastic.compile.reading.identity import global_names
+from rayelastic.reasons import Code
 
 __all__ = ["DEPTH", "HOLDS", "counted", "in_circle"]
 
@@ -83,7 +84,7 @@ def counted(node: ast.FunctionDef, circle: list[types.FunctionType], values: dic
         NotRewrittenError: It can't have another parameter.
     """
     if node.args.vararg or node.args.kwarg:
-        raise NotRewrittenError("it calls itself and has * or ** parameters", path, node.lineno)
+        raise NotRewrittenError(Code.UNSUPPORTED, path, node.lineno, what="a function with * or ** that calls itself")
     _Calls(circle, values).visit(node)
     node.args.args.append(ast.arg(DEPTH))
     node.args.defaults.append(ast.Constant(0))

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
+from rayelastic.reasons import Code
 
 __all__ = ["Statements"]
 
@@ -111,14 +112,13 @@ class Statements(ast.NodeTransformer):
         module = self._module("." * node.level + (node.module or ""), node)
         for one in node.names:
             if not hasattr(module, one.name):
-                raise NotRewrittenError(f"'{one.name}' of {node.module} isn't known", self._path, node.lineno)
+                raise NotRewrittenError(Code.UNDEFINED, self._path, node.lineno, name=f"{node.module}.{one.name}")
             self.imported[one.asname or one.name] = getattr(module, one.name)
         return ast.copy_location(ast.Pass(), node)
 
     def _module(self, name: str, node: ast.stmt) -> Any:
         if name.partition(".")[0] not in sys.stdlib_module_names - {"__main__"}:
-            problem = f"it imports {name}: import what isn't of the standard library outside the function"
-            raise NotRewrittenError(problem, self._path, node.lineno)
+            raise NotRewrittenError(Code.IMPORTS, self._path, node.lineno, name=name)
         return importlib.import_module(name)
 
     # --- inner functions ---
@@ -139,8 +139,7 @@ class Statements(ast.NodeTransformer):
             one.arg is None for one in node.keywords
         )
         if starred or arguments.vararg or arguments.kwarg or set(given) != set(names):
-            problem = f"the arguments of '{node.func.id}' inside the function can't be told"
-            raise NotRewrittenError(problem, self._path, node.lineno)
+            raise NotRewrittenError(Code.ARGUMENTS, self._path, node.lineno, what=f"'{node.func.id}'")
         return ast.copy_location(ast.Call(node.func, [given[name] for name in names], []), node)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from rayelastic.compile.reading.assignment_expressions import AssignmentExpressions
 from rayelastic.compile.reading.bound import bind
 from rayelastic.compile.reading.callables import NotRewrittenError
-from rayelastic.compile.reading.cells import cells_written, changes
+from rayelastic.compile.reading.cells import cells_written
 from rayelastic.compile.reading.exceptions import Narrowing
 from rayelastic.compile.reading.format_strings import Formats
 from rayelastic.compile.reading.lazy_loops import LazyLoops
@@ -33,6 +33,7 @@ from rayelastic.compile.reading.statements import Statements
 from rayelastic.compile.reading.unassigned.flags import with_flags
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
+from rayelastic.reasons import Code
 
 __all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "names_of", "rewritten", "value_of"]
 
@@ -76,18 +77,23 @@ def rewritten(
 
     Raises:
         SchemaError: A returned dict lacks a field of `output`, or has another; or it reads a field as t["x"].
-        SyntaxError: Parameters are bound, but the function's source is unknown.
         NotRewrittenError: It can't be compiled, with the reason.
     """
     bound = bound or {}
     if changed := next(cells_written(function.__code__), None):
-        raise NotRewrittenError(changes(changed), function.__code__.co_filename, function.__code__.co_firstlineno)
+        raise NotRewrittenError(
+            Code.CHANGES_OUTSIDE, function.__code__.co_filename, function.__code__.co_firstlineno, name=changed
+        )
     found = definition(function)
     circle = in_circle(function, value_of, bound) if isinstance(function, types.FunctionType) else []
     if found is None:
         if bound or circle:
-            needs = "a function that calls itself" if circle else "a method or partial"
-            raise SyntaxError(f"the source of {function.__qualname__} isn't known, which {needs} needs")
+            raise NotRewrittenError(
+                Code.NO_SOURCE,
+                function.__code__.co_filename,
+                function.__code__.co_firstlineno,
+                function=function.__qualname__,
+            )
         return function
     before = ast.dump(found)
     node = copy.deepcopy(found)
@@ -119,7 +125,7 @@ def rewritten(
         try:
             node, keys = dicts.begin(node), dicts.names
         except NoRecordError as error:
-            raise NotRewrittenError(error.problem, path, error.line) from None
+            raise NotRewrittenError(Code.UNSUPPORTED, path, error.line, what=error.what) from None
     lazy = LazyLoops(values, local, path, first, helper=record is None)
     node = lazy.begin(node)
     Loops(values, local | lazy.made).begin(node)
@@ -364,8 +370,7 @@ class _Yielded(ast.NodeTransformer):
         if given is None or (isinstance(given, ast.Constant) and given.value is None):
             return node
         if self._tries and isinstance(given, ast.GeneratorExp | ast.Call):
-            problem = "what it returns in a try may raise later, where no handler of it is: return a list"
-            raise NotRewrittenError(problem, self._path, node.lineno)
+            raise NotRewrittenError(Code.LAZY_IN_TRY, self._path, node.lineno)
         if isinstance(given, ast.List | ast.Tuple) and (not self._tries or len(given.elts) < 2):
             return [*(ast.copy_location(ast.Expr(ast.Yield(item)), item) for item in given.elts), end]
         if isinstance(given, ast.ListComp | ast.GeneratorExp) and not self._tries:

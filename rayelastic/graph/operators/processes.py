@@ -28,7 +28,7 @@ from rayelastic.graph.spec.operator_spec import (
 )
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
-from rayelastic.graph.spec.user_objects import LIFE, check_object, has_method
+from rayelastic.graph.spec.user_objects import LIFE, check_object
 
 __all__ = ["KeyedProcess", "instance_of", "process"]
 
@@ -51,6 +51,7 @@ class KeyedProcess:
         time: The event time of its timers; None: processing time.
         code: Its compiled methods; None: they run in Python.
         why: The reason for the execution mode.
+        refusal: The code and values of why it isn't compiled, if that was tried.
         what: What the operator is, as text; the name of its class by default.
         output_time: The event time of its output; None: that of its input, if it keeps it.
         lateness: Ticks behind the watermark up to which `on_late` may accept a tuple.
@@ -64,6 +65,7 @@ class KeyedProcess:
     time: TimeInfo | None
     code: CompiledProcess | None = None
     why: str = ""
+    refusal: Mapping[str, Any] | None = None
     what: str = ""
     output_time: TimeInfo | None = None
     lateness: int = 0
@@ -147,19 +149,14 @@ def _in_lane(up: Upstream, request: ProcessRequest, lane: Literal["auto"] | Lane
     body = KeyedProcess(request.instance, request.state, up.schema, up.keys, request.time)
     if lane is Lane.PYTHON:
         return replace(body, why="asked for")
-    code = "it isn't vectorised" if lane is Lane.VECTORISED else _compiled(up, request)
-    if not isinstance(code, str):
-        return replace(body, code=code, why="compiled to machine code")
-    if lane != "auto":
-        raise LaneError(
-            f"it can't be compiled: {code}", hint="Change that, or use lane='python'", code=ErrorCode.NOT_COMPILED
-        )
-    return replace(body, why=f"not compiled: {code}")
-
-
-def _compiled(up: Upstream, request: ProcessRequest) -> CompiledProcess | str:
-    lives = next((name for name in LIFE if has_method(request.instance, name)), None)
-    return up.compiler.compile_process(request) if lives is None else f"it has {lives}(), which runs in Python"
+    if lane is Lane.VECTORISED:
+        raise LaneError("it can't be vectorised", hint="Use lane='python'", code=ErrorCode.NOT_VECTORISED)
+    try:
+        return replace(body, code=up.compiler.compile_process(request), why="compiled to machine code")
+    except LaneError as error:
+        if lane != "auto":
+            raise
+        return replace(body, why=error.problem, refusal=error.details)
 
 
 def instance_of(cls: object) -> object:

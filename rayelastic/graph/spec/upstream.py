@@ -60,12 +60,12 @@ class FunctionCompiler(Protocol):
         """Choose the execution mode of an operator class. Raises LaneError or SchemaError naming the operator."""
         ...
 
-    def compile_process(self, request: ProcessRequest) -> CompiledProcess | str:
-        """Compile an object with timers, or return why it doesn't. Raises SchemaError naming the operator."""
+    def compile_process(self, request: ProcessRequest) -> CompiledProcess:
+        """Compile an object with timers. Raises LaneError if it doesn't, or SchemaError, naming the operator."""
         ...
 
-    def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate | str:
-        """Compile an object that aggregates, or return why it doesn't. Raises SchemaError naming the operator."""
+    def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate:
+        """Compile an object that aggregates. Raises LaneError if it doesn't, or SchemaError, naming the operator."""
         ...
 
     def remembered(self, body: OperatorBody) -> tuple[str, ...]:

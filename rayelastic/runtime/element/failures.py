@@ -60,7 +60,9 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         cause = Cause(explanation.exception) if explanation.exception is not None else None
         said = explanation.message
         return Failure(said, name, shown, explanation.traceback, code=ErrorCode.FUNCTION_RAISED, cause=cause)
-    kind = ErrorCode.FUNCTION_RAISED if isinstance(_function_of(spec.body), OperatorCode) else ErrorCode.JOB_FAILED
+    runs = spec.kind is OperatorKind.PROCESS or getattr(spec.body, "own", None) is not None  # methods in machine code
+    runs = runs or isinstance(_function_of(spec.body), OperatorCode)
+    kind = ErrorCode.FUNCTION_RAISED if runs else ErrorCode.JOB_FAILED
     kind = ErrorCode.SOURCE_FAILED if spec.kind is OperatorKind.SOURCE else kind
     return Failure(native.message or "it failed without a message", name, shown, code=kind)
 

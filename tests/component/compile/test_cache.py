@@ -69,7 +69,7 @@ def shown(t):
 
 given, made = Schema.of({"n": int}), Schema.of({"s": str})
 code = Compiler().compile(FunctionRequest("shown", OperatorKind.MAP, shown, given, made))
-print("numba" in sys.modules, code.lane.value, code.reason)
+print("numba" in sys.modules, code.lane.value, code.reason, code.refusal["code"])
 """
 
 

@@ -312,51 +312,43 @@ def test_a_schema_may_be_told_when_streams_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declare", "error", "says"),
+    ("declare", "code", "values"),
     [
-        (lambda t: t.apply(Sorted, name="x"), GraphError, "needs an instance, not the class Sorted. Write Sorted"),
-        (lambda t: t.apply(3, name="x"), GraphError, "3 isn't an operator. Decorate its class"),
+        (lambda t: t.apply(Sorted, name="x"), "not-an-operator", "Sorted(...)"),
+        (lambda t: t.apply(3, name="x"), "not-an-operator", "3"),
+        (lambda t: t.apply(Sorted("!"), name="x", number=numbers(t)), "unconnected-port", "'word'"),
+        (lambda t: t.apply(Twice(), name="x", out=numbers(t)), "unknown-port", "'out'"),
+        (lambda t: t.apply(Sorted("!"), name="x", number=3, word=4), "not-a-stream", "number=3"),
         (
-            lambda t: t.apply(Sorted("!"), name="x", number=numbers(t)),
-            GraphError,
-            "its input port 'word' has no stream",
+            lambda t: t.apply(Sorted("!"), name="x", number=numbers(t), word=numbers(t, 1, "b")),
+            "unknown-field",
+            "'word'",
         ),
-        (
-            lambda t: t.apply(Twice(), name="x", out=numbers(t)),
-            GraphError,
-            "no input port 'out'. Its input ports are in",
-        ),
-        (lambda t: t.apply(Sorted("!"), name="x", number=3, word=4), GraphError, "number=3 isn't a stream"),
-        (lambda t: t.apply(Sorted("!"), name="x", number=numbers(t), word=numbers(t, 1, "b")), SchemaError, "'word'"),
-        (lambda t: numbers(t).apply(Line(), name="x", one=numbers(t, 1, "b")), GraphError, "'one' has two streams"),
-        (
-            lambda t: numbers(t).apply(Running(), name="x"),
-            GraphError,
-            "the stream of input port 'in' has no key. Write .key_by",
-        ),
+        (lambda t: numbers(t).apply(Line(), name="x", one=numbers(t, 1, "b")), "duplicate-stream", "'one'"),
+        (lambda t: numbers(t).apply(Running(), name="x"), "no-key", "'in'"),
         (
             lambda t: t.apply(Counts(), name="x", left=numbers(t).key_by("n"), right=words(t).key_by("word")),
-            GraphError,
-            "keys of different types",
+            "key-mismatch",
+            "'right' has word: string",
         ),
-        (lambda t: numbers(t).apply(Sorted("!"), name="x", word=words(t)).evn, GraphError, "no output port 'evn'"),
+        (lambda t: numbers(t).apply(Sorted("!"), name="x", word=words(t)).evn, "unknown-port", "'evn'"),
         (
             lambda t: (
                 numbers(t).apply(Sorted("!"), name="x", word=words(t)).odd.sink(rel.count(), name="o"),
                 t.validate(),
             ),
-            GraphError,
-            "its output port 'even' has no sink",
+            "no-sink",
+            "'even'",
         ),
         (
             lambda t: numbers(rel.Topology("other")).apply(Sorted("!"), name="x", word=words(t)),
-            GraphError,
-            "stream of another topology",
+            "other-topology",
+            "'bad'",
         ),
     ],
 )
-def test_what_doesnt_fit_when_streams_meet_ports(declare: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match="operator 'x'.*" + says.replace("(", r"\(")):
+def test_what_doesnt_fit_when_streams_meet_ports(declare: Any, code: str, values: str) -> None:
+    with raises((GraphError, SchemaError), code, values, operator="x"):
         declare(rel.Topology("bad"))
 
 

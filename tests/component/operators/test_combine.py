@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic.errors import GraphError, JobFailedError, LaneError
+from rayelastic.reasons import Code
 from tests.component.operators.running import CONFIGS, table_of
 from tests.raising import raises
 
@@ -205,7 +206,7 @@ def test_the_plan_says_what_runs() -> None:
     keyed.combine(Listed, name="slow").sink(rel.list(), name="two")
     text = " ".join(str(topology.explain()).split())
     assert "an object of class Summary, compiled to machine code" in text
-    assert "not compiled: its state is no NamedTuple" in text
+    assert str(Code.STATE_CLASS()) in text
 
 
 class First(NamedTuple):
@@ -260,22 +261,21 @@ class Failing(Summary):
 
 
 @pytest.mark.parametrize("lane", ["compiled", "python"])
-@pytest.mark.parametrize(("n", "problem"), [(0, "ZeroDivisionError"), (1, "ZeroDivisionError: .*division by zero")])
+@pytest.mark.parametrize("n", [0, 1])
 @pytest.mark.parametrize("windowed", [False, True])
-def test_what_raises_is_told(lane: Any, n: int, problem: str, windowed: bool) -> None:
+def test_what_raises_is_told(lane: Any, n: int, windowed: bool) -> None:
     def declare(s: Any) -> Any:
         of = s.window(seconds=10) if windowed else s
         return of.combine(Failing, name="failing", lane=lane)
 
-    with pytest.raises(JobFailedError, match=problem) as failed:
+    with raises(JobFailedError, "function-raised", "ZeroDivisionError", operator="failing") as failed:
         run([Row("a", 0, n, "x")], declare)
-    assert "failing" in str(failed.value)
     method = "add" if n == 0 else "result"
     assert (f"{method}: " if lane == "compiled" else f"in {method} of Failing") in str(failed.value)
 
 
 def test_a_state_that_is_too_large_fails() -> None:
-    with raises(JobFailedError, "job-failed", "64"):
+    with raises(JobFailedError, "function-raised", "64"):
         run([Row("a", 0, 2**62, ""), Row("a", 0, 2**62, "")], lambda s: s.combine(Summary, name="sum", lane="compiled"))
 
 

@@ -29,7 +29,7 @@ from tests.component.operators.timed_rows import (
     processing,
     rows_of,
 )
-from tests.raising import raises
+from tests.raising import check_reason, raises
 
 
 class Seen(NamedTuple):
@@ -271,13 +271,14 @@ def test_what_keeps_it_in_python_is_said() -> None:
 
     assert body_of(Program).lane is Lane.COMPILED
     assert body_of(Program(9)).lane is Lane.COMPILED
-    for program, words in {HandsOn: "out is passed on", NoTimers: "has no on_time"}.items():
+    for program, code in {HandsOn: "unsupported", NoTimers: "no_on_time"}.items():
         body = body_of(program)
         assert body.lane is Lane.PYTHON
-        assert words in body.reason
-        with pytest.raises(LaneError, match=words):
+        check_reason(body.refusal, code, "on_tuple")
+        with raises(LaneError, "not-compiled", operator="told") as caught:
             topology_of(rel.rows([Row(1, 5, 1)]), 0, program=program)
-    assert "its state is no NamedTuple class" in body_of(Program, state=None).reason
+        assert caught.value.details == body.refusal
+    check_reason(body_of(Program, state=None).refusal, "state_class")
     with raises(SchemaError, "unknown-field", "sene"):
         topology_of(rel.rows([Row(1, 5, 1)]), 0, program=Misspells)
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 import rayelastic as rel
-from rayelastic.errors import RayelasticError, SchemaError, SinkError
+from rayelastic.errors import JobFailedError, RayelasticError, SchemaError, SinkError
 from rayelastic.graph.records.schema import Schema
 from tests.component.values.kinds import Leg, Level, Point, Shape, Side, tables
 from tests.raising import raises
@@ -136,31 +136,30 @@ def test_dicts_are_taken_for_named_tuples_and_dataclasses() -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "says"),
     [
-        (list[int], [1, "two"], r"field 'v\[1\]': expected int, got 'two' \(str\)"),
-        (list[Point], [Point(1, cast("Any", 2))], r"field 'v\[0\].tag': expected str, got 2 \(int\)"),
-        (list[int], [None], r"field 'v\[0\]': got None, and it isn't nullable"),
-        (dict[str, int], {1: 1}, "field 'v.key': expected str, got 1"),
-        (dict[str, int], [("a", 1)], "field 'v': expected dict, got"),
-        (Leg, Point(1, "a"), "field 'v': expected Leg, got Point"),
-        (Side, "sell", "field 'v': expected Side, got 'sell'"),
-        (Side, Level.LOW, "field 'v': expected Side, got <Level.LOW"),
-        (list[int], {1, 2}, "field 'v': expected list, got {1, 2}"),
-        (pa.decimal128(4, 2), "1.5", "field 'v': expected Decimal, got '1.5'"),
-        (pa.uuid(), "1", "field 'v': expected UUID, got '1'"),
+        (list[int], [1, "two"], ("'v[1]'", "expected int, got 'two'")),
+        (list[Point], [Point(1, cast("Any", 2))], ("'v[0].tag'", "expected str, got 2")),
+        (list[int], [None], ("'v[0]'", "got None")),
+        (dict[str, int], {1: 1}, ("'v.key'", "expected str, got 1")),
+        (dict[str, int], [("a", 1)], ("'v'", "expected dict, got")),
+        (Leg, Point(1, "a"), ("'v'", "expected Leg, got Point")),
+        (Side, "sell", ("'v'", "expected Side, got 'sell'")),
+        (Side, Level.LOW, ("'v'", "expected Side, got <Level.LOW")),
+        (list[int], {1, 2}, ("'v'", "expected list, got {1, 2}")),
+        (pa.decimal128(4, 2), "1.5", ("'v'", "expected Decimal, got '1.5'")),
+        (pa.uuid(), "1", ("'v'", "expected UUID, got '1'")),
     ],
 )
-def test_what_is_no_value_of_the_type_is_told_by_its_place(kind: Any, value: Any, says: str) -> None:
-    with pytest.raises((TypeError, ValueError, RayelasticError), match=says):
+def test_what_is_no_value_of_the_type_is_told_by_its_place(kind: Any, value: Any, says: tuple[str, ...]) -> None:
+    with raises(JobFailedError, "function-raised", *says, operator="in"):
         run(rel.rows([(value,)], schema={"v": kind}))
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [("1.234", "more than 2 decimal places"), ("123.4", "more than 4 digits"), ("NaN", "no finite number")],
+    ("text", "limit"), [("1.234", "2 decimal places"), ("123.4", "4 digits"), ("NaN", "finite number")]
 )
-def test_a_decimal_is_never_rounded(text: str, says: str) -> None:
+def test_a_decimal_is_never_rounded(text: str, limit: str) -> None:
     value = decimal.Decimal(text)
-    with pytest.raises((ValueError, RayelasticError), match=says):
+    with raises(JobFailedError, "function-raised", text, limit, operator="in"):
         run(rel.rows([(value,)], schema={"v": pa.decimal128(4, 2)}))
 
 

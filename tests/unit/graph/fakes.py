@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rayelastic.errors import LaneError
 from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
 from rayelastic.graph.spec.operator_spec import AggregateRequest, OperatorRequest, ProcessRequest
 
@@ -40,11 +41,11 @@ class FakeCompiler:
     def of_record(self, function: Any, schema: Any, given: int) -> Any:
         return function
 
-    def compile_process(self, request: ProcessRequest) -> str:
-        return "a fake compiles no timers"
+    def compile_process(self, request: ProcessRequest) -> Any:
+        raise LaneError("a fake compiles no timers")
 
-    def compile_aggregate(self, request: AggregateRequest) -> str:
-        return "a fake compiles no aggregates"
+    def compile_aggregate(self, request: AggregateRequest) -> Any:
+        raise LaneError("a fake compiles no aggregates")
 
     def compile_operator(self, request: OperatorRequest) -> FakeCode:
         lane = Lane.PYTHON if request.lane == "auto" else request.lane

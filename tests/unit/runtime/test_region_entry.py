@@ -91,7 +91,7 @@ def test_where_a_stream_has_ended_another_mark_comes_behind_all_that_the_owner_m
 
 
 def test_nothing_can_be_held_of_streams_that_have_ended() -> None:
-    with pytest.raises(StreamEndedError, match="all streams into region"):
+    with raises(StreamEndedError, "link-failed", LEFT, RIGHT):
         held(Routers(ended=[LEFT, RIGHT]))
 
 
@@ -114,7 +114,7 @@ def test_a_new_replica_is_told_that_nothing_comes_of_a_stream_that_has_ended(
 
 
 def test_a_new_replica_has_nothing_to_do_where_all_streams_have_ended() -> None:
-    with pytest.raises(StreamEndedError, match="all streams into region"):
+    with raises(StreamEndedError, "link-failed", LEFT, RIGHT):
         attached(Routers([LEFT, RIGHT]))
 
 

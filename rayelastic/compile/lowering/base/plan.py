@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from rayelastic.compile.reasons import Code, Reason, packed
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
@@ -48,7 +49,7 @@ class Plan:
         self.decided: Schema | None = declared
         self.is_generator = False
         self.has_suspicions = False  # exact.py: the loop over the run checks them
-        self.problem: str = ""  # the first problem that only Python can handle
+        self.problem: Reason | None = None  # the first problem that only Python can handle
         self.mistake: SchemaError | None = None  # the first problem that no execution mode can handle
 
     @property
@@ -57,10 +58,10 @@ class Plan:
         assert self.decided is not None
         return self.decided
 
-    def refuse(self, problem: str) -> str:
-        """Record why the function can't be compiled, and return it."""
-        self.problem = self.problem or problem
-        return problem
+    def refuse(self, code: Code, **values: Any) -> str:
+        """Record why the function can't be compiled, and return it as the message of an error."""
+        self.problem = self.problem or code(**values)
+        return packed(code, **values)
 
     def is_member(self, schema: Schema, name: str) -> bool:
         """Return whether the user's tuple class has a method or property of that name, written in Python."""
@@ -71,7 +72,9 @@ class Plan:
     def missing_field(self, schema: Schema, name: str, *, is_state: bool) -> str:
         """Record an unknown field, as misspelt unless the user's tuple class has a member of that name."""
         if hasattr(schema.tuple_type, name):
-            return self.refuse(f"'{name}' of {schema.name} isn't compiled: only its fields, methods and properties are")
+            return self.refuse(
+                Code.UNSUPPORTED, what=f"'{name}' of {schema.name}, which is no field, method or property,"
+            )
         what = "state " if is_state else ""
         self.mistake = self.mistake or SchemaError(
             f"{what}{schema.name} has no field '{name}'", hint=schema.suggestion(name), code=ErrorCode.UNKNOWN_FIELD

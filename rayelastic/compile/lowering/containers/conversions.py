@@ -18,6 +18,7 @@ from numba.core.errors import TypingError, UnsupportedError
 
 from rayelastic.compile.lowering.base.declare import overloads
 from rayelastic.compile.lowering.containers import lists as containers
+from rayelastic.compile.reasons import Code, packed
 
 # Functions that may have a set as their argument: the order of its items makes no difference.
 _WITHOUT_ORDER = (
@@ -83,8 +84,9 @@ def _shown(variable: Any, other: str) -> str:
 def _check_bool(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
     """Reject a bool that becomes a number, because True then can't be distinguished from 1 or 1.0."""
     for first, other in _alike(wanted, given):
-        if said := _mixed([first, other]):
-            raise UnsupportedError(f"{_shown(variable, 'a value')} {said}", loc)
+        if number := _number_beside_bool([first, other]):
+            what = _shown(variable, "a value")
+            raise UnsupportedError(packed(Code.TWO_KINDS, what=what, first="bool", second=number), loc)
 
 
 def _alike(wanted: Any, given: Any) -> Iterator[tuple[Any, Any]]:
@@ -99,14 +101,13 @@ def _alike(wanted: Any, given: Any) -> Iterator[tuple[Any, Any]]:
         yield wanted, given
 
 
-def _mixed(kinds: Iterable[Any]) -> str:
-    """Describe the problem of bools beside numbers; empty if there is none."""
+def _number_beside_bool(kinds: Iterable[Any]) -> str:
+    """Return 'int' or 'float' if there are bools beside numbers of it; empty if there are none."""
     plain = [_without_none(kind) for kind in kinds]
     number = next((kind for kind in plain if isinstance(kind, types.Integer | types.Float)), None)
     if number is None or not any(isinstance(kind, types.Boolean) for kind in plain):
         return ""
-    name = "float" if isinstance(number, types.Float) else "int"
-    return f"is once bool and once {name}: make it one of them by {name}(..) or bool(..)"
+    return "float" if isinstance(number, types.Float) else "int"
 
 
 @overloads(min)
@@ -114,8 +115,8 @@ def _mixed(kinds: Iterable[Any]) -> str:
 def _extreme(*values: Any) -> None:
     """Reject min and max of bools and numbers, which Numba 0.65 lacks, as if it converted them."""
     alone = len(values) == 1 and isinstance(values[0], types.BaseTuple)
-    if said := _mixed(values[0] if alone else values):
-        raise TypingError(f"a value {said}")
+    if number := _number_beside_bool(values[0] if alone else values):
+        raise TypingError(packed(Code.TWO_KINDS, what="a value", first="bool", second=number))
 
 
 def _without_none(kind: Any) -> Any:
@@ -135,9 +136,9 @@ def _check_number(wanted: Any, given: Any, variable: Any, loc: Any) -> None:
     numbers = (types.Integer, types.Boolean), (types.Float,)
     for kinds, others in (numbers, numbers[::-1]):
         if isinstance(wanted, kinds) and isinstance(given, others):
-            what = _shown(variable, "a list or dict")
-            names = ("int", "float") if kinds is numbers[0] else ("float", "int")
-            raise UnsupportedError(f"{what} holds {names[0]} and receives {names[1]}: make all of one kind", loc)
+            what = _shown(variable, "an item of a list or dict")
+            first, second = ("int", "float") if kinds is numbers[0] else ("float", "int")
+            raise UnsupportedError(packed(Code.TWO_KINDS, what=what, first=first, second=second), loc)
 
 
 def _check_expression(state: Any, value: Any, target: Any) -> None:
@@ -172,7 +173,7 @@ def _check_expression(state: Any, value: Any, target: Any) -> None:
                 _check(parts[0], kind, value.args[0], value.loc)
                 _check_bool(parts[0], kind, value.args[0], value.loc)
     if called is hash and any(map(_holds_floats, kinds)):
-        raise UnsupportedError("hash() of a float isn't compiled: NaN's is that of an object", value.loc)
+        raise UnsupportedError(packed(Code.BY_IDENTITY, what="hash() of a float"), value.loc)
     for argument in value.args:
         if isinstance(_kind(state, argument), types.Set) and not _is_without_order(called):
             if called in (min, max, sum) and isinstance(_kind(state, argument).dtype, types.Integer):
@@ -187,13 +188,11 @@ def _check_operator(state: Any, value: Any) -> None:
     operands = [value.value] if value.op == "unary" else [value.lhs, value.rhs]
     kinds = [types.unliteral(_kind(state, operand)) for operand in operands]
     if value.fn is operator.invert and isinstance(kinds[0], types.Boolean):
-        raise UnsupportedError("~ of a bool isn't compiled, which is -1 or -2: write not", value.loc)
+        raise UnsupportedError(packed(Code.WRITE_INSTEAD, what="~ of a bool", instead="not"), value.loc)
     if value.fn in (operator.is_, operator.is_not):
         is_known = any(isinstance(kind, types.NoneType) for kind in kinds) or kinds == [types.boolean] * 2
         if not is_known and not all(isinstance(kind, _WITH_IDENTITY) for kind in kinds):
-            raise UnsupportedError(
-                "is asks whether two are one object, which compiled code doesn't know: write ==", value.loc
-            )
+            raise UnsupportedError(packed(Code.WRITE_INSTEAD, what="is", instead="=="), value.loc)
     if value.fn is operator.contains:
         _check_contains(state, value, kinds[0], kinds[1])
     elif value.op != "unary" and all(isinstance(kind, types.List) for kind in kinds):
@@ -249,7 +248,7 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
     variable = call.func
     _check_owner(owner, state.calltypes[call].recvr, call.loc)
     if isinstance(owner, types.Set) and name == "pop":
-        raise UnsupportedError("set.pop isn't compiled: which item it returns isn't defined", call.loc)
+        raise UnsupportedError(packed(Code.UNSUPPORTED, what="set.pop"), call.loc)
     if isinstance(owner, types.DictType):
         kinds = (owner.key_type, owner.value_type) if name in ("get", "setdefault", "pop") else ()
         for wanted, kind in zip(kinds, given, strict=False):
@@ -278,15 +277,7 @@ def _check_owner(owner: Any, taken: Any, loc: Any) -> None:
     if isinstance(owner, types.List | types.Set) and types.unliteral(taken.dtype) != types.unliteral(owner.dtype):
         if not taken.dtype.is_precise():
             return
-        what = "values that may be None beside others" if _has_optional(owner.dtype) else "items of several types"
-        raise UnsupportedError(f"a list receives {what}: make all of one kind", loc)
-
-
-def _has_optional(kind: Any) -> bool:
-    if isinstance(kind, types.BaseTuple):
-        parts: Any = kind
-        return any(map(_has_optional, parts))
-    return isinstance(kind, types.Optional)
+        raise UnsupportedError(packed(Code.MIXED_KINDS, what="items of a list"), loc)
 
 
 def check_constant_sets(func_ir: Any) -> None:
@@ -321,7 +312,7 @@ def _is_constant_set(func_ir: Any, variable: Any) -> bool:
     return isinstance(_constant(func_ir, variable), set | frozenset)
 
 
-_ORDER = "the order of a set's items isn't CPython's in compiled code: write sorted(..)"
+_ORDER = packed(Code.WRITE_INSTEAD, what="the order of a set's items", instead="sorted(..)")
 
 
 def _check_order(state: Any, variable: Any, loc: Any) -> None:

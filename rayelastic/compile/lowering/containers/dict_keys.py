@@ -20,6 +20,7 @@ from numba.typed import dictobject
 from numba.typed.typedobjectutils import _get_incref_decref
 
 from rayelastic.compile.lowering.base.declare import primitive
+from rayelastic.compile.reasons import Code, packed
 
 I32 = ir.IntType(32)
 POINTER = ir.IntType(8).as_pointer()
@@ -41,9 +42,7 @@ def refuse_keys(state: Any) -> None:
             key = kind.dtype if isinstance(kind, types.Set) else key
             if key is not None and _holds_float(key):
                 what = "dict" if isinstance(kind, types.DictType) else "set"
-                raise UnsupportedError(
-                    f"a {what} with float keys isn't compiled: NaN is found by identity", statement.loc
-                )
+                raise UnsupportedError(packed(Code.BY_IDENTITY, what=f"a {what} with float keys"), statement.loc)
 
 
 def _holds_float(key: Any) -> bool:

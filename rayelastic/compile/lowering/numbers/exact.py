@@ -25,6 +25,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from rayelastic.compile.lowering.base import optional
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.numbers import not_a_number, whole_numbers
+from rayelastic.compile.reasons import Code, packed
 
 # Byte offsets in records.FRAME.
 FRAME_CAREFUL_OFFSET, FRAME_SUSPICION_OFFSET = 40, 48
@@ -159,7 +160,9 @@ def _replaced(state: Any, value: Any, ways: tuple[str, ...] = (CHECKS,)) -> str:
     kinds = [_number(state.typemap[operand.name]) for operand in operands]
     power = getattr(value, name) is operator.pow and isinstance(kinds[-1][0], types.IntegerLiteral)
     if power and kinds[0][1] == "i" and kinds[-1][0].literal_value < 0:
-        raise UnsupportedError("an int to a negative power isn't compiled: make it a float first", value.loc)
+        raise UnsupportedError(
+            packed(Code.WRITE_INSTEAD, what="an int to a negative power", instead="float(..) ** .."), value.loc
+        )
     for way in ways:
         ours = _replacements.get((getattr(value, name), "".join(kind for _, kind in kinds), way))
         if ours is not None:

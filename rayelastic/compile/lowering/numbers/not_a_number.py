@@ -18,6 +18,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from rayelastic.compile.lowering.base.refusal import refuse_if
+from rayelastic.compile.reasons import Code, packed
 
 _ORDERS = {
     operator.eq: "==",
@@ -37,15 +38,17 @@ def replacement(function: Any, operands: list[Any], loc: Any) -> Any:
     """
     if function is operator.contains and _holds_floats(operands[0]) and _holds_floats(operands[1], at_all=True):
         if not isinstance(operands[0], types.UniTuple | types.List) or not isinstance(_item(operands[0]), types.Float):
-            raise UnsupportedError(f"'in' {_named(operands[0])} that holds floats and more isn't compiled", loc)
+            raise UnsupportedError(
+                packed(Code.BY_IDENTITY, what=f"'in' {_named(operands[0])} with floats and more"), loc
+            )
         return _contains
     if function not in _ORDERS or not all(_holds_floats(operand) for operand in operands):
         return None
     if isinstance(operands[0], types.BaseTuple) and isinstance(operands[1], types.BaseTuple):
         if any(_holds_floats(item) for operand in operands for item in _items(operand)):
-            raise UnsupportedError("comparing tuples in tuples that hold floats isn't compiled", loc)
+            raise UnsupportedError(packed(Code.BY_IDENTITY, what="comparing tuples in tuples with floats"), loc)
         return _COMPARISONS[function]
-    raise UnsupportedError(f"comparing {_named(operands[0])} that holds floats isn't compiled", loc)
+    raise UnsupportedError(packed(Code.BY_IDENTITY, what=f"comparing {_named(operands[0])} with floats"), loc)
 
 
 def _items(kind: Any) -> Any:

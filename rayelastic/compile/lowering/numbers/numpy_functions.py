@@ -15,6 +15,7 @@ import numpy as np
 from numba.core import types
 
 from rayelastic.compile.lowering.numbers.builtins import stands_for
+from rayelastic.compile.reasons import Code, packed
 
 _OF_ONE = (
     np.sqrt,
@@ -40,11 +41,11 @@ def refusal(value: Any, name: str) -> str:
         name: That name.
     """
     if isinstance(value, python_types.ModuleType):
-        return f"{value.__name__} isn't compiled" if value.__name__.startswith("numpy.") else ""
+        return packed(Code.UNSUPPORTED, what=value.__name__) if value.__name__.startswith("numpy.") else ""
     if isinstance(value, np.ufunc):
-        return f"numpy.{value.__name__} isn't compiled: it may differ in the last digit"
+        return packed(Code.LAST_DIGIT, what=f"numpy.{value.__name__}")
     if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "numpy":
-        return f"numpy.{getattr(value, '__name__', name)} isn't compiled"
+        return packed(Code.UNSUPPORTED, what=f"numpy.{getattr(value, '__name__', name)}")
     return ""
 
 

@@ -22,6 +22,7 @@ from rayelastic.compile.lowering.passes import objects, regular_calls
 from rayelastic.compile.lowering.passes.constants import definition, literal
 from rayelastic.compile.lowering.records import instances
 from rayelastic.compile.reading.bound import is_callable_object
+from rayelastic.compile.reasons import Code, packed
 
 _COMPARISONS = (operator.eq, operator.ne, operator.contains, operator.lt, operator.le, operator.gt, operator.ge)
 
@@ -72,7 +73,7 @@ def _with_function(func_ir: Any, call: Any, statement: Any, helper: Callable[[An
         return
     if not is_callable_object(owner.value):
         what = "makes an object" if isinstance(owner.value, type) else "isn't written in Python"
-        raise UnsupportedError(f"'{value.name}(..)' {what}, which isn't compiled", call.loc)
+        raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"'{value.name}(..)', which {what},"), call.loc)
     callee = ir.Var(statement.target.scope, f"$object.{id(statement)}", statement.loc)
     yield ir.Assign(ir.Global(value.name, helper(owner.value), call.loc), callee, statement.loc)
     call.func = callee
@@ -86,7 +87,7 @@ def _instance(call: Any, made: Any, statement: Any) -> Iterator[Any]:
     missing = [f for f in fields if f.name not in given]
     wrong = call.vararg is not None or len(call.args) > len(positional) or len(given) != len(call.args) + len(call.kws)
     if wrong or any(f.default is dataclasses.MISSING for f in missing) or set(given) - {f.name for f in fields}:
-        raise UnsupportedError(f"'{made.name}(..)' isn't compiled with these arguments", call.loc)
+        raise UnsupportedError(packed(Code.ARGUMENTS, what=f"'{made.name}(..)'"), call.loc)
     scope, number = statement.target.scope, id(statement)
     for field in missing:
         given[field.name] = ir.Var(scope, f"$default.{field.name}.{number}", call.loc)

@@ -36,6 +36,7 @@ from rayelastic.compile.lowering.times import moments, times_of_day
 from rayelastic.compile.lowering.times import text as moment_text
 from rayelastic.compile.originals import is_member
 from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.data_type import own_class
 
 # Builtins and functions of modules that Numba would implement with its own string type, or differently from CPython.
@@ -89,7 +90,7 @@ def _check_size(value: Any, loc: Any) -> None:
     """Reject integers beyond 64 bits: Numba has unsigned ones, with other results than CPython's."""
     for item in value if isinstance(value, tuple | frozenset) else (value,):
         if type(item) is int and not -(2**63) <= item < 2**63:
-            raise UnsupportedError(f"the constant {item} doesn't fit the 64 bits of compiled integers", loc)
+            raise UnsupportedError(packed(Code.INTEGER_TOO_LARGE, value=str(item)), loc)
 
 
 def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
@@ -114,7 +115,7 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     elif owner in _MOMENT_CLASSES:
         member = moment_text.CLASS_ATTRIBUTES.get((owner, value.attr))
         if member is None:
-            raise UnsupportedError(f"{_MOMENT_CLASSES[owner]}.{value.attr} isn't compiled", value.loc)
+            raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"{_MOMENT_CLASSES[owner]}.{value.attr}"), value.loc)
         return ir.Global(shown, moments.constant(member) if isinstance(member, dt.date) else member, value.loc)
     elif isinstance(owner, tuple | tables.Table) and value.attr in objects.CHANGERS:
         objects.refuse_change(f"{value_of.name}", value.loc)
@@ -142,12 +143,12 @@ def _method(name: str) -> Any:
     return space[name]
 
 
-_REFUSED = {  # Numba has its own version of some, with other results
-    print: ", it needs the interpreter",
-    repr: ": str of a number is the same",
-    ascii: "",
-    type: ": ask isinstance(..)",
-    id: "",
+_REFUSED: dict[Any, tuple[Code, dict[str, str]]] = {  # Numba has its own version of some, with other results
+    print: (Code.NEEDS_INTERPRETER, {}),
+    repr: (Code.WRITE_INSTEAD, {"instead": "str(..)"}),
+    ascii: (Code.UNSUPPORTED, {}),
+    type: (Code.WRITE_INSTEAD, {"instead": "isinstance(..)"}),
+    id: (Code.UNSUPPORTED, {}),
 }
 
 
@@ -158,8 +159,7 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         table = tables.table_of(name, dict(value) if isinstance(value, dict) else set(value))
         if table is None:
             raise UnsupportedError(
-                f"'{name}' is a {type(value).__name__} outside the function that isn't one of constants of one kind",
-                loc,
+                packed(Code.CAN_CHANGE, name=name, kind=type(value).__name__, cure="constants of one kind"), loc
             )
         return table
     if type(value) is list and value and (_is_plain(value) or tables.is_rows(value)):
@@ -170,15 +170,10 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         known = known and not any(isinstance(item, frozenset) for item in value)
         return type(value)._make(items) if known else objects.Frozen(value)
     if isinstance(value, list | bytearray):
-        raise UnsupportedError(
-            f"'{name}' is a {type(value).__name__} outside the function and can change; a tuple is compiled",
-            loc,
-        )
+        raise UnsupportedError(packed(Code.CAN_CHANGE, name=name, kind=type(value).__name__, cure="a tuple"), loc)
     if isinstance(value, np.ndarray) and value.flags.writeable:
-        raise UnsupportedError(
-            f"the array '{name}' outside the function can change; set {name}.flags.writeable = False",
-            loc,
-        )
+        cure = f"an array with {name}.flags.writeable = False"
+        raise UnsupportedError(packed(Code.CAN_CHANGE, name=name, kind="array", cure=cure), loc)
     if objects.is_frozen(value):
         return objects.Frozen(value)
     try:
@@ -189,50 +184,53 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     if operator_functions.is_operator_function(value):
         function = operator_functions.written(value)
         if function is None:
-            raise UnsupportedError(f"operator.{value.__name__} isn't compiled", loc)
+            raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"operator.{value.__name__}"), loc)
         return helper(function)
     if problem := numpy_functions.refusal(value, name):
         raise UnsupportedError(problem, loc)
     if value in numbers.DIFFERENT:
-        raise UnsupportedError(
-            f"{value.__module__}.{value.__name__} isn't compiled: it would differ in the last digit", loc
-        )
+        raise UnsupportedError(packed(Code.LAST_DIGIT, what=f"{value.__module__}.{value.__name__}"), loc)
     if isinstance(value, re.RegexFlag):
         return int(value)
     if isinstance(value, re.Pattern):
         try:
             return regular.constant(value)
         except NoPatternError as error:
-            raise UnsupportedError(f"the pattern '{name}' isn't compiled: {error}", loc) from None
+            raise UnsupportedError(error.of(f"'{name}'"), loc) from None
     if isinstance(value, dt.datetime | dt.date | dt.timedelta) and moments.constant(value) is not None:
         return moments.constant(value)
     if isinstance(value, dt.time) and times_of_day.constant(value) is not None:
         return times_of_day.constant(value)
     if value in (map, filter, reversed):
-        what = value.__name__
-        raise UnsupportedError(f"{what} is compiled where its items are taken at once, as by list({what}(..))", loc)
+        raise UnsupportedError(packed(Code.ITEMS_AT_ONCE, what=value.__name__), loc)
     _check_size(value, loc)
     if isinstance(value, type) and issubclass(value, Exception):
         raised.note(value)
     if value in _REFUSED:
-        raise UnsupportedError(f"{value.__name__} isn't compiled{_REFUSED[value]}", loc)
+        code, values = _REFUSED[value]
+        raise UnsupportedError(packed(code, what=value.__name__, **values), loc)
     if isinstance(value, python_types.FunctionType) and not _is_ours(value):
         if value in _PURE_IN_PYTHON:
             return value
         if is_member(value):
-            raise UnsupportedError(f"{value.__module__}.{value.__name__} isn't compiled", loc)
+            raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"{value.__module__}.{value.__name__}"), loc)
         return helper(value)
     if isinstance(value, python_types.MethodType | functools.partial):
         function = getattr(value, "__func__", None)
         if isinstance(function, python_types.FunctionType) and is_member(function):
-            raise UnsupportedError(f"{name} isn't compiled", loc)
+            raise UnsupportedError(packed(Code.UNSUPPORTED, what=name), loc)
         if taken_apart(value) is None:
-            raise UnsupportedError(f"'{name}' isn't compiled: what it calls isn't written in Python", loc)
+            raise UnsupportedError(
+                packed(Code.UNSUPPORTED, what=f"'{name}', which calls what isn't written in Python,"), loc
+            )
         return helper(value)
+    if name == "inner" and isinstance(value, Dispatcher):  # records/loop.py: a flat_map's function returns no tuples
+        problem = packed(Code.WRITE_INSTEAD, what="what it returns", instead="yield, or return a list")
+        raise UnsupportedError(problem, loc)
     if callable(value) and not _is_pure(value):
         kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-        said = name if "." in name else f"'{name}' outside the function is a {kind}, which"
-        raise UnsupportedError(f"{said} isn't compiled", loc)
+        said = packed(Code.UNSUPPORTED, what=name) if "." in name else packed(Code.OUTSIDE, name=name, kind=kind)
+        raise UnsupportedError(said, loc)
     return literal(value)
 
 

@@ -18,6 +18,7 @@ from numba.core.unsafe import eh
 
 from rayelastic.compile.lowering.base.tables import TableType
 from rayelastic.compile.lowering.base.views import ViewType
+from rayelastic.compile.reasons import Code, packed
 
 _LOOKED_UP = types.List | types.Set | types.DictType | types.BaseTuple | types.RangeType | TableType
 _WITH_BOUNDS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
@@ -41,8 +42,7 @@ def check_nones(state: Any, *, helper: bool) -> None:
             for variable in _taken(state, statement):
                 kind = state.typemap[variable.name]
                 if isinstance(kind, types.Optional):
-                    problem = "what may be None is looked up or put in here, where a handler could catch that it is"
-                    raise UnsupportedError(f"{problem}: ask whether it is None first", statement.loc)
+                    raise UnsupportedError(packed(Code.MAY_BE_NONE), statement.loc)
 
 
 def _calls(func_ir: Any) -> Iterator[Any]:

@@ -18,8 +18,8 @@ from numba.core.errors import UnsupportedError
 
 from rayelastic.compile.lowering.base.declare import constants
 from rayelastic.compile.lowering.records.values import Member
-from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import is_of_python
+from rayelastic.compile.reasons import Code, packed
 
 CHANGERS = frozenset(
     ["append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "add", "discard",
@@ -83,7 +83,7 @@ def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
         return getattr(owner, name)
     descriptor = inspect.getattr_static(owner, name, _MISSING)
     if descriptor is _MISSING:
-        raise UnsupportedError(f"'{shown}' has no attribute '{name}' when it is declared", loc)
+        raise UnsupportedError(packed(Code.NO_ATTRIBUTE, what=shown, name=name), loc)
     if (
         isinstance(descriptor, property)
         and not isinstance(owner, type)
@@ -103,7 +103,9 @@ def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
     if isinstance(descriptor, python_types.MemberDescriptorType) and not isinstance(owner, type):
         return getattr(owner, name)  # a slot
     if name not in vars_of(owner) and hasattr(type(descriptor), "__get__"):
-        raise UnsupportedError(f"'{shown}.{name}' is made when it is asked for, which isn't compiled", loc)
+        raise UnsupportedError(
+            packed(Code.UNSUPPORTED, what=f"'{shown}.{name}', which is computed when it is read,"), loc
+        )
     return descriptor
 
 
@@ -118,7 +120,7 @@ def refuse_change(shown: str, loc: Any) -> None:
     Raises:
         UnsupportedError: Always.
     """
-    raise UnsupportedError(changes(shown), loc)
+    raise UnsupportedError(packed(Code.CHANGES_OUTSIDE, name=shown), loc)
 
 
 def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
@@ -137,10 +139,10 @@ def member_value(member: Any, uses: list[Any], shown: str, loc: Any) -> Any:
     plain: Any = int if isinstance(member, int) else str if isinstance(member, str) else None
     if plain is None and kind.__eq__ is object.__eq__ and not isinstance(member, enum.Flag):
         return Member(member)
-    if plain is None:
-        raise UnsupportedError(f"'{shown}' is an Enum member; compiled code takes its .value or .name", loc)
-    same = all(getattr(kind, name) is getattr(plain, name) for name in _COMPARISONS)
-    as_text = kind.__str__ in (plain.__str__, *_INT_TEXTS) and kind.__format__ is plain.__format__
+    same = plain is not None and all(getattr(kind, name) is getattr(plain, name) for name in _COMPARISONS)
+    as_text = same and kind.__str__ in (plain.__str__, *_INT_TEXTS) and kind.__format__ is plain.__format__
     if not same or not (as_text or all(uses)):
-        raise UnsupportedError(f"'{shown}' is an Enum member with a text of its own; take its .value or .name", loc)
+        raise UnsupportedError(
+            packed(Code.WRITE_INSTEAD, what=f"'{shown}', an Enum member,", instead="its .value or .name"), loc
+        )
     return int(member) if plain is int else str.__str__(member)

@@ -21,6 +21,7 @@ from rayelastic.compile.lowering.regular import matches as regular
 from rayelastic.compile.lowering.regular import scanning
 from rayelastic.compile.lowering.regular.patterns import NoPatternError
 from rayelastic.compile.lowering.times import text as moment_text
+from rayelastic.compile.reasons import Code, packed
 
 _PARAMETERS = {
     re.compile: ("pattern",),
@@ -79,7 +80,9 @@ def of_patterns(func_ir: Any, statement: Any) -> Iterator[Any]:
         yield from _substituted(func_ir, statement, pattern)
         method.attr = "search"  # never called, but it needs a type
     elif method.attr == "finditer" and not _is_walked_once(func_ir, statement.target):
-        raise UnsupportedError("finditer() is compiled in `for m in ..` alone; findall() returns a list", call.loc)
+        raise UnsupportedError(
+            packed(Code.WRITE_INSTEAD, what="finditer() elsewhere", instead="`for m in ..`, or findall()"), call.loc
+        )
 
 
 def _constant_of(func_ir: Any, variable: Any) -> Any:
@@ -104,7 +107,7 @@ def _of_module(func_ir: Any, statement: Any, function: ModuleFunction) -> Iterat
     call, shown = statement.value, f"re.{function.name}(..)"
     given = dict(zip(function.parameters, call.args, strict=False)) | dict(call.kws)
     if call.vararg is not None or len(call.args) > len(function.parameters) or set(given) - set(function.parameters):
-        raise UnsupportedError(f"{shown} isn't compiled with these arguments", call.loc)
+        raise UnsupportedError(packed(Code.ARGUMENTS, what=shown), call.loc)
     flags = _constant_of(func_ir, given["flags"]) if "flags" in given else 0
     pattern = _constant_of(func_ir, given["pattern"]) if "pattern" in given else None
     if isinstance(pattern, regular.Pattern) and flags == 0:
@@ -112,7 +115,7 @@ def _of_module(func_ir: Any, statement: Any, function: ModuleFunction) -> Iterat
     elif isinstance(pattern, str) and isinstance(flags, int):
         known = _compiled(str(pattern), flags, shown, call.loc)
     else:
-        raise UnsupportedError(f"{shown} is compiled with a pattern and flags that are constants", call.loc)
+        raise UnsupportedError(packed(Code.CONSTANT_ONLY, what=shown, argument="pattern and flags"), call.loc)
     constant = ir.Global(shown, known, call.loc)
     if function.name == "compile":
         statement.value = constant
@@ -132,9 +135,9 @@ def _compiled(pattern: str, flags: int, shown: str, loc: Any) -> regular.Pattern
     try:
         return regular.constant(re.compile(pattern, flags))
     except (re.error, ValueError) as error:
-        raise UnsupportedError(f"the pattern of {shown} is wrong: {error}", loc) from None
+        raise UnsupportedError(packed(Code.INVALID, what=f"the pattern of {shown}", error=error), loc) from None
     except NoPatternError as error:
-        raise UnsupportedError(f"the pattern of {shown} isn't compiled: {error}", loc) from None
+        raise UnsupportedError(error.of(shown), loc) from None
 
 
 def _substituted(func_ir: Any, statement: Any, pattern: regular.Pattern) -> Iterator[Any]:
@@ -143,11 +146,11 @@ def _substituted(func_ir: Any, statement: Any, pattern: regular.Pattern) -> Iter
     given = dict(zip(("repl", "string", "count"), call.args, strict=False)) | dict(call.kws)
     replacement = _constant_of(func_ir, given["repl"]) if "repl" in given else None
     if not isinstance(replacement, str) or "string" not in given:
-        raise UnsupportedError("sub() is compiled with a replacement that is a constant text", call.loc)
+        raise UnsupportedError(packed(Code.CONSTANT_ONLY, what="sub()", argument="replacement"), call.loc)
     try:
         known = scanning.substitution(pattern, str(replacement))
     except NoPatternError as error:
-        raise UnsupportedError(f"sub() isn't compiled: {error}", call.loc) from None
+        raise UnsupportedError(error.of("sub()"), call.loc) from None
     scope, number = statement.target.scope, id(statement)
     made, function = ir.Var(scope, f"$substitution.{number}", call.loc), ir.Var(scope, f"$sub.{number}", call.loc)
     yield ir.Assign(ir.Global("sub", known, call.loc), made, call.loc)
@@ -160,11 +163,11 @@ def _of_moments(func_ir: Any, statement: Any) -> Iterator[Any]:
     call = statement.value
     form = _constant_of(func_ir, call.args[1]) if len(call.args) == 2 and not call.kws else None
     if not isinstance(form, str):
-        raise UnsupportedError("strptime is compiled with a format that is a constant text", call.loc)
+        raise UnsupportedError(packed(Code.CONSTANT_ONLY, what="strptime", argument="format"), call.loc)
     try:
         known = moment_text.parser(str(form))
     except NoPatternError as error:
-        raise UnsupportedError(f"strptime isn't compiled: {error}", call.loc) from None
+        raise UnsupportedError(error.of("strptime"), call.loc) from None
     scope, number = statement.target.scope, id(statement)
     made, function = ir.Var(scope, f"$format.{number}", call.loc), ir.Var(scope, f"$strptime.{number}", call.loc)
     yield ir.Assign(ir.Global("format", known, call.loc), made, call.loc)
@@ -177,11 +180,11 @@ def _formatted(func_ir: Any, statement: Any, method: Any) -> Iterator[Any]:
     call = statement.value
     form = _constant_of(func_ir, call.args[0]) if len(call.args) == 1 and not call.kws else None
     if not isinstance(form, str):
-        raise UnsupportedError("strftime is compiled with a format that is a constant text", call.loc)
+        raise UnsupportedError(packed(Code.CONSTANT_ONLY, what="strftime", argument="format"), call.loc)
     try:
         moment_text.check_format(str(form))
     except NoPatternError as error:
-        raise UnsupportedError(f"strftime isn't compiled: {error}", call.loc) from None
+        raise UnsupportedError(error.of("strftime"), call.loc) from None
     function = ir.Var(statement.target.scope, f"$strftime.{id(statement)}", call.loc)
     yield ir.Assign(ir.Global("strftime", moment_text.written, call.loc), function, call.loc)
     call.func, call.args = function, [method.value, call.args[0]]

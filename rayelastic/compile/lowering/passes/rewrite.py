@@ -42,6 +42,7 @@ from rayelastic.compile.lowering.text.codecs import name_codecs
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.syntax import rewritten
 from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.reasons import Code
 
 RECORD = "$record"  # the variable that holds the operator function's first argument
 
@@ -316,8 +317,14 @@ def _rewrite_unpacking(func_ir: Any, record: RecordType) -> None:
             if isinstance(value, ir.Expr) and value.op == "exhaust_iter" and _is_argument(func_ir, value.value):
                 count = len(record.schema.fields)
                 if value.count != count:
-                    problem = f"{record.schema} is unpacked into {value.count} names"
-                    raise UnsupportedError(record.plan.refuse(problem), value.loc)
+                    problem = record.plan.refuse(
+                        Code.WRONG_COUNT,
+                        what="its unpacking",
+                        count=value.count,
+                        schema=str(record.schema),
+                        fields=count,
+                    )
+                    raise UnsupportedError(problem, value.loc)
                 statement.value = value.value
 
 

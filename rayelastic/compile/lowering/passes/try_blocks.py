@@ -24,6 +24,7 @@ from numba.core.ir_utils import rename_labels
 from numba.core.unsafe import eh
 
 from rayelastic.compile.lowering.passes.constants import definition
+from rayelastic.compile.reasons import Code, packed
 
 DEEPEST = 100  # nested try statements
 _MAKES = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET")
@@ -184,7 +185,7 @@ def _needs(func_ir: Any, even: set[tuple[int, int]]) -> dict[int, int]:
 
 
 def _not_followed(block: Any) -> UnsupportedError:
-    return UnsupportedError("its try statements can't be followed", block.loc)
+    return UnsupportedError(packed(Code.TRY_FLOW), block.loc)
 
 
 def _change(func_ir: Any, statement: Any) -> int:

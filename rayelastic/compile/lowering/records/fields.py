@@ -16,18 +16,21 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
+from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import register_model
 
 from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.moment_types import DAY, MomentType, PointType, SpanType, ZonedType, moment_type
+from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, ViewType, load_view, parts, store_view
 from rayelastic.compile.lowering.numbers import halves
 from rayelastic.compile.lowering.records.json_values import is_present, is_stored, stored
 from rayelastic.compile.lowering.records.values import JsonType, ValueType, value_type
 from rayelastic.graph.records.schema import DataType, Field, Schema
+from rayelastic.reasons import Code
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 F32, F64 = ir.FloatType(), ir.DoubleType()
@@ -137,17 +140,15 @@ def _temporal(prefix: str, unit: str, suffix: str) -> tuple[str, bool] | None:
     return (prefix + letter + suffix, False) if letter else None
 
 
-def problem_storing(field: Field, kind: Any) -> str:
-    """Return why a value of this type can't be stored in the field; empty if it can."""
+def check_storing(plan: Plan, schema: Schema, field: Field, kind: Any) -> None:
+    """Raise TypingError if a value of this type can't be stored in a field."""
     kind = types.unliteral(kind)
-    if isinstance(kind, types.NoneType):
-        return "" if field.nullable else f"is {field.type.value} and not nullable, but is given None"
-    if isinstance(kind, types.Optional):
-        kind = kind.type
-    plain = plain_type(field)
-    if kind == plain or _converts(kind, field):
-        return ""
-    return f"is {field.type.value}, but is given {described(kind)}"
+    if isinstance(kind, types.NoneType) and field.nullable:
+        return
+    kind = kind.type if isinstance(kind, types.Optional) else kind
+    if isinstance(kind, types.NoneType) or not (kind == plain_type(field) or _converts(kind, field)):
+        values = {"field": field.name, "schema": schema.name, "kind": field.type.value, "value": described(kind)}
+        raise TypingError(plan.refuse(Code.WRONG_KIND, **values))
 
 
 def _converts(kind: Any, field: Field) -> bool:

@@ -22,6 +22,7 @@ from numba.extending import register_model
 from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.views import ViewType
+from rayelastic.compile.reasons import Code, packed
 
 _MADE_BY = "<string>"  # the file of code that dataclasses generate
 
@@ -57,9 +58,8 @@ def fields_of(kind: Any, loc: Any) -> tuple[Any, ...]:
     all_given = all(f.init and f.default_factory is dataclasses.MISSING for f in fields)
     variables = any(f._field_type is dataclasses._FIELD_INITVAR for f in kind.__dataclass_fields__.values())  # type: ignore[attr-defined]
     if not (own and plain and all_given) or hooks or variables or kind.__getattribute__ is not object.__getattribute__:
-        raise UnsupportedError(
-            f"making a {kind.__qualname__} does more than to set its fields, which isn't compiled", loc
-        )
+        what = f"making a {kind.__qualname__}, which does more than to set its fields,"
+        raise UnsupportedError(packed(Code.UNSUPPORTED, what=what), loc)
     return fields
 
 
@@ -121,7 +121,7 @@ def _check_equality(a: Any, b: Any) -> bool:
         return False
     exact = all(isinstance(kind, types.Integer | types.Boolean | ViewType | PointType) for kind in a.kinds)
     if a != b or not exact or not _is_generated(a.instance_class, "__eq__"):
-        raise TypingError(f"comparing {a.shown} with {b.shown} isn't compiled")
+        raise TypingError(packed(Code.UNSUPPORTED, what=f"comparing {a.shown} with {b.shown}"))
     return True
 
 

@@ -20,6 +20,7 @@ from rayelastic.compile.lowering.records.types import RecordType, item_cells
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.reasons import Code
 
 
 def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: Schema) -> None:
@@ -35,7 +36,7 @@ def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: 
             _check_condition(plan, item)
         return
     if not delivered:
-        raise TypingError(plan.refuse("it never yields" if plan.is_generator else "it never returns a value"))
+        raise TypingError(plan.refuse(Code.NO_RESULT, returns="yields" if plan.is_generator else "returns"))
     if plan.decided is None:
         plan.decided = _inferred(plan, typing_context, delivered)
     for item in delivered:
@@ -48,24 +49,22 @@ def _check_condition(plan: Plan, item: Any) -> None:
     if not isinstance(
         item, types.Boolean | types.Integer | types.Float | types.NoneType
     ) and not fields.inferred_format(item):
-        raise TypingError(plan.refuse(f"a filter returns a bool, this returns {fields.described(item)}"))
+        raise TypingError(plan.refuse(Code.NOT_A_CONDITION, kind=fields.described(item)))
 
 
 def _check_item(plan: Plan, item: Any, schema: Schema) -> None:
     if isinstance(item, RecordType) and item.is_state:
-        raise TypingError(plan.refuse("it returns its state; return the fields that are wanted"))
+        raise TypingError(plan.refuse(Code.WRITE_INSTEAD, what="returning its state", instead="fields of it"))
     if isinstance(item, types.NoneType) and not (len(schema.fields) == 1 and schema.fields[0].nullable):
-        what = "yields" if plan.is_generator else "may end without a value, or returns"
-        raise TypingError(plan.refuse(f"it {what} None, which is no {schema}"))
+        raise _returned_none(plan)
     if isinstance(item, InstanceType) and schema.takes_names:
         _check_instance(plan, item, schema)
     cells = item_cells(item, schema)
     if len(cells) != len(schema.fields):
-        raise TypingError(plan.refuse(f"it gives {len(cells)} values where {schema} has {len(schema.fields)} fields"))
+        counts = {"count": len(cells), "schema": str(schema), "fields": len(schema.fields)}
+        raise TypingError(plan.refuse(Code.WRONG_COUNT, what="its result", **counts))
     for field, (kind, _) in zip(schema.fields, cells, strict=True):
-        problem = fields.problem_storing(field, kind)
-        if problem:
-            raise TypingError(plan.refuse(f"field '{field.name}' of {schema.name} {problem}"))
+        fields.check_storing(plan, schema, field, kind)
 
 
 def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
@@ -80,31 +79,35 @@ def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
         plan.mistake = plan.mistake or SchemaError(
             problem, hint=f"Declare schema={cls}, or return what the schema has", code=ErrorCode.BAD_RETURN
         )
-    raise TypingError(plan.refuse(problem))
+    raise TypingError(plan.refuse(Code.RETURNS_OTHER_FIELDS, kind=cls, names=list(item.names), schema=str(schema)))
+
+
+def _returned_none(plan: Plan, which: str = "some") -> TypingError:
+    returns = "yields" if plan.is_generator else "returns"
+    return TypingError(plan.refuse(Code.RETURNS_NONE, returns=returns, which=which))
 
 
 def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
     nothing = sum(isinstance(item, types.NoneType) for item in delivered)
     if nothing == len(delivered):
-        raise TypingError(plan.refuse(f"it {'yields' if plan.is_generator else 'returns'} None and nothing else"))
+        raise _returned_none(plan, "all")
     named: list[Any] = [item for item in delivered if isinstance(item, types.BaseNamedTuple | InstanceType)]
     classes = {item.instance_class for item in named}
     if classes:
         if nothing:
-            what = "yields None at times" if plan.is_generator else "may end without a value, or returns None"
-            raise TypingError(plan.refuse(f"it {what}: to leave tuples out use filter, or flat_map and yield"))
+            raise _returned_none(plan)
         if len(classes) > 1 or len(named) < len(delivered):
-            raise TypingError(plan.refuse("it gives tuples of different classes; declare the output with schema="))
+            raise TypingError(plan.refuse(Code.RETURNS_DIFFERENT, parts="classes"))
         tuple_class = classes.pop()
         return Schema.of(tuple_class) if issubclass(tuple_class, tuple) else Schema.of(tuple_class, name="Record")
     records = [item for item in delivered if isinstance(item, RecordType) and not item.is_state]
     if records and len(records) == len(delivered):
         return records[0].schema
     if any(isinstance(item, types.Optional) and isinstance(item.type, RecordType) for item in delivered):
-        raise TypingError(plan.refuse(f"it {'yields' if plan.is_generator else 'returns'} None for some tuples"))
+        raise _returned_none(plan)
     widths = {len(item_cells(item)) for item in delivered if not isinstance(item, types.NoneType)}
     if len(widths) != 1:
-        raise TypingError(plan.refuse("it gives tuples of different lengths; declare the output with schema="))
+        raise TypingError(plan.refuse(Code.RETURNS_DIFFERENT, parts="lengths"))
     is_tuple = any(isinstance(item, types.BaseTuple) for item in delivered)
     columns = []
     for index in range(widths.pop()):
@@ -114,6 +117,6 @@ def _inferred(plan: Plan, typing_context: Any, delivered: list[Any]) -> Schema:
         column = None if unified is None else fields.inferred_format(unified)
         if column is None:
             shown = " or ".join(dict.fromkeys(fields.described(kind) for kind in kinds))
-            raise TypingError(plan.refuse(f"output field '{name}' would be {shown}, which a record can't hold"))
+            raise TypingError(plan.refuse(Code.NO_FIELD_KIND, field=name, kind=shown))
         columns.append((name, *column))
     return laid_out("Record", columns)

@@ -30,6 +30,7 @@ from rayelastic.compile.lowering.base.views import ViewType, parts
 from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.values import JsonType
+from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.schema import DataType, Field, Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
@@ -64,7 +65,8 @@ class RecordType(types.Type):
         """Return the field at an index, from the end if negative."""
         count = len(self.schema.fields)
         if not -count <= index < count:
-            raise TypingError(f"{self.schema.name} has {count} fields, there is none at index {index}")
+            what = f"index {index} of {self.schema.name}"
+            raise TypingError(packed(Code.INVALID, what=what, error=f"it has {count} fields"))
         return self.schema.fields[index]
 
 
@@ -169,21 +171,19 @@ def _copied_text(context: Any, builder: Any, field: Field, loaded: Any, frame: A
 def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     """Set s.total = value."""
     if not isinstance(record, RecordType):
-        raise TypingError(f"attributes of {record} can't be set in compiled code")
+        raise TypingError(packed(Code.UNSUPPORTED, what=f"setting attributes of {record}"))
     plan, attribute = record.plan, name.literal_value
     if not record.is_state:
-        raise TypingError(plan.refuse(f"a tuple is immutable: '{attribute}' can't be assigned"))
+        raise TypingError(plan.refuse(Code.IMMUTABLE, field=attribute))
     field = record.field(attribute)
     value = types.unliteral(value)
-    problem = fields.problem_storing(field, value)
-    if problem:
-        raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
+    fields.check_storing(plan, record.schema, field, value)
     if isinstance(value, types.Boolean) and field.type.is_integer:
-        problem = "is an int and is given a bool: write int(..)"
-        raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
+        what = f"a bool in the int '{attribute}' of {record.schema.name}"
+        raise TypingError(plan.refuse(Code.WRITE_INSTEAD, what=what, instead="int(..)"))
     if isinstance(value.type if isinstance(value, types.Optional) else value, JsonType):
-        problem = "is given a JSON value: write str(..), int(..) or float(..)"
-        raise TypingError(plan.refuse(f"state field '{attribute}' of {record.schema.name} {problem}"))
+        what = f"a JSON value in '{attribute}' of {record.schema.name}"
+        raise TypingError(plan.refuse(Code.WRITE_INSTEAD, what=what, instead="str(..), int(..) or float(..)"))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         state, frame = record_parts(context, builder, sig.args[0], args[0])

@@ -30,6 +30,7 @@ from rayelastic.compile.lowering.base.declare import constants, overloads, overl
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, cut, literal_data, parts
 from rayelastic.compile.lowering.regular.patterns import NoPatternError, Translated, translated
+from rayelastic.compile.reasons import Code, packed
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()
@@ -52,11 +53,9 @@ def constant(pattern: re.Pattern[Any]) -> Pattern:
     translation = translated(pattern)
     raw = translation.text.encode()
     address = engine_symbols().get("rel_pattern")
-    if address is None:
-        raise NoPatternError("the engine isn't built")
-    ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)(address)
-    if not ask(raw, len(raw)):
-        raise NoPatternError("PCRE2 (Debian's libpcre2-8-0) isn't there, or doesn't take it")
+    ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)
+    if address is None or not ask(address)(raw, len(raw)):
+        raise NoPatternError(Code.NO_PATTERN_ENGINE)
     return Pattern(pattern, translation)
 
 
@@ -87,7 +86,7 @@ class MatchType(types.Type):
         if isinstance(known, str):
             known = self.pattern.made.names.get(known, -1)
         if not isinstance(known, int) or not 0 <= known <= self.pattern.made.groups:
-            raise TypingError(f"group {known!r} of a match isn't compiled: it has to be a constant, and there")
+            raise TypingError(packed(Code.UNSUPPORTED, what=f"group {known!r} of a match, no constant of its pattern,"))
         return known
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from re import _casefix, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
+from rayelastic.compile.reasons import Code, packed
+
 __all__ = ["NoPatternError", "Translated", "translated"]
 
 _FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE
@@ -20,7 +22,15 @@ _MOST_RANGE = 512  # characters of a range whose case is looked up one by one
 
 
 class NoPatternError(Exception):
-    """The reason why a pattern isn't compiled."""
+    """The reason why a pattern isn't compiled: a feature, or another code."""
+
+    def __init__(self, code: Code = Code.PATTERN, **values: Any) -> None:
+        super().__init__(*values.values())
+        self.code, self.values = code, values
+
+    def of(self, what: str) -> str:
+        """Return the reason why something with this pattern isn't compiled, as the message of an error."""
+        return packed(self.code, **{"what": what, **self.values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +58,14 @@ def translated(pattern: re.Pattern[str]) -> Translated:
 
     >>> translated(re.compile("a(b|c)+x")).text
     Traceback (most recent call last):
-    rayelastic.compile.lowering.regular.patterns.NoPatternError: it has a group inside a repetition
+    rayelastic.compile.lowering.regular.patterns.NoPatternError: a group inside a repetition
     >>> translated(re.compile("(?P<key>a.)=", re.DOTALL)).certain
     frozenset({1})
     """
     if not isinstance(pattern.pattern, str):
-        raise NoPatternError("it is of bytes")
+        raise NoPatternError(feature="bytes")
     if pattern.flags & ~_FLAGS:
-        raise NoPatternError("it has flags other than I, M, S, X and A")
+        raise NoPatternError(feature="flags other than I, M, S, X and A")
     parsed = _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE if pattern.flags & re.ASCII else pattern.flags)
     writer = _Writer()
     text = writer.sequence(parsed, pattern.flags, certain=True, repeated=False)
@@ -91,12 +101,12 @@ class _Writer:
             return "(?>" + self.sequence(given, flags, certain=certain, repeated=repeated) + ")"
         if name in ("ASSERT", "ASSERT_NOT"):
             if any(str(o) == "SUBPATTERN" and v[0] is not None for o, v in given[1]):
-                raise NoPatternError("it has a group inside a look-around")
+                raise NoPatternError(feature="a group inside a look-around")
             sign = ("<" if given[0] < 0 else "") + ("=" if name == "ASSERT" else "!")
             return f"(?{sign}" + self.sequence(given[1], flags, certain=False, repeated=True) + ")"
         if name == "GROUPREF" and not flags & re.IGNORECASE:
             return f"\\g{{{given}}}"
-        raise NoPatternError(f"it uses {name.lower().replace('_', ' ')}")
+        raise NoPatternError(feature=name.lower().replace("_", " "))
 
     def _group(self, given: Any, flags: int, certain: bool, repeated: bool) -> str:
         number, add, remove, items = given
@@ -104,7 +114,7 @@ class _Writer:
         if number is None:
             return "(?:" + self.sequence(items, flags, certain=certain, repeated=repeated) + ")"
         if repeated:
-            raise NoPatternError("it has a group inside a repetition")
+            raise NoPatternError(feature="a group inside a repetition")
         if certain:
             self.certain.add(number)
         return "(" + self.sequence(items, flags, certain=certain, repeated=repeated) + ")"
@@ -112,11 +122,11 @@ class _Writer:
     def _repeat(self, name: str, given: Any, flags: int, certain: bool, repeated: bool) -> str:
         least, most, items = given
         if most != 1 and items.getwidth()[0] == 0:
-            raise NoPatternError("it repeats what may be empty")
+            raise NoPatternError(feature="a repetition of what may be empty")
         written = self.sequence(items, flags, certain=certain and least > 0, repeated=repeated or most != 1)
         upper = "" if most is _constants.MAXREPEAT else str(most)
         if least > 60_000 or (upper and int(upper) > 60_000):
-            raise NoPatternError("it repeats more than 60,000 times")
+            raise NoPatternError(feature="more than 60,000 repetitions")
         suffix = {"MAX_REPEAT": "", "MIN_REPEAT": "?", "POSSESSIVE_REPEAT": "+"}[name]
         return f"(?:{written}){{{least},{upper}}}{suffix}"
 
@@ -192,14 +202,14 @@ def _class(items: Any, flags: int) -> str:
             low, high = given
             if flags & re.IGNORECASE:
                 if high - low > _MOST_RANGE:
-                    raise NoPatternError("it has a wide range of characters without case")
+                    raise NoPatternError(feature="a wide range of characters without case")
                 points |= set(range(low, high + 1))
             else:
                 written.append(f"\\x{{{low:x}}}-\\x{{{high:x}}}")
         elif name == "CATEGORY":
             written.append(_inside(str(given), flags))
         else:
-            raise NoPatternError(f"it uses {name.lower()} in a class")
+            raise NoPatternError(feature=f"{name.lower()} in a class")
     return f"[{negated}{''.join(written)}{_members(_caseless(points, flags))}]"
 
 
@@ -229,4 +239,4 @@ def _place(name: str, flags: int) -> str:
         if name == "AT_BOUNDARY":
             return f"(?:{inside}(?!{word})|{outside}(?={word}))"
         return f"(?:{inside}(?={word})|{outside}(?!{word}))"
-    raise NoPatternError(f"it uses {name.lower().replace('_', ' ')}")
+    raise NoPatternError(feature=name.lower().replace("_", " "))

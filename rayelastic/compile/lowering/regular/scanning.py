@@ -30,6 +30,7 @@ from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, literal_data, make_view, parts
 from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, handle_of, searched
 from rayelastic.compile.lowering.regular.patterns import NoPatternError
+from rayelastic.compile.reasons import Code, packed
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()
@@ -67,7 +68,7 @@ def substitution(pattern: Pattern, replacement: str) -> Substitution:
     try:
         template: Any = _parser.parse_template(replacement, pattern.pattern)
     except (re.error, IndexError) as error:
-        raise NoPatternError(f"its replacement {replacement!r} is wrong: {error}") from None
+        raise NoPatternError(Code.INVALID, what=f"the replacement {replacement!r}", error=str(error)) from None
     if isinstance(template, tuple):  # Python 3.11: groups by position, and literals with None there
         groups, literals = dict(template[0]), template[1]
         pieces = [(groups.get(at, -1), literals[at] or "") for at in range(len(literals))]
@@ -84,7 +85,7 @@ def substitution(pattern: Pattern, replacement: str) -> Substitution:
 def substitute(typingctx: Any, made: Any, text: Any, count: Any) -> Any:
     """Return the text that rel_pattern_sub makes, in memory of this call."""
     if not isinstance(made, SubstitutionType) or text != TEXT:
-        raise TypingError(f"sub() in {text} isn't compiled")
+        raise TypingError(packed(Code.UNSUPPORTED, what=f"sub() in {text}"))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         handle = handle_of(builder, made.pattern)
@@ -180,7 +181,7 @@ def _declare(kind: str) -> None:
             if string != TEXT:
                 return None
             if pattern.made.groups:
-                raise TypingError("split() by a pattern with groups isn't compiled")
+                raise TypingError(packed(Code.UNSUPPORTED, what="split() by a pattern with groups"))
             return lambda pattern, string, maxsplit=0: scan(pattern, string, -1 if maxsplit == 0 else max(maxsplit, 0))
 
     else:

@@ -40,6 +40,7 @@ from rayelastic.compile.lowering.times.moments import (
     new_datetime,
 )
 from rayelastic.compile.lowering.times.times_of_day import combined
+from rayelastic.compile.reasons import Code, packed
 
 _WIDTHS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "f": 6, "y": 2, "j": 3, "%": 1}
 _PARSED = "YymdHMSf"
@@ -73,12 +74,14 @@ def parser(written: str) -> Parser:
         NoPatternError: It can't be compiled; the message has the reason.
     """
     directives = re.findall("%(.?)", written.replace("%%", ""))
-    if not set(directives) <= set(_PARSED) or not {"Y", "y"} & set(directives) or {"Y", "y"} <= set(directives):
-        raise NoPatternError(f"of the directives of strptime %{' %'.join(_PARSED)} are compiled, with a year")
+    if not set(directives) <= set(_PARSED):
+        raise NoPatternError(Code.DIRECTIVES, directives=[f"%{letter}" for letter in _PARSED])
+    if len({"Y", "y"} & set(directives)) != 1:
+        raise NoPatternError(Code.UNSUPPORTED, what="strptime without one year, %Y or %y,")
     try:
         return Parser(constant(re.compile(_strptime.TimeRE().pattern(written), re.IGNORECASE)))
     except re.error as error:
-        raise NoPatternError(f"the format {written!r} of strptime is wrong: {error}") from None
+        raise NoPatternError(Code.INVALID, what=f"the format {written!r} of strptime", error=str(error)) from None
 
 
 @primitive
@@ -98,7 +101,7 @@ def parsed(parser: Any, text: Any) -> Any:
 @overloads(parsed)
 def _parsed(parser: Any, text: Any) -> Any:
     if not isinstance(parser, ParserType) or text != TEXT:
-        raise TypingError("strptime isn't compiled for this")
+        raise TypingError(packed(Code.UNSUPPORTED, what="strptime of this"))
     groups = parser.pattern.made.names
     part = {name: _part(groups[name]) if name in groups else None for name in _PARSED}
     year_4, year_2, months, days = part["Y"], part["y"], part["m"] or _one, part["d"] or _one
@@ -256,7 +259,7 @@ def check_format(form: str) -> None:
         NoPatternError: A directive isn't supported.
     """
     if "\0" in form or set(re.findall("%(.?)", form.replace("%%", ""), re.DOTALL)) - set(_WIDTHS):
-        raise NoPatternError(f"of the directives of strftime %{' %'.join(_WIDTHS)} are compiled")
+        raise NoPatternError(Code.DIRECTIVES, directives=[f"%{letter}" for letter in _WIDTHS])
 
 
 _LIKE = TextLiteral("")
@@ -301,7 +304,7 @@ def _strftime(value: Any, form: Any) -> Any:
 @overloads(written)
 def _written(value: Any, form: Any) -> Any:
     if not isinstance(value, PointType):
-        raise TypingError("strftime isn't compiled for this")
+        raise TypingError(packed(Code.UNSUPPORTED, what="strftime of this"))
 
     def write(value: Any, form: Any) -> Any:
         number = microseconds(value)

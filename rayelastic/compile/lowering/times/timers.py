@@ -16,6 +16,7 @@ from numba.core.errors import TypingError
 
 from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.declare import primitive
+from rayelastic.compile.reasons import Code, packed
 
 I32, I64, F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 _POINTER = ir.IntType(8).as_pointer()
@@ -40,7 +41,9 @@ def timer_cancel(typingctx: Any, ticks: Any) -> Any:
 def timer_after(typingctx: Any, seconds: Any) -> Any:
     """Set a timer so many seconds after the current time."""
     if not isinstance(seconds, types.Integer | types.Float):
-        raise TypingError(f"out.after({seconds}) isn't compiled: pass seconds, an int or a float")
+        raise TypingError(
+            packed(Code.WRITE_INSTEAD, what=f"out.after({seconds})", instead="seconds, an int or a float")
+        )
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         length = context.cast(builder, args[0], sig.args[0], types.float64)
@@ -88,7 +91,7 @@ def timer_ended(typingctx: Any) -> Any:
 
 def _of_ticks(what: int, ticks: Any) -> Any:
     if not isinstance(ticks, types.Integer):
-        raise TypingError(f"a timer at {ticks} isn't compiled: times are ints here")
+        raise TypingError(packed(Code.WRITE_INSTEAD, what=f"a timer at {ticks}", instead="an int"))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         at = context.cast(builder, args[0], sig.args[0], types.int64)

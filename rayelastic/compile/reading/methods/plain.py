@@ -7,11 +7,12 @@ import copy
 import types
 from typing import Any
 
-from rayelastic.compile.reading.bound import taken_apart
+from rayelastic.compile.reading.bound import Bound, taken_apart
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.syntax import compiled_definition, definition
+from rayelastic.reasons import Code
 
-__all__ = ["as_filter", "give_false"]
+__all__ = ["as_filter", "bound_again", "give_false", "parts_of"]
 
 
 def as_filter(method: Any) -> Any:
@@ -20,21 +21,45 @@ def as_filter(method: Any) -> Any:
     Raises:
         NotRewrittenError: It can't be compiled, with the reason.
     """
-    found = taken_apart(method, 2)
+    found, node = parts_of(method, 2)
+    give_false(node, found.function.__code__.co_filename)
+    return bound_again(node, found)
+
+
+def parts_of(method: Any, arguments: int) -> tuple[Bound, ast.FunctionDef]:
+    """Return the function of a method with so many arguments, and a copy of its definition.
+
+    Raises:
+        NotRewrittenError: It can't be compiled, with the reason.
+    """
+    found = taken_apart(method, arguments)
     if found is None or len(found.values) > 1:
-        raise NotRewrittenError("it is no plain method", "", 0)
-    path = found.function.__code__.co_filename
+        name = getattr(method, "__qualname__", type(method).__name__)
+        raise NotRewrittenError(Code.NOT_A_METHOD, "", 0, function=name)
     source = definition(found.function)
     if source is None:
-        raise NotRewrittenError("its source isn't known", path, found.function.__code__.co_firstlineno)
-    node = copy.deepcopy(source)
-    give_false(node, path)
+        raise _no_source(found)
+    return found, copy.deepcopy(source)
+
+
+def bound_again(node: ast.FunctionDef, found: Bound) -> Any:
+    """Return a changed definition as the method that it was.
+
+    Raises:
+        NotRewrittenError: It can't be compiled, with the reason.
+    """
     made = compiled_definition(node, found.function)
     if made is None:
-        raise NotRewrittenError("it can't be written as a function", path, source.lineno)
+        raise _no_source(found)
     for instance in found.values.values():
         made = types.MethodType(made, instance)
     return made
+
+
+def _no_source(found: Bound) -> NotRewrittenError:
+    function = found.function
+    place = function.__code__.co_filename, function.__code__.co_firstlineno
+    return NotRewrittenError(Code.NO_SOURCE, *place, function=function.__qualname__)
 
 
 def give_false(node: ast.FunctionDef, path: str) -> None:
@@ -58,5 +83,5 @@ class _Returns(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> Any:
         if node.value is not None and not isinstance(node.value, ast.Constant):
-            raise NotRewrittenError("it returns what nobody takes", self._path, node.lineno)
+            raise NotRewrittenError(Code.UNSUPPORTED, self._path, node.lineno, what="returning a value of this method")
         return ast.copy_location(ast.Return(ast.Constant(False)), node)

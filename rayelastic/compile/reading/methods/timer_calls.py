@@ -7,17 +7,14 @@ here. `out.key`, `out.time` and on_time's time are fields of the function's reco
 from __future__ import annotations
 
 import ast
-import copy
-import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.callables import NotRewrittenError
-from rayelastic.compile.reading.methods.plain import give_false
-from rayelastic.compile.reading.syntax import compiled_definition, definition
+from rayelastic.compile.reading.methods.plain import bound_again, give_false, parts_of
 from rayelastic.graph.records.time_values import TimeValues
+from rayelastic.reasons import Code
 
 __all__ = ["MOMENT", "TIME", "Written", "as_function"]
 
@@ -55,15 +52,8 @@ def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues
     Raises:
         NotRewrittenError: It can't be compiled, with the reason.
     """
-    found = taken_apart(method, 2 if called == "on_end" else 3)
-    if found is None or len(found.values) > 1:
-        raise NotRewrittenError("it is no plain method", "", 0)
-    function = found.function
-    path = function.__code__.co_filename
-    source = definition(function)
-    if source is None:
-        raise NotRewrittenError("its source isn't known", path, function.__code__.co_firstlineno)
-    node = copy.deepcopy(source)
+    found, node = parts_of(method, 2 if called == "on_end" else 3)
+    path = found.function.__code__.co_filename
     given = [one for one in [*node.args.posonlyargs, *node.args.args] if one.arg not in found.values]
     state, out = given[-2:]
     record = given[0].arg if called == "on_tuple" else MOMENT
@@ -75,12 +65,7 @@ def as_function(method: Any, called: str, keys: Sequence[str], times: TimeValues
     node.args = ast.arguments([], parameters, None, [], [], None, [])
     if not write.emits:
         give_false(node, path)
-    made = compiled_definition(node, function)
-    if made is None:
-        raise NotRewrittenError("it can't be written as a function", path, source.lineno)
-    for instance in found.values.values():
-        made = types.MethodType(made, instance)
-    return Written(made, write.emits, write.sets)
+    return Written(bound_again(node, found), write.emits, write.sets)
 
 
 class _Write(ast.NodeTransformer):
@@ -107,15 +92,15 @@ class _Write(ast.NodeTransformer):
             return self.generic_visit(node)
         assert isinstance(call, ast.Call)
         if name not in _TAKES:
-            raise self._problem(node, f"out.{name} is no method that can be compiled")
+            raise self._problem(node, f"out.{name}")
         if call.keywords or len(call.args) != _TAKES[name]:
-            raise self._problem(node, f"out.{name} takes {_TAKES[name]} argument by position")
+            raise self._problem(node, f"out.{name}(..)", Code.ARGUMENTS)
         arguments = [self.visit(one) for one in call.args]
         return ast.copy_location(ast.Expr(ast.copy_location(self._done(node, name, arguments), call)), node)
 
     def visit_Starred(self, node: ast.Starred) -> Any:
         if self._of_out(node.value) == "key":
-            raise self._problem(node, "out.key is taken apart by * outside of a tuple or a call")
+            raise self._problem(node, "*out.key outside of a tuple or a call")
         return self.generic_visit(node)
 
     def visit_Tuple(self, node: ast.Tuple) -> Any:
@@ -136,21 +121,21 @@ class _Write(ast.NodeTransformer):
             return ast.copy_location(self._time(node), node)
         if name == "ended":
             return ast.copy_location(_call("rel_timer_ended"), node)
-        raise self._problem(node, f"out.{name} isn't called as a statement of its own")
+        raise self._problem(node, f"out.{name} that isn't called as a statement of its own")
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id == self._out:
-            raise self._problem(node, "out is passed on, or assigned")
+            raise self._problem(node, "passing on or assigning out")
         if node.id != self.time_name or self._called != "on_time":
             return node
         if not isinstance(node.ctx, ast.Load):
-            raise self._problem(node, f"{node.id}, the time, is assigned")
+            raise self._problem(node, f"assigning {node.id}, the time,")
         return ast.copy_location(_field(MOMENT, TIME), node)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         names = {self._out, self.time_name}
         if isinstance(node, _INNER) and any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(node)):
-            raise self._problem(node, "out, or the time, is used in a function or comprehension inside")
+            raise self._problem(node, "out, or the time, in a function or comprehension inside")
         return super().generic_visit(node)
 
     def _of_out(self, node: ast.AST) -> str | None:
@@ -176,11 +161,11 @@ class _Write(ast.NodeTransformer):
             return _shifted(ast.Call(ast.Name("int", ast.Load()), [whole], []), time.time.shift)
         if time.kind is int:
             return _shifted(at, time.time.shift)
-        raise self._problem(node, "a timer is set at a datetime; out.after(seconds) is compiled")
+        raise self._problem(node, "a timer at a datetime", Code.WRITE_INSTEAD, instead="out.after(seconds)")
 
     def _time(self, node: ast.AST) -> ast.expr:
         if self._called == "on_end":
-            raise self._problem(node, "out.time is None in on_end")
+            raise self._problem(node, "out.time in on_end, which is None,")
         if self._called == "on_time":
             return _field(MOMENT, TIME)
         time = self._times
@@ -202,8 +187,8 @@ class _Write(ast.NodeTransformer):
             found += self._key(item) if is_key else [item]
         return found
 
-    def _problem(self, node: Any, what: str) -> NotRewrittenError:
-        return NotRewrittenError(what, self._path, node.lineno)
+    def _problem(self, node: Any, what: str, code: Code = Code.UNSUPPORTED, **values: str) -> NotRewrittenError:
+        return NotRewrittenError(code, self._path, node.lineno, what=what, **values)
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.expr:

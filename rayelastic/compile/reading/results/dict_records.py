@@ -22,13 +22,13 @@ class NoRecordError(Exception):
     """The results of a function aren't written as records; Python finds out what they are.
 
     Args:
-        problem: One sentence without a full stop.
+        what: What it returns.
         line: The line of the file.
     """
 
-    def __init__(self, problem: str, line: int) -> None:
-        super().__init__(problem)
-        self.problem, self.line = problem, line
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(what)
+        self.what, self.line = f"returning {what}", line
 
 
 class DictRecords(ast.NodeTransformer):
@@ -66,7 +66,7 @@ class DictRecords(ast.NodeTransformer):
         node.body = [self.visit(statement) for statement in node.body]
         if self._found and (self._others or len(set(self._found)) > 1):
             what = "dicts and other values" if self._others else "dicts with different keys"
-            raise NoRecordError(f"it returns {what}", node.lineno)
+            raise NoRecordError(what, node.lineno)
         return node
 
     def visit(self, node: ast.AST) -> Any:
@@ -105,7 +105,7 @@ class DictRecords(ast.NodeTransformer):
                 given |= self._spread(value)
                 continue
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-                raise NoRecordError("it returns a dict whose keys aren't constants", made.lineno)
+                raise NoRecordError("a dict whose keys aren't constants", made.lineno)
             if not is_field_name(key.value):
                 raise SchemaError(
                     f"field {key.value!r} can't be an attribute of a tuple",
@@ -113,7 +113,7 @@ class DictRecords(ast.NodeTransformer):
                     code=ErrorCode.BAD_FIELD_NAME,
                 )
             if key.value in given and not _is_free(given[key.value]):
-                raise NoRecordError(f"it returns a dict with the key {key.value!r} twice", made.lineno)
+                raise NoRecordError(f"a dict with the key {key.value!r} twice", made.lineno)
             given[key.value] = value
         return given
 
@@ -123,7 +123,7 @@ class DictRecords(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_asdict"), args=[], keywords=[]):
                 if name == self._record:
                     return {f: ast.Attribute(ast.Name(name, ast.Load()), f, ast.Load()) for f in self._fields}
-        raise NoRecordError("it returns a dict made of another one", value.lineno)
+        raise NoRecordError("a dict made of another one", value.lineno)
 
     def _in_order(self, given: dict[str, ast.expr], line: int) -> tuple[str, ...]:
         """Return the fields of the declared schema, all of which the dict has."""
@@ -145,7 +145,7 @@ class DictRecords(ast.NodeTransformer):
         if tuple(given) != names and any(
             isinstance(one, ast.NamedExpr) for value in given.values() for one in ast.walk(value)
         ):
-            raise NoRecordError("it returns a dict that assigns names, in another order than its fields", line)
+            raise NoRecordError("a dict that assigns names, in another order than its fields,", line)
         return names
 
 

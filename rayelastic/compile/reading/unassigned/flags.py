@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
 from rayelastic.compile.reading.recursion import HOLDS
 from rayelastic.compile.reading.unassigned.flow import Comprehension, Flow, bound, captured
+from rayelastic.reasons import Code
 
 __all__ = ["with_flags"]
 
@@ -90,10 +91,7 @@ class _Marked:
             if case.guard is not None:
                 case.guard = changed.visit(case.guard)
                 for name in sorted(captured(case.pattern) & self._suspects):  # it is assigned even if the guard fails
-                    problem = (
-                        f"'{name}', which a case with a condition gives its value, may have no value where it is read"
-                    )
-                    raise NotRewrittenError(problem, self._path, case.pattern.lineno)
+                    raise NotRewrittenError(Code.UNASSIGNED, self._path, case.pattern.lineno, name=name)
             case.body = [*self._set(captured(case.pattern), case.body[0]), *self.block(case.body)]
         if isinstance(node, ast.Delete):
             lost = [one.id for one in node.targets if isinstance(one, ast.Name)]
@@ -149,5 +147,4 @@ class _Guarded(ast.NodeTransformer):
         self.inside.add(node.target.id)
         if node.target.id not in self._suspects:
             return node
-        problem = f"'{node.target.id}', which an expression gives its value, may have no value where it is read"
-        raise NotRewrittenError(problem, self._path, node.lineno)
+        raise NotRewrittenError(Code.UNASSIGNED, self._path, node.lineno, name=node.target.id)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from rayelastic.compile.reading.callables import NotRewrittenError
+from rayelastic.reasons import Code
 
 __all__ = ["Comprehension", "Flow", "bound", "captured"]
 
@@ -271,8 +272,7 @@ class Flow:
             self._refuse(missing[0], node)
 
     def _refuse(self, name: str, node: ast.AST) -> NoReturn:
-        problem = f"'{name}' may have no value where an expression or function inside the function reads it"
-        raise NotRewrittenError(problem, self._path, getattr(node, "lineno", self._node.lineno))
+        raise NotRewrittenError(Code.UNASSIGNED, self._path, getattr(node, "lineno", self._node.lineno), name=name)
 
 
 def _met(*states: Names | None) -> Names | None:

@@ -251,16 +251,17 @@ def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -
     wanted = lane_of(lane)
     if wanted is Lane.PYTHON:
         return "asked for"
-    why: CompiledAggregate | str = refusal or (
-        "it isn't vectorised" if wanted is Lane.VECTORISED else up.compiler.compile_aggregate(request)
-    )
-    if not isinstance(why, str):
-        return why
-    if wanted != "auto":
-        raise LaneError(
-            f"it can't be compiled: {why}", hint="Change that, or use lane='python'", code=ErrorCode.NOT_COMPILED
-        )
-    return f"not compiled: {why}"
+    if wanted is Lane.VECTORISED:
+        raise LaneError("it can't be vectorised", hint="Use lane='python'", code=ErrorCode.NOT_VECTORISED)
+    try:
+        if refusal:
+            hint = "Change that, or use lane='python'"
+            raise LaneError(f"it can't be compiled: {refusal}", hint=hint, code=ErrorCode.NOT_COMPILED)
+        return up.compiler.compile_aggregate(request)
+    except LaneError as error:
+        if wanted != "auto":
+            raise
+        return error.problem
 
 
 def _not_native(window: Window, when: When, instance: object) -> str:
