@@ -32,6 +32,7 @@ from rayelastic.compile.process_compiler import compile_process
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.cells import changes
 from rayelastic.compile.reading.identity import Identity, frozen_digest
+from rayelastic.compile.reading.methods.left_out import yielding
 from rayelastic.compile.reading.methods.plain_values import of_value
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, check_arguments, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
@@ -120,6 +121,8 @@ class Compiler:
 
     def _compiled_of_record_or_value(self, request: FunctionRequest) -> OperatorCode:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
+        if request.drops_none:
+            request = replace(request, function=yielding(request.function), drops_none=False)
         if request.lane is Lane.VECTORISED or annotated_library(request.function):
             return self._compiled_somehow(request)
         given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER

@@ -153,9 +153,7 @@ def missing_schema(reason: str) -> str:
         reason: Why it isn't compiled.
     """
     if re.search(r"(?:returns|yields) None|never returns a value", reason):
-        return (
-            "Leave tuples out by filter or flat_map: map returns a tuple for each. Or pass schema= with '<type> | None'"
-        )
+        return "Leave tuples out by filter_map or filter: map emits one for each. Or pass schema= with '<type> | None'"
     return "Pass schema=, or annotate what it returns with a class of typed fields"
 
 

@@ -41,7 +41,6 @@ STREAM: dict[str, str] = {
     "stateful_map": _KEYED_STATE,
     "stateful_flat_map": ".key_by(field).flat_map(fn, state=State)",
     "stateful": ".key_by(field).process(operator)",
-    "filter_map": ".flat_map(fn), which yields a tuple or none",
     "flat_map_value": ".flat_map(fn)",
     "filter_value": ".filter(fn)",
     "map_value": ".map(fn)",

@@ -60,6 +60,10 @@ class _ListMap(TypedDict, total=False):
 class _Lane(TypedDict, total=False):
     lane: LaneChoice
 
+class _FilterMap(_Lane, total=False):
+    name: str
+    on_error: ErrorChoice
+
 class _MapLane(_Map, _Lane, total=False): ...
 class _FilterLane(_Filter, _Lane, total=False): ...
 
@@ -180,6 +184,36 @@ class Stream(StreamBase[Stream[Any]], Generic[T]):
     def flat_map(self, fn: Callable[[B], Any], *, schema: type[U], **options: Unpack[_MapLane]) -> Stream[U]: ...
     @overload
     def flat_map(self, fn: Callable[[B], Any], *, schema: Declared, **options: Unpack[_MapLane]) -> Stream[Any]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], Any], *, schema: type[N], **options: Unpack[_FilterMap]) -> Stream[N]: ...
+    @overload
+    def filter_map(
+        self, fn: Callable[[T], Any], *, schema: type[Plain], **options: Unpack[_FilterMap]
+    ) -> Stream[Value[Plain]]: ...
+    @overload
+    def filter_map(
+        self, fn: Callable[[T], Any], *, schema: type[Mapping[str, Any]], **options: Unpack[_FilterMap]
+    ) -> Stream[Any]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], Any], *, schema: type[U], **options: Unpack[_FilterMap]) -> Stream[U]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], Any], *, schema: Declared, **options: Unpack[_FilterMap]) -> Stream[Any]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], N | None], **options: Unpack[_FilterMap]) -> Stream[N]: ...  # type: ignore[overload-overlap]
+    @overload
+    def filter_map(self, fn: Callable[[T], Plain | None], **options: Unpack[_FilterMap]) -> Stream[Value[Plain]]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], Mapping[str, Any] | None], **options: Unpack[_FilterMap]) -> Stream[Any]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], Awaitable[N | None]], **options: Unpack[_FilterMap]) -> Stream[N]: ...  # type: ignore[overload-overlap]
+    @overload
+    def filter_map(
+        self, fn: Callable[[T], Awaitable[Plain | None]], **options: Unpack[_FilterMap]
+    ) -> Stream[Value[Plain]]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], Awaitable[Any]], **options: Unpack[_FilterMap]) -> Stream[Any]: ...
+    @overload
+    def filter_map(self, fn: Callable[[T], U | None], **options: Unpack[_FilterMap]) -> Stream[U]: ...
     def aggregate(
         self,
         *named_ones: AggregateSpec | Named,
