@@ -198,7 +198,7 @@ def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
     return function_operator(up, OperatorKind.MAP, name, inspected, schema=up.schema, lane="python")
 
 
-def check_count(count: object) -> int:
+def check_count(count: object, verb: str = "take") -> int:
     """Check a number of tuples.
 
     Raises:
@@ -206,7 +206,7 @@ def check_count(count: object) -> int:
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise GraphError(
-            f"take({shown(count)}) isn't a number of tuples",
+            f"{verb}({shown(count)}) isn't a number of tuples",
             hint="Pass a whole number, 0 or more",
             code=ErrorCode.OUT_OF_RANGE,
         )

@@ -64,6 +64,10 @@ def filter_map_drops_none() -> None:
     clicks.filter_map(lambda t: t.mss)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 
 
+def collect_returns_the_tuples() -> None:
+    assert_type(clicks.collect(), list[Click])
+
+
 def map_by_a_function() -> None:
     def price(t: Click) -> Order:
         return Order(t.user, 1.0)
