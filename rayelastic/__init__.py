@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.rows import rows as rows
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
+    from rayelastic.graph.edges.sinks import pandas as pandas
     from rayelastic.graph.edges.sinks import print as print
     from rayelastic.graph.edges.sources import callable as callable
     from rayelastic.graph.edges.sources import generate as generate
@@ -119,7 +120,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.records.time_info": ("Ttl",),
-    "rayelastic.graph.edges.sinks": ("call", "list", "print"),
+    "rayelastic.graph.edges.sinks": ("call", "list", "pandas", "print"),
     "rayelastic.graph.edges.rows": ("rows",),
     "rayelastic.graph.edges.sources": ("callable", "generate", "read_text", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream", "WindowedStream"),

@@ -33,7 +33,7 @@ _OWN_STATE = (
     "an object with on_tuple(t, state, out) and on_time(time, state, out): .key_by(field).process(object, schema=...)"
 )
 _PORTS = ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})"
-_FRAME = "rel.arrow() as sink: result['out'] is a pyarrow.Table, which has to_pandas()"
+_FRAME = "rel.pandas() as sink: result['out'] is a DataFrame. Or rel.arrow(), for a pyarrow.Table"
 
 STREAM: dict[str, str] = {
     # Bytewax
@@ -255,7 +255,7 @@ MODULE: dict[str, str] = {
     ),
     **dict.fromkeys(("from_generator", "generator", "iterator"), "rel.callable(fn, schema)"),
     **dict.fromkeys(("from_pandas", "from_arrow", "from_polars"), "rel.arrow(table)"),
-    **dict.fromkeys(("pandas", "to_pandas", "polars", "dataframe"), _FRAME),
+    **dict.fromkeys(("to_pandas", "polars", "dataframe"), _FRAME),
     "range": "rel.sequence(count)",
     **dict.fromkeys(("stdout", "StdOutSink", "console"), "rel.print()"),
     **dict.fromkeys(("function", "foreach", "callback"), "rel.call(fn)"),
