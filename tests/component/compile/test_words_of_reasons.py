@@ -66,9 +66,8 @@ def test_nor_for_flat_map_that_returns_nothing() -> None:
 @pytest.mark.parametrize(
     ("fn", "said"),
     [
-        (lambda t: t["n"], r"it reads t\['n'\].*Write t.n. Its fields are user, n"),
-        (lambda t: t if t.n else None, "returns None for some tuples.*filter or flat_map"),
-        (lambda t: None, "returns None and nothing else.*filter or flat_map"),
+        (lambda t: t if t.n else None, "returns None for some tuples.*filter_map or filter"),
+        (lambda t: None, "returns None and nothing else.*filter_map or filter"),
         (setting, r"dict\[str, str\]\[str\] = int isn't compiled.*Pass schema="),
     ],
 )
