@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.schedule import Schedule as Schedule
     from rayelastic.plan.settings.threads import Threads as Threads
     from rayelastic.plan.settings.tls import TLS as TLS
+    from rayelastic.runtime.polling.ticks import interval as interval
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -136,6 +137,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.settings.latency": ("Latency",),
     "rayelastic.plan.settings.paper": ("PaperElasticity",),
     "rayelastic.plan.settings.schedule": ("Schedule",),
+    "rayelastic.runtime.polling.ticks": ("interval",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.values.status": ("JobStatus",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),

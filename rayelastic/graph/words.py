@@ -17,7 +17,8 @@ _WATERMARK = ".event_time(field, lateness=seconds)"
 _NO_PARALLELISM = (
     "nothing: a job finds threads, processes and replicas itself; rel.Elasticity(max_processes=) bounds it"
 )
-_ORDER = "rel.arrow() as sink, and result['out'].sort_by('field'): a stream has no end to sort by; .top() in windows"
+_ORDER = ".sort(field, descending=True), once the input has ended"
+_TOP = ".top(n, by=field), once the input has ended; or of a window"
 _OUT = ".sink(rel.{0}), then rel.run(topology)"
 _POLLED = "rel.polled, which reads partitions by position, and rel.call as sink: see the guide, Sources and sinks"
 _BATCH = (
@@ -88,15 +89,13 @@ STREAM: dict[str, str] = {
     "execute_and_collect": ".collect()",
     "iterate": "topology.feedback(like=stream)",
     # Polars, pandas
-    "sort": _ORDER,
     "sort_values": _ORDER,
     "apply_map": ".map(fn)",
     "map_elements": ".map(fn)",
     "map_batches": ".map(fn) with a parameter annotated pyarrow.RecordBatch, or pandas or polars.DataFrame",
     "pipe": "fn(stream): a function of a stream that returns one",
-    "top": _ORDER,
-    "top_k": _ORDER,
-    "nlargest": _ORDER,
+    "top_k": _TOP,
+    "nlargest": _TOP,
     "cum_sum": ".key_by(field).scan(lambda total, t: total + t.field, 0)",
     "cumsum": ".key_by(field).scan(lambda total, t: total + t.field, 0)",
     "cast": ".with_columns(column=fn)",
@@ -226,8 +225,8 @@ MODULE: dict[str, str] = {
         "rel.callable(fn, schema), whose fn yields tuples; rel.polled where it can rewind",
     ),
     **dict.fromkeys(
-        ("interval", "timer", "ticks", "every", "periodic"),
-        "rel.callable(fn, schema), whose fn yields, then sleeps; to slow a stream: .throttle(per_second)",
+        ("timer", "ticks", "every", "periodic"),
+        "rel.interval(seconds); to slow a stream: .throttle(per_second)",
     ),
     **dict.fromkeys(("delta", "iceberg", "hudi"), "rel.parquet(path), or rel.spark.sink with Spark's own format"),
     **dict.fromkeys(

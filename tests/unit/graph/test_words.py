@@ -21,7 +21,7 @@ def stream() -> Any:
     return rel.Topology("words").source(rel.rows([(1,)], {"n": int}), name="in")
 
 
-@pytest.mark.parametrize("word", ["map_value", "sort", "withWatermark", "stateful_map", "setParallelism"])
+@pytest.mark.parametrize("word", ["map_value", "sort_values", "withWatermark", "stateful_map", "setParallelism"])
 def test_a_foreign_method(word: str) -> None:
     with pytest.raises(AttributeError) as error:
         getattr(stream(), word)
