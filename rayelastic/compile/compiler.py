@@ -121,13 +121,13 @@ class Compiler:
 
     def _compiled_of_record_or_value(self, request: FunctionRequest) -> OperatorCode:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
+        function = request.function
+        if request.lane is not Lane.VECTORISED and not annotated_library(function):
+            given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
+            function = of_value(function, request.input_schema, given, of_truth=of_truth) or function
         if request.drops_none:
-            request = replace(request, function=yielding(request.function), drops_none=False)
-        if request.lane is Lane.VECTORISED or annotated_library(request.function):
-            return self._compiled_somehow(request)
-        given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
-        of_plain = of_value(request.function, request.input_schema, given, of_truth=of_truth)
-        return self._compiled_somehow(request if of_plain is None else replace(request, function=of_plain))
+            function = yielding(function, request.function)
+        return self._compiled_somehow(replace(request, function=function))
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         check_arguments(request.function, 1 if request.state is None else 2)
@@ -236,21 +236,18 @@ def _python(request: FunctionRequest, reason: str) -> OperatorCode:
 
 def _waiting(request: FunctionRequest, how: Concurrency) -> OperatorCode:
     if isinstance(request.lane, Lane) and request.lane is not Lane.PYTHON:
+        hint = "Drop lane=, or concurrent= and async"
         raise LaneError(
-            f"concurrent calls run in Python, not {request.lane.value}",
-            hint="Drop lane=, or concurrent= and async",
-            code=ErrorCode.ASYNC_LANE,
+            f"concurrent calls run in Python, not {request.lane.value}", hint=hint, code=ErrorCode.ASYNC_LANE
         )
     return replace(_python(request, how.shown), concurrent=how)
 
 
 def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     if not library:
-        raise LaneError(
-            "it can't be vectorised: its parameter has no annotation of a library",
-            hint="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
-            code=ErrorCode.NOT_VECTORISED,
-        )
+        hint = "Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame"
+        problem = "it can't be vectorised: its parameter has no annotation of a library"
+        raise LaneError(problem, hint=hint, code=ErrorCode.NOT_VECTORISED)
     if request.state is not None:
         hint = "Write it for one tuple and the state of its key"
         raise LaneError("a keyed function can't be vectorised", hint=hint, code=ErrorCode.NOT_VECTORISED)

@@ -101,6 +101,22 @@ def test_a_function_in_python_names_its_result_by_its_annotation(fn: Any, out: l
     assert testing.collect(lambda s: s.filter_map(fn), ROWS, Pair) == out
 
 
+@pytest.mark.parametrize("lane", ["compiled", "python"])
+def test_a_value_that_is_none_is_dropped_as_well(lane: Any) -> None:
+    rows, schema = [("a",), (None,), ("",)], {"text": str | None}
+    kept = testing.collect(
+        lambda s: s.filter_map(lambda text: text if text != "" else None, lane=lane, schema=str), rows, schema
+    )
+    assert kept == [("a",)]
+    assert testing.collect(lambda s: s.filter_map(lambda t: t, lane=lane, schema=schema), rows, schema) == rows
+
+
+def test_a_function_without_source_compiles() -> None:
+    half_of_even: Any = eval("lambda t: t.n // 2 if t.n % 2 == 0 else None")  # noqa: S307
+    stream = rel.Topology("eval").source(rel.rows([(4,), (5,)], {"n": int})).filter_map(half_of_even, name="it")
+    assert stream.collect() == [(2,)]
+
+
 def test_errors_of_the_function_are_diverted() -> None:
     topology = rel.Topology("bad")
     texts = topology.source(rel.rows([("1",), ("x",), ("",), ("3",)], {"text": str}))

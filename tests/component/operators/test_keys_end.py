@@ -103,7 +103,11 @@ FREED = [
     "window aggregate, assigned",
     "apply, two inputs",
 ]
-RUN = dict.fromkeys(FREED, 310) | {"map values": 560, "apply": 560, "apply, two inputs": 560}  # a run sees the watermark before it
+RUN = dict.fromkeys(FREED, 310) | {
+    "map values": 560,
+    "apply": 560,
+    "apply, two inputs": 560,
+}  # a run sees the watermark before it
 NOT_SHOWN = {"process ttl, compiled", "count window aggregate", "join as of a time", "window aggregate, assigned"}
 SHOWN = [name for name in FREED if name not in NOT_SHOWN]  # by job.state
 

@@ -24,23 +24,29 @@ _RESULT = "rel_result"
 _NEVER_NONE = ast.Dict | ast.Tuple | ast.List | ast.ListComp | ast.JoinedStr | ast.Compare | ast.BinOp
 
 
-def yielding(function: Callable[..., Any]) -> Callable[..., Any]:
+def yielding(function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function for flat_map that leaves out the None of another.
+
+    Args:
+        function: Of one record.
+        original: As the user wrote it, with its annotations.
 
     Raises:
         LaneError: It is a function of batches.
 
-    >>> list(yielding(lambda n: n // 2 if n % 2 == 0 else None)(4)), list(yielding(lambda n: None)(4))
+    >>> def half(t) -> int | None:
+    ...     return t // 2 if t % 2 == 0 else None
+    >>> list(yielding(half, half)(4)), list(yielding(half, half)(5))
     ([2], [])
     """
-    if annotated_library(function):
+    if annotated_library(original):
         hint = "Return a shorter batch from flat_map"
         raise LaneError("filter_map isn't vectorised", hint=hint, code=ErrorCode.NOT_VECTORISED)
     found = taken_apart(function, 1)
     node = None if found is None or found.values else definition(found.function)
     made = None if found is None or node is None else compiled_definition(_written(node, found.tuple_name), function)
     made = _wrapped(function) if made is None else made
-    if (result := annotated_result(function)) is not None:
+    if (result := annotated_result(original)) is not None:
         made.__annotations__ = {"return": GenericAlias(list, (result,))}
     flat: Callable[..., Any] = made
     return flat
