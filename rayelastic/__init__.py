@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.edges.rows import rows as rows
     from rayelastic.graph.edges.sinks import call as call
     from rayelastic.graph.edges.sinks import list as list
+    from rayelastic.graph.edges.sinks import pandas as pandas
     from rayelastic.graph.edges.sinks import print as print
     from rayelastic.graph.edges.sources import callable as callable
     from rayelastic.graph.edges.sources import generate as generate
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.schedule import Schedule as Schedule
     from rayelastic.plan.settings.threads import Threads as Threads
     from rayelastic.plan.settings.tls import TLS as TLS
+    from rayelastic.runtime.polling.ticks import interval as interval
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -119,7 +121,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.edges.polled": ("polled",),
     "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.records.time_info": ("Ttl",),
-    "rayelastic.graph.edges.sinks": ("call", "list", "print"),
+    "rayelastic.graph.edges.sinks": ("call", "list", "pandas", "print"),
     "rayelastic.graph.edges.rows": ("rows",),
     "rayelastic.graph.edges.sources": ("callable", "generate", "read_text", "sequence", "text"),
     "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream", "WindowedStream"),
@@ -135,6 +137,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.settings.latency": ("Latency",),
     "rayelastic.plan.settings.paper": ("PaperElasticity",),
     "rayelastic.plan.settings.schedule": ("Schedule",),
+    "rayelastic.runtime.polling.ticks": ("interval",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.values.status": ("JobStatus",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),

@@ -32,6 +32,7 @@ from rayelastic.compile.ports_compiler import compile_operator
 from rayelastic.compile.process_compiler import compile_process
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
+from rayelastic.compile.reading.methods.left_out import yielding
 from rayelastic.compile.reading.methods.plain_values import of_value
 from rayelastic.compile.reading.results.useless import check_results
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, check_arguments, unknown_name
@@ -124,11 +125,13 @@ class Compiler:
 
     def _compiled_of_record_or_value(self, request: FunctionRequest) -> OperatorCode:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
-        if request.lane is Lane.VECTORISED or annotated_library(request.function):
-            return self._compiled_somehow(request)
-        given, truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
-        made = of_value(request.function, request.input_schema, given, of_truth=truth) or request.function
-        return self._compiled_somehow(replace(request, function=made))
+        function = request.function
+        if request.lane is not Lane.VECTORISED and not annotated_library(function):
+            given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
+            function = of_value(function, request.input_schema, given, of_truth=of_truth) or function
+        if request.drops_none:
+            function = yielding(function, request.function)
+        return self._compiled_somehow(replace(request, function=function))
 
     def _compiled_somehow(self, request: FunctionRequest) -> OperatorCode:
         check_arguments(request.function, 1 if request.state is None else 2)
@@ -237,21 +240,18 @@ def _python(request: FunctionRequest, reason: str, refusal: Reason | None = None
 
 def _waiting(request: FunctionRequest, how: Concurrency) -> OperatorCode:
     if isinstance(request.lane, Lane) and request.lane is not Lane.PYTHON:
+        hint = "Drop lane=, or concurrent= and async"
         raise LaneError(
-            f"concurrent calls run in Python, not {request.lane.value}",
-            hint="Drop lane=, or concurrent= and async",
-            code=ErrorCode.ASYNC_LANE,
+            f"concurrent calls run in Python, not {request.lane.value}", hint=hint, code=ErrorCode.ASYNC_LANE
         )
     return replace(_python(request, how.shown), concurrent=how)
 
 
 def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     if not library:
-        raise LaneError(
-            "it can't be vectorised: its parameter has no annotation of a library",
-            hint="Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame",
-            code=ErrorCode.NOT_VECTORISED,
-        )
+        hint = "Annotate it with numpy.ndarray, pyarrow.RecordBatch, pandas.DataFrame or polars.DataFrame"
+        problem = "it can't be vectorised: its parameter has no annotation of a library"
+        raise LaneError(problem, hint=hint, code=ErrorCode.NOT_VECTORISED)
     if request.state is not None:
         hint = "Write it for one tuple and the state of its key"
         raise LaneError("a keyed function can't be vectorised", hint=hint, code=ErrorCode.NOT_VECTORISED)

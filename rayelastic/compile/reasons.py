@@ -210,9 +210,7 @@ def missing_schema(reason: Reason | None) -> str:
         reason: Why it isn't compiled, if that was tried.
     """
     if reason is not None and reason.code in (Code.RETURNS_NONE, Code.NO_RESULT):
-        return (
-            "Leave tuples out by filter or flat_map: map returns a tuple for each. Or pass schema= with '<type> | None'"
-        )
+        return "Leave tuples out by filter_map or filter: map emits one for each. Or pass schema= with '<type> | None'"
     return "Pass schema=, or annotate what it returns with a class of typed fields"
 
 

@@ -36,7 +36,7 @@ useless-result: A function returns nothing, or what is always true.; Return a va
 bad-return: A function returned something of the wrong type or shape.; Return what the message describes.
 function-raised: Your code raised an exception while rayelastic called it.; Read the traceback and correct your code.
 missing-method: A class lacks a method that the runtime needs.; Write the method in the message.
-field-as-key: A function reads `t["field"]`.; Read `t.field`.
+field-as-key: A function reads `t["field"]` of a tuple of your own class.; Read `t.field`.
 patched-function: A function of Python was replaced before the declaration.; Patch it after the declaration.
 not-copyable: Copying an object of yours fails.; Open files, locks and connections in `initialize()`.
 not-shippable: Pickling a function or object for another process fails.; Create what it needs inside the function.

@@ -17,7 +17,8 @@ _WATERMARK = ".event_time(field, lateness=seconds)"
 _NO_PARALLELISM = (
     "nothing: a job finds threads, processes and replicas itself; rel.Elasticity(max_processes=) bounds it"
 )
-_ORDER = "rel.arrow() as sink, and result['out'].sort_by('field'): a stream has no end to sort by; .top() in windows"
+_ORDER = ".sort(field, descending=True), once the input has ended"
+_TOP = ".top(n, by=field), once the input has ended; or of a window"
 _OUT = ".sink(rel.{0}), then rel.run(topology)"
 _POLLED = "rel.polled, which reads partitions by position, and rel.call as sink: see the guide, Sources and sinks"
 _BATCH = (
@@ -33,7 +34,7 @@ _OWN_STATE = (
     "an object with on_tuple(t, state, out) and on_time(time, state, out): .key_by(field).process(object, schema=...)"
 )
 _PORTS = ".apply(operator, port=other) of a class with @rel.operator(inputs={port: schema})"
-_FRAME = "rel.arrow() as sink: result['out'] is a pyarrow.Table, which has to_pandas()"
+_FRAME = "rel.pandas() as sink: result['out'] is a DataFrame. Or rel.arrow(), for a pyarrow.Table"
 
 STREAM: dict[str, str] = {
     # Bytewax
@@ -41,14 +42,12 @@ STREAM: dict[str, str] = {
     "stateful_map": _KEYED_STATE,
     "stateful_flat_map": ".key_by(field).flat_map(fn, state=State)",
     "stateful": ".key_by(field).process(operator)",
-    "filter_map": ".flat_map(fn), which yields a tuple or none",
     "flat_map_value": ".flat_map(fn)",
     "filter_value": ".filter(fn)",
     "map_value": ".map(fn)",
     "fold_final": ".key_by(field).fold(fn, start)",
     "fold_window": ".key_by(field).window(seconds=60).fold(fn, start)",
     "reduce_window": ".key_by(field).window(seconds=60).reduce(fn)",
-    "collect": ".sink(rel.list(), name='out'), then rel.run(topology)['out']. Batches: " + _BATCH,
     "collect_window": ".key_by(field).window(seconds=60).collect()",
     "collect_final": ".sink(rel.list())",
     "enrich_cached": ".enrich(table)",
@@ -87,18 +86,16 @@ STREAM: dict[str, str] = {
     "slot_sharing_group": _NO_PARALLELISM,
     "start_new_chain": _NO_PARALLELISM,
     "disable_chaining": _NO_PARALLELISM,
-    "execute_and_collect": _OUT.format("list()"),
+    "execute_and_collect": ".collect()",
     "iterate": "topology.feedback(like=stream)",
     # Polars, pandas
-    "sort": _ORDER,
     "sort_values": _ORDER,
     "apply_map": ".map(fn)",
     "map_elements": ".map(fn)",
     "map_batches": ".map(fn) with a parameter annotated pyarrow.RecordBatch, or pandas or polars.DataFrame",
     "pipe": "fn(stream): a function of a stream that returns one",
-    "top": _ORDER,
-    "top_k": _ORDER,
-    "nlargest": _ORDER,
+    "top_k": _TOP,
+    "nlargest": _TOP,
     "cum_sum": ".key_by(field).scan(lambda total, t: total + t.field, 0)",
     "cumsum": ".key_by(field).scan(lambda total, t: total + t.field, 0)",
     "cast": ".with_columns(column=fn)",
@@ -112,7 +109,7 @@ STREAM: dict[str, str] = {
     "dtypes": "stream.schema",
     "describe": ".aggregate(low=rel.min(field), mean=rel.mean(field), high=rel.max(field))",
     "to_pandas": _FRAME,
-    "to_list": _OUT.format("list()"),
+    "to_list": ".collect()",
     "to_arrow": _OUT.format("arrow()"),
     "write_csv": _OUT.format("csv(path)"),
     "to_csv": _OUT.format("csv(path)"),
@@ -120,7 +117,7 @@ STREAM: dict[str, str] = {
     "to_parquet": _OUT.format("parquet(path)"),
     "write_json": _OUT.format("json(path)"),
     "sink_parquet": _OUT.format("parquet(path)"),
-    "iterrows": _OUT.format("list()"),
+    "iterrows": ".collect()",
     # Spark
     "where": ".filter(fn)",
     "withColumnRenamed": ".rename({old: new})",
@@ -132,7 +129,6 @@ STREAM: dict[str, str] = {
     "coalesce": _NO_PARALLELISM,
     "cache": "nothing: a stream may have several consumers, and is computed once",
     "persist": "nothing: a stream may have several consumers, and is computed once",
-    "show": ".print(), then rel.run(topology)",
     "toPandas": _FRAME,
     "foreachBatch": _BATCH,
     "foreach_batch": _BATCH,
@@ -229,8 +225,8 @@ MODULE: dict[str, str] = {
         "rel.callable(fn, schema), whose fn yields tuples; rel.polled where it can rewind",
     ),
     **dict.fromkeys(
-        ("interval", "timer", "ticks", "every", "periodic"),
-        "rel.callable(fn, schema), whose fn yields, then sleeps; to slow a stream: .throttle(per_second)",
+        ("timer", "ticks", "every", "periodic"),
+        "rel.interval(seconds); to slow a stream: .throttle(per_second)",
     ),
     **dict.fromkeys(("delta", "iceberg", "hudi"), "rel.parquet(path), or rel.spark.sink with Spark's own format"),
     **dict.fromkeys(
@@ -258,7 +254,7 @@ MODULE: dict[str, str] = {
     ),
     **dict.fromkeys(("from_generator", "generator", "iterator"), "rel.callable(fn, schema)"),
     **dict.fromkeys(("from_pandas", "from_arrow", "from_polars"), "rel.arrow(table)"),
-    **dict.fromkeys(("pandas", "to_pandas", "polars", "dataframe"), _FRAME),
+    **dict.fromkeys(("to_pandas", "polars", "dataframe"), _FRAME),
     "range": "rel.sequence(count)",
     **dict.fromkeys(("stdout", "StdOutSink", "console"), "rel.print()"),
     **dict.fromkeys(("function", "foreach", "callback"), "rel.call(fn)"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError, ErrorCode, GraphError
 from rayelastic.graph.fluent.topology import Topology as GraphTopology
+from rayelastic.graph.operators.columns import read_no_further
 from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
@@ -68,7 +69,7 @@ def prepare(
         check_restorable(saved, manifest, topology.operators)
     return JobSpec(
         name=name or topology.name,
-        operators={name: _for_pe(operator) for name, operator in topology.operators.items()},
+        operators={name: _for_pe(operator) for name, operator in read_no_further(topology.operators).items()},
         plan=plan_topology(topology, config),
         config=config,
         restore=saved,

@@ -117,7 +117,8 @@ class SparkStream(PushedFrame[T]):
         except Exception as error:  # py4j's and pyspark's errors have no common base
             if running.cancelled.is_set():
                 return {}
-            raise SparkError(f"the streaming query failed: {spark_reason(error)}", code=ErrorCode.FEED_FAILED) from error
+            problem = f"the streaming query failed: {spark_reason(error)}"
+            raise SparkError(problem, code=ErrorCode.FEED_FAILED) from error
         finally:
             running.begun.clear()
         return {}

@@ -117,7 +117,8 @@ def test_a_result_that_is_the_tuple_keeps_its_field() -> None:
 
 def test_predicates_of_a_split_are_decided_one_by_one() -> None:
     topology = rel.Topology("split")
-    parts = topology.source(rel.rows(NUMBERS)).split(low=lambda n: n < 0, zero=lambda t: t.value == 0)
+    numbers: Any = topology.source(rel.rows(NUMBERS))
+    parts = numbers.split(low=lambda n: n < 0, zero=lambda t: t.value == 0)
     for name, stream in zip(("low", "zero", "rest"), parts, strict=True):
         stream.sink(rel.list(), name=name)
     found = rel.run(topology)

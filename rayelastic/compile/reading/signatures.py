@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
+import operator
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +16,7 @@ from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
-__all__ = ["annotated_library", "annotated_output", "check_arguments", "unknown_name"]
+__all__ = ["annotated_library", "annotated_output", "annotated_result", "check_arguments", "unknown_name"]
 
 _FRAMES = {
     ("numpy", "ndarray"): "numpy",
@@ -67,6 +70,20 @@ def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batche
         return Schema.of(hint)
     except SchemaError:
         return None
+
+
+def annotated_result(function: Callable[..., Any]) -> Any:
+    """Return the return annotation without its None; None if there is none.
+
+    >>> def f(t) -> int | None: ...
+    >>> annotated_result(f)
+    <class 'int'>
+    """
+    hint = _hints(function).get("return")
+    if not isinstance(hint, types.UnionType) and typing.get_origin(hint) is not typing.Union:
+        return hint
+    rest = [one for one in typing.get_args(hint) if one is not type(None)]
+    return functools.reduce(operator.or_, rest)
 
 
 def unknown_name(function: Callable[..., Any]) -> str:

@@ -32,7 +32,7 @@ from rayelastic.compile.reading.results.dict_records import DictRecords, NoRecor
 from rayelastic.compile.reading.statements import Statements
 from rayelastic.compile.reading.unassigned.flags import with_flags
 from rayelastic.errors import ErrorCode, SchemaError
-from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.schema import Schema, is_generated
 from rayelastic.reasons import Code
 
 __all__ = ["FORMAT", "NotRewrittenError", "compiled_definition", "definition", "names_of", "rewritten", "value_of"]
@@ -111,7 +111,9 @@ def rewritten(
     node = statements.begin(with_flags(node, path))
     values |= statements.imported
     if record is not None and first is not None:
-        _check_subscripts(found, first, record)
+        items: Any = getattr(record, "__getitem__", None)
+        if not is_changed(found, first) and (is_generated(record) or items is tuple.__getitem__):
+            node = _Subscripts(first, record).visit(node)
         node = _Replaced(first, record).visit(node)
     node = Formats(FORMAT).visit(node)
     may_be_none = may_be_none or (bool(nullable) and _reads_one_of(node, nullable | members, first))
@@ -304,19 +306,25 @@ def _inner(code: types.CodeType) -> types.CodeType:
 RECORD = "rel_record"
 
 
-def _check_subscripts(node: ast.FunctionDef, name: str, record: type) -> None:
-    """Reject t["price"], which tuples don't support."""
-    if getattr(record, "__getitem__", None) is not tuple.__getitem__ or is_changed(node, name):
-        return
-    for one in ast.walk(node):
-        match one:
-            case ast.Subscript(value=ast.Name(id=found), slice=ast.Constant(value=str(key))) if found == name:
-                fields = ", ".join(getattr(record, "_fields", ()))
-                raise SchemaError(
-                    f"it reads {name}[{key!r}], but a tuple has its fields as attributes",
-                    hint=f"Write {name}.{key}. Its fields are {fields}",
-                    code=ErrorCode.FIELD_AS_KEY,
-                )
+class _Subscripts(ast.NodeTransformer):
+    """Rewrites t["price"] as t.price, which tuples of generated classes support (Schema.tuple_type)."""
+
+    def __init__(self, name: str, record: type) -> None:
+        self._name, self._record = name, record
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Subscript(value=ast.Name(id=found), slice=ast.Constant(value=str(key))) if found == self._name:
+                if not is_generated(self._record):
+                    fields = ", ".join(getattr(self._record, "_fields", ()))
+                    raise SchemaError(
+                        f"it reads {found}[{key!r}], but a {self._record.__name__} has its fields as attributes",
+                        hint=f"Write {found}.{key}. Its fields are {fields}",
+                        code=ErrorCode.FIELD_AS_KEY,
+                    )
+                return ast.copy_location(ast.Attribute(node.value, key, node.ctx), node)
+        return node
 
 
 class _Replaced(ast.NodeTransformer):

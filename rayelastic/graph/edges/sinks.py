@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,11 +30,13 @@ __all__ = [
     "GrowingSink",
     "JsonSink",
     "ListSink",
+    "PandasSink",
     "ParquetSink",
     "TextSink",
     "call",
     "commits",
     "list",
+    "pandas",
     "print",
 ]
 
@@ -257,6 +260,34 @@ class ArrowSink:
         """Do nothing: a table can always be made."""
 
 
+@dataclass(frozen=True, slots=True)
+class PandasSink:
+    """Collects tuples into a DataFrame: a table of Arrow, which the driver converts."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS
+
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "native conversion to Arrow batches, a DataFrame at the end"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if pandas isn't installed."""
+        if importlib.util.find_spec("pandas") is None:
+            raise SinkError(
+                "rel.pandas needs pandas, which isn't installed",
+                operator=operator,
+                hint="pip install pandas; or use rel.arrow(), which needs no package",
+                code=ErrorCode.MISSING_PACKAGE,
+            )
+
+    def for_pe(self) -> ArrowSink:
+        """Return the sink of the processing element."""
+        return ArrowSink()
+
+    def finish(self, rows: int, value: Any) -> Any:  # noqa: ARG002 -- as each sink of a driver has it
+        """Return the DataFrame of a table."""
+        return value.to_pandas(integer_object_nulls=True)  # NaN would make floats of integers
+
+
 def call(function: Callable[..., Any], *, numbered: bool = False) -> CallSink:
     """Call a Python function with each tuple, in order, never from two threads at once.
 
@@ -298,6 +329,26 @@ def list() -> ListSink:  # noqa: A001  (the public name is rel.list)
     [Sequence(value=0), Sequence(value=1)]
     """
     return ListSink()
+
+
+def pandas() -> PandasSink:
+    """Collect the tuples into a pandas DataFrame, which is the job's result under the sink's name.
+
+    An integer column with None holds Python integers and None. A DataFrame is also a source: `topology.source(frame)`.
+
+    Raises:
+        SinkError: At the declaration, if pandas isn't installed.
+
+    >>> import pandas as pd
+    >>> import rayelastic as rel
+    >>> topology = rel.Topology("frames")
+    >>> frame = topology.source(pd.DataFrame({"k": ["a", "b"], "n": [1, 2]}))
+    >>> frame.filter(lambda t: t.n > 1).sink(rel.pandas(), name="out")
+    <sink out>
+    >>> rel.run(topology)["out"].to_dict("records")
+    [{'k': 'b', 'n': 2}]
+    """
+    return PandasSink()
 
 
 def print() -> CallSink:  # noqa: A001  (the public name is rel.print)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
@@ -222,6 +222,10 @@ class GenerateSource(SourceOf[T]):
         """Whether it is unbounded."""
         return self.count is None
 
+    def at_most(self, count: int) -> GenerateSource[T]:
+        """Return a source of the first tuples only."""
+        return replace(self, count=count if self.count is None else min(count, self.count))
+
     def check(self, operator: str) -> None:
         """Raise SourceError if it isn't a function or the count is invalid."""
         _check_function(self.function, "rel.generate", operator)
@@ -337,6 +341,10 @@ class SequenceSource:
     schema: Schema
     lane: Lane = Lane.BUILT_IN
     reason: str = "native counter"
+
+    def at_most(self, count: int) -> SequenceSource:
+        """Return a source of the first tuples only."""
+        return replace(self, count=min(count, self.count))
 
     def check(self, operator: str) -> None:
         """Raise SourceError if a number is out of range."""

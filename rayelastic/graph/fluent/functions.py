@@ -133,6 +133,31 @@ class FunctionMethods(StreamBase[StreamT]):
         )
 
     @named
+    def filter_map(
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str = "",
+        schema: object = None,
+        lane: LaneChoice = "auto",
+        on_error: ErrorChoice = "fail",
+    ) -> StreamT:
+        """Emit what fn returns, unless it is None. Arguments and errors as for ``map``.
+
+        >>> import rayelastic as rel
+        >>> from rayelastic import testing
+        >>> small = lambda t: t.n if t.n < 5 else None
+        >>> testing.collect(lambda s: s.filter_map(small), [(4,), (5,)], {"n": int})
+        [(4,)]
+        """
+        return self._declare(
+            function_operator(
+                self._upstream, OperatorKind.FLAT_MAP, name, fn,
+                schema=schema, lane=lane, on_error=on_error, drops_none=True,
+            )
+        )  # fmt: skip
+
+    @named
     def aggregate(
         self,
         *named_ones: AggregateSpec | Named,

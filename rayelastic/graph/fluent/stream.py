@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NoReturn, cast
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.edges.ends import sink_operator
 from rayelastic.graph.edges.sinks import print as printing
+from rayelastic.graph.fluent.actions import ActionMethods
 from rayelastic.graph.fluent.base import streams_of, taken
 from rayelastic.graph.fluent.columns import ColumnMethods
 from rayelastic.graph.fluent.declarations import Declarations, declare
@@ -47,6 +48,7 @@ class Stream(
     StageMethods["Stream"],
     PassageMethods["Stream"],
     CrossMethods["Stream"],
+    ActionMethods["Stream"],
 ):
     """Tuples of one schema, in order, from one operator or a union of several.
 
@@ -87,7 +89,8 @@ class Stream(
     def take(self, count: int, *, name: str = "") -> Stream:
         """Keep the first tuples only; after key_by the first of each key. `limit` and `head` are other names of it.
 
-        The source is still read to its end.
+        The source is still read to its end. `rel.interval`, `rel.generate` and `rel.sequence` stop, if this is their
+        only consumer.
 
         Args:
             count: How many, 0 or more.
@@ -148,12 +151,9 @@ class Stream(
             problem = f"union with '{other._upstream.called}' of another topology, '{other.topology.name}'"
             raise GraphError(problem, hint=f"Declare both in '{self.topology.name}'", code=ErrorCode.OTHER_TOPOLOGY)
         if not self.schema.same_fields(other.schema):
-            raise GraphError(
-                f"union of different schemas: '{self._upstream.called}' has {self.schema}, "
-                f"'{other._upstream.called}' has {other.schema}",
-                hint="Map one of them to the schema of the other",
-                code=ErrorCode.SCHEMA_MISMATCH,
-            )
+            schemas = f"'{self._upstream.called}' has {self.schema}, '{other._upstream.called}' has {other.schema}"
+            hint = "Map one of them to the schema of the other"
+            raise GraphError(f"union of different schemas: {schemas}", hint=hint, code=ErrorCode.SCHEMA_MISMATCH)
 
     @named
     def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **others: Stream) -> Any:

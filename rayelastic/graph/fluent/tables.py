@@ -15,7 +15,9 @@ from rayelastic.graph.operators import aggregates as rel
 from rayelastic.graph.operators.columns import drop_nulls, explode, fill_null
 from rayelastic.graph.operators.functions import deduplicate
 from rayelastic.graph.operators.gathering.expressions import of_text
+from rayelastic.graph.operators.gathering.ranked import ranked
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.location import caller_location
 
 __all__ = ["TableMethods", "TotalMethods"]
@@ -239,6 +241,50 @@ class TableMethods(StreamBase[StreamT]):
         """
         return declared_as(self.topology, name, "explode", lambda it: self._declare(explode(self._upstream, it, field)))
 
+    def sort(self, *by: str, descending: bool = False, name: str = "") -> StreamT:
+        """Emit the tuples in the order of fields once the input has ended; after key_by those of each key together.
+
+        They are kept in memory. None and NaN come last. An endless stream has no order: see ``top`` of windows.
+
+        Args:
+            by: one field or more, the first decides.
+            descending: whether the largest comes first.
+            name: of the operator; by default 'sort'.
+
+        Raises:
+            GraphError: no field, or an unknown one.
+
+        >>> from rayelastic import testing
+        >>> testing.collect(lambda s: s.sort("n", descending=True), [(5,), (9,), (7,)], {"n": int})
+        [(9,), (7,), (5,)]
+        """
+        return self._ranked(name, "sort", by, descending=descending, most=None)
+
+    def top(self, n: int, by: str, *, least: bool = False, name: str = "") -> StreamT:
+        """Emit the n tuples with the largest values of a field once the input has ended; after key_by n of each key.
+
+        Args:
+            n: how many, 1 or more.
+            by: the field; tuples in which it is None or NaN are left out.
+            least: whether to emit the smallest ones instead.
+            name: of the operator; by default 'top'.
+
+        Raises:
+            GraphError: an unknown field, or an invalid number.
+
+        >>> from rayelastic import testing
+        >>> testing.collect(lambda s: s.top(2, by="n"), [(5,), (9,), (7,)], {"n": int})
+        [(9,), (7,)]
+        """
+        return self._ranked(name, "top", (by,), descending=not least, most=n)
+
+    def _ranked(self: Any, name: str, verb: str, by: tuple[str, ...], *, descending: bool, most: Any) -> StreamT:
+        with declaring(name or verb, caller_location()):
+            own = ranked(self._upstream, by, descending=descending, most=most)
+        whole = self._at(self.topology, self.inputs, self.schema)
+        done: StreamT = declared_as(self.topology, name, verb, lambda it: whole.apply(own, name=it))
+        return done
+
     def query(self: Any, condition: str, *, name: str = "") -> StreamT:
         """Keep the tuples for which a condition on fields holds, as pandas writes it: ``filter``.
 
@@ -349,8 +395,6 @@ class TableMethods(StreamBase[StreamT]):
 
 def _fields(chosen: Any) -> tuple[str, ...]:
     """Names that were written one by one, or as a list."""
-    if chosen is None:
-        return ()
-    if isinstance(chosen, str):
-        return (chosen,)
+    if chosen is None or isinstance(chosen, str):
+        return () if chosen is None else (chosen,)
     return tuple(field for one in chosen for field in ((one,) if isinstance(one, str) else one))

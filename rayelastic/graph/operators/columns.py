@@ -29,6 +29,7 @@ __all__ = [
     "fill_null",
     "first_of_each",
     "inspect",
+    "read_no_further",
     "rename",
     "select",
     "with_columns",
@@ -198,7 +199,7 @@ def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
     return function_operator(up, OperatorKind.MAP, name, inspected, schema=up.schema, lane="python")
 
 
-def check_count(count: object) -> int:
+def check_count(count: object, verb: str = "take") -> int:
     """Check a number of tuples.
 
     Raises:
@@ -206,7 +207,7 @@ def check_count(count: object) -> int:
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise GraphError(
-            f"take({shown(count)}) isn't a number of tuples",
+            f"{verb}({shown(count)}) isn't a number of tuples",
             hint="Pass a whole number, 0 or more",
             code=ErrorCode.OUT_OF_RANGE,
         )
@@ -230,6 +231,20 @@ class First:
             return ()
         self.left -= 1
         return (t,)
+
+
+def read_no_further(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
+    """Bound the sources that can be bounded, and whose one consumer emits the first tuples only."""
+    bounded = dict(operators)
+    consumed = [stream for spec in operators.values() for stream, _ in (*spec.edges, *spec.loop_edges)]
+    for spec in operators.values():
+        first = getattr(spec.body, "instance", None)
+        if not isinstance(first, First) or len(spec.edges) > 1:
+            continue
+        source = operators.get(spec.edges[0][0])
+        if source is not None and hasattr(source.body, "at_most") and consumed.count(source.name) == 1:
+            bounded[source.name] = replace(source, body=source.body.at_most(first.left))
+    return bounded
 
 
 class _Taken(NamedTuple):

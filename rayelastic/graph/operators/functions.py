@@ -37,14 +37,15 @@ def function_operator(
     on_error: object = OnError.FAIL,
     sides: Mapping[str, object] = NO_SIDES,
     concurrent: object = None,
+    drops_none: bool = False,
 ) -> OperatorSpec:
-    """See ``Stream.map`` and ``KeyedStream.map``; a function without state doesn't depend on keys."""
+    """See ``Stream.map``, ``Stream.filter_map`` and ``KeyedStream.map``; without state it doesn't depend on keys."""
     with NewOperator(name, up.operators) as location:
         if state is not None:
             check_state(state)
         how = concurrency_of(function, concurrent)
-        check_function(function, kind, state, concurrent=how is not None)
-        check_object(function, LIFE, awaited=is_async(function))
+        check_function(function, kind, state, concurrent=how is not None, returns=drops_none)
+        check_object(function, () if drops_none else LIFE, awaited=is_async(function))
         lives = up.time_to_live(ttl, None if state is not None else "state=")
         output = None if schema is None else Schema.of(schema)
         policy = on_error_of(on_error)
@@ -52,7 +53,7 @@ def function_operator(
         keys = () if state is None else up.keys
         request = FunctionRequest(
             name, kind, function, up.schema, output, keys, state, lane_of(lane), location,
-            tuple(port.name for port in further), how,
+            tuple(port.name for port in further), how, drops_none,
         )  # fmt: skip
         compiled = up.compiler.compile(request)
         if lives is not None and lives.since == "change" and compiled.lane is not Lane.COMPILED:

@@ -24,7 +24,7 @@ from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.record_classes import values_by_name
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["DataType", "Field", "Schema", "laid_out"]
+__all__ = ["DataType", "Field", "Schema", "is_generated", "laid_out"]
 
 
 _HOLD_NAMES = (DataType.STRUCT, DataType.MAP, DataType.JSON, DataType.OBJECT)
@@ -292,7 +292,22 @@ def generated_type(name: str, names: tuple[str, ...]) -> type:
         return _rebuilt, (name, names, tuple(self))
 
     tuple_class.__reduce__ = reduced  # type: ignore[method-assign]
+    tuple_class.__getitem__ = _item  # type: ignore[method-assign]
     return tuple_class
+
+
+def is_generated(tuple_class: type | None) -> bool:
+    """Return whether it is a class of `generated_type`, whose fields may be read as t["field"]."""
+    return getattr(tuple_class, "__getitem__", None) is _item
+
+
+def _item(self: Any, key: Any) -> Any:
+    """Return an item of a tuple, also by the name of its field."""
+    if not isinstance(key, str):
+        return tuple.__getitem__(self, key)
+    if key not in self._fields:
+        raise KeyError(f"{type(self).__name__} has no field {key!r}. Its fields are {', '.join(self._fields)}")
+    return getattr(self, key)
 
 
 def _rebuilt(name: str, names: tuple[str, ...], values: tuple[object, ...]) -> object:

@@ -85,7 +85,9 @@ class NewOperator:
             error.at(self._name, self._location)
 
 
-def check_function(function: Any, kind: OperatorKind, state: object, *, concurrent: bool = False) -> None:
+def check_function(
+    function: Any, kind: OperatorKind, state: object, *, concurrent: bool = False, returns: bool = False
+) -> None:
     """Reject a function that can't be called with one tuple, or with a tuple and a state.
 
     Args:
@@ -93,8 +95,9 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
         kind: Its operator's kind.
         state: Makes the state of a key; None: it has none.
         concurrent: Whether calls are concurrent.
+        returns: Whether it is the function of a filter_map, which returns its one tuple.
     """
-    verb = kind.value
+    verb = "filter_map" if returns else kind.value
     if not callable(function):
         raise GraphError(
             f"{verb} needs a function, not {shown(function)}",
@@ -108,7 +111,7 @@ def check_function(function: Any, kind: OperatorKind, state: object, *, concurre
             code=ErrorCode.ASYNC_LANE,
         )
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-    if kind is not OperatorKind.FLAT_MAP and yields:
+    if (returns or kind is not OperatorKind.FLAT_MAP) and yields:
         raise GraphError(
             f"{verb} got a function that yields",
             hint="Use flat_map, or return instead of yield",

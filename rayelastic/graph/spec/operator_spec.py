@@ -107,6 +107,7 @@ class FunctionRequest:
         location: 'file.py:12' of the declaration.
         sides: Names of the output ports that it may send to with rel.to.
         concurrent: The limits of concurrent calls; None: one call after the other.
+        drops_none: Whether a FLAT_MAP's function returns the one value that it emits, or None.
     """
 
     operator: str
@@ -120,6 +121,7 @@ class FunctionRequest:
     location: str = ""
     sides: tuple[str, ...] = ()
     concurrent: Concurrency | None = None
+    drops_none: bool = False
 
 
 @dataclass(frozen=True, slots=True)

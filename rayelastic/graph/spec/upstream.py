@@ -100,8 +100,8 @@ class _AnyTuple:
     def __getattr__(self, name: str) -> _Field:
         return _Field(name)
 
-    def __getitem__(self, place: int) -> _Field:
-        return _Field(self._names[place])
+    def __getitem__(self, place: int | str) -> _Field:
+        return _Field(place if isinstance(place, str) else self._names[place])
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,8 @@ def test_nor_for_flat_map_that_returns_nothing() -> None:
 @pytest.mark.parametrize(
     ("fn", "said", "reason"),
     [
-        (lambda t: t["n"], ("field-as-key", "t.n", "user, n"), ()),
-        (lambda t: t if t.n else None, ("no-schema", "filter", "flat_map"), ("returns_none", "some")),
-        (lambda t: None, ("no-schema", "filter", "flat_map"), ("returns_none", "all")),
+        (lambda t: t if t.n else None, ("no-schema", "filter_map", "filter"), ("returns_none", "some")),
+        (lambda t: None, ("no-schema", "filter_map", "filter"), ("returns_none", "all")),
         (setting, ("no-schema", "schema="), ("unsupported", "dict[str, str][str] = int")),
     ],
 )

@@ -55,6 +55,19 @@ def map_to_a_value_or_none() -> None:
     assert_type(clicks.map(early), rel.Stream[Value[int | None]])
 
 
+def filter_map_drops_none() -> None:
+    def early(t: Click) -> int | None:
+        return t.ms if t.ms < 10 else None
+
+    assert_type(clicks.filter_map(early), rel.Stream[Value[int]])
+    assert_type(clicks.filter_map(lambda t: Order(t.user, 1.0) if t.ms else None), rel.Stream[Order])
+    clicks.filter_map(lambda t: t.mss)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+
+
+def collect_returns_the_tuples() -> None:
+    assert_type(clicks.collect(), list[Click])
+
+
 def map_by_a_function() -> None:
     def price(t: Click) -> Order:
         return Order(t.user, 1.0)

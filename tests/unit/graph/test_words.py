@@ -21,7 +21,7 @@ def stream() -> Any:
     return rel.Topology("words").source(rel.rows([(1,)], {"n": int}), name="in")
 
 
-@pytest.mark.parametrize("word", ["filter_map", "sort", "withWatermark", "stateful_map", "setParallelism"])
+@pytest.mark.parametrize("word", ["map_value", "sort_values", "withWatermark", "stateful_map", "setParallelism"])
 def test_a_foreign_method(word: str) -> None:
     with pytest.raises(AttributeError) as error:
         getattr(stream(), word)
@@ -45,7 +45,7 @@ def test_no_foreign_word_hides_one_of_ours() -> None:
         (rel, "kafka", "the module rayelastic has no 'kafka'. Here it is rel.polled"),
         (rel, "Topologie", "Did you mean 'Topology'?"),
         (JobResult({"out": 1}, None, 0.0), "out", 'write result["out"]'),  # type: ignore[arg-type]
-        (JobResult({}, None, 0.0), "to_pandas", "rel.arrow() as sink"),  # type: ignore[arg-type]
+        (JobResult({}, None, 0.0), "to_pandas", "rel.pandas() as sink"),  # type: ignore[arg-type]
     ],
 )
 def test_what_an_unknown_name_says(owner: Any, word: str, said: str) -> None:

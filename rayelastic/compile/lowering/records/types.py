@@ -31,7 +31,7 @@ from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.values import JsonType
 from rayelastic.compile.reasons import Code, packed
-from rayelastic.graph.records.schema import DataType, Field, Schema
+from rayelastic.graph.records.schema import DataType, Field, Schema, is_generated
 from rayelastic.graph.spec.operator_spec import OperatorKind
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -61,8 +61,15 @@ class RecordType(types.Type):
             raise TypingError(self.plan.missing_field(self.schema, name, is_state=self.is_state))
         return field
 
-    def field_at(self, index: int) -> Field:
-        """Return the field at an index, from the end if negative."""
+    def has_item(self, index: Any) -> bool:
+        """Return whether items of this kind can be read: by place, or by name as of a generated class."""
+        by_name = isinstance(index, str) and not self.is_state and is_generated(self.schema.tuple_type)
+        return by_name or isinstance(index, int)
+
+    def field_at(self, index: int | str) -> Field:
+        """Return the field of a name, or at an index, from the end if negative."""
+        if isinstance(index, str):
+            return self.field(index)
         count = len(self.schema.fields)
         if not -count <= index < count:
             what = f"index {index} of {self.schema.name}"
@@ -111,13 +118,13 @@ class RecordAttributes(AttributeTemplate):
 
 @infer
 class RecordItem(AbstractTemplate):
-    """Implements t[0], and a, b = t."""
+    """Implements t[0], t["price"], and a, b = t."""
 
     key = "static_getitem"
 
     def generic(self, args: Any, kws: Any) -> Any:
         """Return the type of the field at a constant index."""
-        if len(args) == 2 and isinstance(args[0], RecordType) and isinstance(args[1], int):
+        if len(args) == 2 and isinstance(args[0], RecordType) and args[0].has_item(args[1]):
             return signature(fields.loaded_type(args[0].field_at(args[1])), *args)
         return None
 
@@ -127,7 +134,7 @@ def _getattr(context: Any, builder: Any, typ: RecordType, value: Any, name: str)
     return _load(context, builder, typ, value, typ.field(name))
 
 
-@lower_builtin("static_getitem", RecordType, types.Literal)
+@lower_builtin("static_getitem", RecordType, types.Any)
 def _getitem(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _load(context, builder, sig.args[0], args[0], sig.args[0].field_at(args[1]))
 
