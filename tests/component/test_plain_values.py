@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import rayelastic as rel
+from rayelastic.errors import SchemaError
+from tests.raising import raises
 
 pytestmark = pytest.mark.edges
 
@@ -99,6 +102,18 @@ def test_a_class_of_fields_gets_the_value() -> None:
 def test_functions_that_are_called_are_decided_one_by_one(lane: Any) -> None:
     both = result(["ada"], lambda s: s.map(lambda t: reads_field(t) + upper(t) + t.value, schema=str, lane=lane))
     assert both == ["ADAADAada"]
+
+
+class Finds:
+    def __call__(self, w: Any) -> bool:
+        return "a" in w
+
+
+def test_an_object_that_would_use_the_value_is_an_error() -> None:
+    source = rel.Topology("object").source(rel.rows(WORDS))
+    for function in (Finds(), functools.partial(lambda letter, w: letter in w, "a")):
+        with raises(SchemaError, "wrong-type", "w.value", "value"):
+            source.filter(function)
 
 
 def test_what_reads_the_field_has_the_tuple() -> None:

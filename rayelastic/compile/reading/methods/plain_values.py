@@ -16,6 +16,7 @@ from typing import Any
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.results.bindings import is_changed
 from rayelastic.compile.reading.syntax import compiled_definition, definition, value_of
+from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 
 __all__ = ["of_value"]
@@ -55,6 +56,9 @@ def of_value(
     Returns:
         The function; None if the user's is one of a record.
 
+    Raises:
+        SchemaError: An object with `__call__`, or a partial, would be one of the value.
+
     >>> word = Schema.of({"value": str})
     >>> of_value(lambda word: word.upper(), word, 1).__code__.co_names
     ('value', 'upper')
@@ -72,7 +76,7 @@ def of_value(
             return None
         of_record: Callable[..., Any] = eval(f"lambda t: function(t.{field.name})", {"function": function})  # noqa: S307
         return of_record
-    if not isinstance(function, types.FunctionType | types.MethodType) or not found.tuple_name:
+    if not found.tuple_name:
         return None
     reading = _Reading(found.function, found.tuple_name, field.name, field.type.python_type, 0)
     node = reading.node
@@ -83,6 +87,12 @@ def of_value(
     made = _Read(reading).visit(node)
     if not reading.changed:
         return None
+    if not isinstance(function, types.FunctionType | types.MethodType):
+        raise SchemaError(
+            f"it uses a tuple of one field as its value, which {type(function).__name__} objects don't receive",
+            hint=f"Write {reading.name}.{field.name}",
+            code=ErrorCode.WRONG_TYPE,
+        )
     of_field: Callable[..., Any] | None = compiled_definition(made, found.function)
     if of_field is None or isinstance(function, types.FunctionType):
         return of_field
