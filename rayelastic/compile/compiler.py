@@ -319,7 +319,8 @@ def _compiled_once(
 ) -> tuple[CacheEntry, Schema]:
     """Compile now, unless an earlier process cached that it fails; `refusal` is the key of that, or empty."""
     if refusal and (known := cache.get(key_of(refusal))) is not None:
-        raise NotCompiledError(Reason.from_dict(json.loads(known.output)))
+        with contextlib.suppress(KeyError, ValueError):  # an entry of another release
+            raise NotCompiledError(Reason.from_dict(json.loads(known.output)))
     try:
         return _compile_now(request, state_schema)
     except NotCompiledError as error:
