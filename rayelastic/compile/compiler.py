@@ -34,10 +34,10 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.identity import Identity, frozen_digest
 from rayelastic.compile.reading.methods.left_out import yielding
 from rayelastic.compile.reading.methods.plain_values import of_value
-from rayelastic.compile.reading.results.useless import check_results
 from rayelastic.compile.reading.signatures import annotated_library, annotated_output, check_arguments, unknown_name
 from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewritten
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, not_compiled, plain_reason
+from rayelastic.compile.useless_results import check_results
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
@@ -319,7 +319,8 @@ def _compiled_once(
 ) -> tuple[CacheEntry, Schema]:
     """Compile now, unless an earlier process cached that it fails; `refusal` is the key of that, or empty."""
     if refusal and (known := cache.get(key_of(refusal))) is not None:
-        raise NotCompiledError(Reason.from_dict(json.loads(known.output)))
+        with contextlib.suppress(KeyError, ValueError):  # an entry of another release
+            raise NotCompiledError(Reason.from_dict(json.loads(known.output)))
     try:
         return _compile_now(request, state_schema)
     except NotCompiledError as error:

@@ -103,10 +103,10 @@ class NotCompiledError(Exception):
         self.reason, self.lasting = reason, lasting
 
 
-def packed(code: Code, **values: Any) -> str:
+def packed(code: Code = Code.UNSUPPORTED, **values: Any) -> str:
     """Return a reason as one line of JSON, as the message of an error.
 
-    >>> packed(Code.UNSUPPORTED, what="str.maketrans")
+    >>> packed(what="str.maketrans")
     '{"code": "unsupported", "what": "str.maketrans"}'
     """
     return json.dumps(code(**values).as_dict(), default=str)

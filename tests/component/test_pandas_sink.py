@@ -12,6 +12,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from tests.raising import raises
 
 LARGE = 2**53 + 1
 ROWS = [(LARGE, "a", 1.5, dt.datetime(1, 1, 1)), (None, None, None, None)]  # noqa: DTZ001 -- before pandas' nanoseconds
@@ -52,6 +53,5 @@ def test_a_restored_job_has_the_rows_before(tmp_path: Path) -> None:
 def test_without_pandas_the_declaration_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pandas" else found(name))
-    with pytest.raises(rel.errors.SinkError, match="pip install pandas") as error:
+    with raises(rel.errors.SinkError, "missing-package", "pip install pandas"):
         rel.Topology("none").source(rel.rows([1])).sink(rel.pandas(), name="out")
-    assert error.value.code == "missing-package"

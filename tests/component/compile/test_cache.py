@@ -126,6 +126,16 @@ def test_equal_functions_are_compiled_once_and_damage_is_seen(tmp_path: Path) ->
     assert Compiler(CodeCache(tmp_path)).compile(asked).machine.key == code.machine.key  # type: ignore[union-attr]
 
 
+def test_a_reason_of_another_release_is_found_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = request(lambda t: len(repr(t.n)), {"n": int}, output=Schema.of(int))
+    first = Compiler(CodeCache(tmp_path)).compile(asked).refusal
+    with monkeypatch.context() as patch:
+        patch.setattr(CodeCache, "get", lambda cache, key: CacheEntry("", b"", (), False, '{"code": "gone"}'))
+        assert Compiler(CodeCache(tmp_path)).compile(asked).refusal == first
+    assert first is not None
+    assert (first["code"], first["what"]) == ("write_instead", "repr")
+
+
 def test_what_changes_the_key() -> None:
     def adder(n):
         return lambda t: t.value + n

@@ -108,11 +108,11 @@ def test_sinks_results_and_pickles() -> None:
 
 
 def test_a_field_that_is_not_there() -> None:
-    with pytest.raises(SchemaError, match=r"no field 'agee'.*Did you mean 'age'\? Its fields are name, age, n"):
+    with raises(SchemaError, "unknown-field", "'agee'", "'age'", "name, age, n"):
         people().map(lambda t: t["agee"])
-    with pytest.raises(SchemaError, match="no field 'agee'"):
+    with raises(SchemaError, "unknown-field", "'agee'"):
         people().map(lambda t: (lambda row: row["agee"])(t))
-    with pytest.raises(JobFailedError, match="no field 'agee'. Its fields are name, age, n"):
+    with raises(JobFailedError, "function-raised", "'agee'", "name, age, n"):
         people().map(lambda t: t["agee"], lane="python", schema=int).collect()
     with raises(rel.errors.GraphError, "unknown-field"):
         people().key_by(lambda t: t["agee"])
@@ -123,5 +123,5 @@ def test_a_class_of_the_user_has_attributes_only() -> None:
         name: str
 
     own: Any = rel.Topology("own").source(rel.rows([Person("Ada")]))
-    with pytest.raises(SchemaError, match=r"a Person has.*Write t.name. Its fields are name"):
+    with raises(SchemaError, "field-as-key", "Person", "t.name"):
         own.map(lambda t: t["name"])

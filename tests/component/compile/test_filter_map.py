@@ -11,6 +11,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from tests.raising import raises
 
 ROWS = [(n, word) for n, word in enumerate(("", "ab", "a text longer than twelve bytes", "x", "ab"))]
 
@@ -148,5 +149,5 @@ def test_what_filter_map_rejects() -> None:
 
 def test_a_map_that_returns_none_names_filter_map() -> None:
     stream: Any = rel.Topology("none").source(rel.rows([1, 2]))
-    with pytest.raises(rel.errors.SchemaError, match="filter_map"):
+    with raises(rel.errors.SchemaError, "no-schema", "filter_map"):
         stream.map(lambda t: t if t.value > 1 else None)

@@ -22,7 +22,7 @@ from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, BytesLiteral, TextLiteral
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 _EMPTY = -1
 _MOST_NUMBERS, _MOST_TEXTS, _MOST_ROWS = 100_000, 500, 64  # the table becomes part of the code
@@ -209,7 +209,7 @@ def _is_like(constant: Any, key: Any) -> bool:
 
 def _check(table: Any, key: Any) -> None:
     if not _matches(table.table, key):
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"looking {key} up in '{table.table.name}'"))
+        raise TypingError(packed(what=f"looking {key} up in '{table.table.name}'"))
 
 
 @overloads(operator.getitem)
@@ -247,9 +247,7 @@ def _declare_parts(name: str, items: Callable[[Table], tuple[Any, ...]]) -> None
         if not table.table.values:
             return None
         if len(table.table.keys) > _MOST_ROWS:
-            raise TypingError(
-                packed(Code.UNSUPPORTED, what=f"{name}() of '{table.table.name}', more than {_MOST_ROWS} items,")
-            )
+            raise TypingError(packed(what=f"{name}() of '{table.table.name}', more than {_MOST_ROWS} items,"))
         parts = tuple(view_of(item) for item in items(table.table))
         return lambda table: parts
 

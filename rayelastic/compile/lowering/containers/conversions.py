@@ -248,7 +248,7 @@ def _check_method(state: Any, function: Any, call: Any) -> None:
     variable = call.func
     _check_owner(owner, state.calltypes[call].recvr, call.loc)
     if isinstance(owner, types.Set) and name == "pop":
-        raise UnsupportedError(packed(Code.UNSUPPORTED, what="set.pop"), call.loc)
+        raise UnsupportedError(packed(what="set.pop"), call.loc)
     if isinstance(owner, types.DictType):
         kinds = (owner.key_type, owner.value_type) if name in ("get", "setdefault", "pop") else ()
         for wanted, kind in zip(kinds, given, strict=False):

@@ -41,11 +41,11 @@ def refusal(value: Any, name: str) -> str:
         name: That name.
     """
     if isinstance(value, python_types.ModuleType):
-        return packed(Code.UNSUPPORTED, what=value.__name__) if value.__name__.startswith("numpy.") else ""
+        return packed(what=value.__name__) if value.__name__.startswith("numpy.") else ""
     if isinstance(value, np.ufunc):
         return packed(Code.LAST_DIGIT, what=f"numpy.{value.__name__}")
     if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "numpy":
-        return packed(Code.UNSUPPORTED, what=f"numpy.{getattr(value, '__name__', name)}")
+        return packed(what=f"numpy.{getattr(value, '__name__', name)}")
     return ""
 
 

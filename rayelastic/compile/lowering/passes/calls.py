@@ -73,7 +73,7 @@ def _with_function(func_ir: Any, call: Any, statement: Any, helper: Callable[[An
         return
     if not is_callable_object(owner.value):
         what = "makes an object" if isinstance(owner.value, type) else "isn't written in Python"
-        raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"'{value.name}(..)', which {what},"), call.loc)
+        raise UnsupportedError(packed(what=f"'{value.name}(..)', which {what},"), call.loc)
     callee = ir.Var(statement.target.scope, f"$object.{id(statement)}", statement.loc)
     yield ir.Assign(ir.Global(value.name, helper(owner.value), call.loc), callee, statement.loc)
     call.func = callee

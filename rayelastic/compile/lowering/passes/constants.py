@@ -115,7 +115,7 @@ def _attribute(func_ir: Any, value: Any, helper: Callable[[Any], Any]) -> Any:
     elif owner in _MOMENT_CLASSES:
         member = moment_text.CLASS_ATTRIBUTES.get((owner, value.attr))
         if member is None:
-            raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"{_MOMENT_CLASSES[owner]}.{value.attr}"), value.loc)
+            raise UnsupportedError(packed(what=f"{_MOMENT_CLASSES[owner]}.{value.attr}"), value.loc)
         return ir.Global(shown, moments.constant(member) if isinstance(member, dt.date) else member, value.loc)
     elif isinstance(owner, tuple | tables.Table) and value.attr in objects.CHANGERS:
         objects.refuse_change(f"{value_of.name}", value.loc)
@@ -184,7 +184,7 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
     if operator_functions.is_operator_function(value):
         function = operator_functions.written(value)
         if function is None:
-            raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"operator.{value.__name__}"), loc)
+            raise UnsupportedError(packed(what=f"operator.{value.__name__}"), loc)
         return helper(function)
     if problem := numpy_functions.refusal(value, name):
         raise UnsupportedError(problem, loc)
@@ -213,23 +213,21 @@ def _outer_value(value: Any, name: str, loc: Any, helper: Callable[[Any], Any]) 
         if value in _PURE_IN_PYTHON:
             return value
         if is_member(value):
-            raise UnsupportedError(packed(Code.UNSUPPORTED, what=f"{value.__module__}.{value.__name__}"), loc)
+            raise UnsupportedError(packed(what=f"{value.__module__}.{value.__name__}"), loc)
         return helper(value)
     if isinstance(value, python_types.MethodType | functools.partial):
         function = getattr(value, "__func__", None)
         if isinstance(function, python_types.FunctionType) and is_member(function):
-            raise UnsupportedError(packed(Code.UNSUPPORTED, what=name), loc)
+            raise UnsupportedError(packed(what=name), loc)
         if taken_apart(value) is None:
-            raise UnsupportedError(
-                packed(Code.UNSUPPORTED, what=f"'{name}', which calls what isn't written in Python,"), loc
-            )
+            raise UnsupportedError(packed(what=f"'{name}', which calls what isn't written in Python,"), loc)
         return helper(value)
     if name == "inner" and isinstance(value, Dispatcher):  # records/loop.py: a flat_map's function returns no tuples
         problem = packed(Code.WRITE_INSTEAD, what="what it returns", instead="yield, or return a list")
         raise UnsupportedError(problem, loc)
     if callable(value) and not _is_pure(value):
         kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-        said = packed(Code.UNSUPPORTED, what=name) if "." in name else packed(Code.OUTSIDE, name=name, kind=kind)
+        said = packed(what=name) if "." in name else packed(Code.OUTSIDE, name=name, kind=kind)
         raise UnsupportedError(said, loc)
     return literal(value)
 

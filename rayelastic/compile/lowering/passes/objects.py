@@ -103,9 +103,7 @@ def attribute(owner: Any, name: str, shown: str, loc: Any) -> Any:
     if isinstance(descriptor, python_types.MemberDescriptorType) and not isinstance(owner, type):
         return getattr(owner, name)  # a slot
     if name not in vars_of(owner) and hasattr(type(descriptor), "__get__"):
-        raise UnsupportedError(
-            packed(Code.UNSUPPORTED, what=f"'{shown}.{name}', which is computed when it is read,"), loc
-        )
+        raise UnsupportedError(packed(what=f"'{shown}.{name}', which is computed when it is read,"), loc)
     return descriptor
 
 

@@ -25,7 +25,7 @@ from rayelastic.compile.lowering.base.views import make_view
 from rayelastic.compile.lowering.records import fields
 from rayelastic.compile.lowering.records.json_values import is_present
 from rayelastic.compile.lowering.records.values import SequenceType, StructType, part_field
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Field
 
@@ -144,7 +144,7 @@ class StructAttributes(AttributeTemplate):
         for field in typ.fields:
             if field.name == name:
                 return fields.loaded_type(field)
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"'{name}' of {typ.form.shown}"))
+        raise TypingError(packed(what=f"'{name}' of {typ.form.shown}"))
 
 
 @infer
@@ -158,7 +158,7 @@ class StructItem(AbstractTemplate):
         if len(args) == 2 and isinstance(args[0], StructType) and isinstance(args[1], int):
             parts, cls = args[0].fields, args[0].form.cls
             if (cls is not None and not issubclass(cls, tuple)) or not -len(parts) <= args[1] < len(parts):
-                raise TypingError(packed(Code.UNSUPPORTED, what=f"[{args[1]}] of {args[0].form.shown}"))
+                raise TypingError(packed(what=f"[{args[1]}] of {args[0].form.shown}"))
             return signature(fields.loaded_type(parts[args[1]]), *args)
         return None
 

@@ -22,7 +22,7 @@ from numba.extending import register_model
 from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.views import ViewType
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 _MADE_BY = "<string>"  # the file of code that dataclasses generate
 
@@ -59,7 +59,7 @@ def fields_of(kind: Any, loc: Any) -> tuple[Any, ...]:
     variables = any(f._field_type is dataclasses._FIELD_INITVAR for f in kind.__dataclass_fields__.values())  # type: ignore[attr-defined]
     if not (own and plain and all_given) or hooks or variables or kind.__getattribute__ is not object.__getattribute__:
         what = f"making a {kind.__qualname__}, which does more than to set its fields,"
-        raise UnsupportedError(packed(Code.UNSUPPORTED, what=what), loc)
+        raise UnsupportedError(packed(what=what), loc)
     return fields
 
 
@@ -121,7 +121,7 @@ def _check_equality(a: Any, b: Any) -> bool:
         return False
     exact = all(isinstance(kind, types.Integer | types.Boolean | ViewType | PointType) for kind in a.kinds)
     if a != b or not exact or not _is_generated(a.instance_class, "__eq__"):
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"comparing {a.shown} with {b.shown}"))
+        raise TypingError(packed(what=f"comparing {a.shown} with {b.shown}"))
     return True
 
 

@@ -178,7 +178,7 @@ def _copied_text(context: Any, builder: Any, field: Field, loaded: Any, frame: A
 def _set_field(typingctx: Any, record: Any, name: Any, value: Any) -> Any:
     """Set s.total = value."""
     if not isinstance(record, RecordType):
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"setting attributes of {record}"))
+        raise TypingError(packed(what=f"setting attributes of {record}"))
     plan, attribute = record.plan, name.literal_value
     if not record.is_state:
         raise TypingError(plan.refuse(Code.IMMUTABLE, field=attribute))

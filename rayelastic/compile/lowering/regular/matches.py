@@ -86,7 +86,7 @@ class MatchType(types.Type):
         if isinstance(known, str):
             known = self.pattern.made.names.get(known, -1)
         if not isinstance(known, int) or not 0 <= known <= self.pattern.made.groups:
-            raise TypingError(packed(Code.UNSUPPORTED, what=f"group {known!r} of a match, no constant of its pattern,"))
+            raise TypingError(packed(what=f"group {known!r} of a match, no constant of its pattern,"))
         return known
 
 

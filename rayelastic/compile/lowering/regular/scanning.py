@@ -85,7 +85,7 @@ def substitution(pattern: Pattern, replacement: str) -> Substitution:
 def substitute(typingctx: Any, made: Any, text: Any, count: Any) -> Any:
     """Return the text that rel_pattern_sub makes, in memory of this call."""
     if not isinstance(made, SubstitutionType) or text != TEXT:
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"sub() in {text}"))
+        raise TypingError(packed(what=f"sub() in {text}"))
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         handle = handle_of(builder, made.pattern)
@@ -181,7 +181,7 @@ def _declare(kind: str) -> None:
             if string != TEXT:
                 return None
             if pattern.made.groups:
-                raise TypingError(packed(Code.UNSUPPORTED, what="split() by a pattern with groups"))
+                raise TypingError(packed(what="split() by a pattern with groups"))
             return lambda pattern, string, maxsplit=0: scan(pattern, string, -1 if maxsplit == 0 else max(maxsplit, 0))
 
     else:

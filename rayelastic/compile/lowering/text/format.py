@@ -31,7 +31,7 @@ from rayelastic.compile.lowering.base.views import (
     put_view,
     size_of,
 )
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 _TRUE, _FALSE, _NONE = TextLiteral("True"), TextLiteral("False"), TextLiteral("None")
 _LEAST = TextLiteral("-9223372036854775808")
@@ -63,7 +63,7 @@ def _text_of(value: Any) -> Any:
         return lambda value: _float_text(float(value), _REPR, 0)
     if isinstance(value, types.Optional):
         return lambda value: _NONE if value is None else text_of(present(value))
-    raise TypingError(packed(Code.UNSUPPORTED, what=f"str() of {value}"))
+    raise TypingError(packed(what=f"str() of {value}"))
 
 
 def _decimal(value: int) -> Any:
@@ -128,14 +128,14 @@ def _formatted(value: Any, spec: Any) -> Any:
     written = number.to_bytes(8, "little").rstrip(b"\0").decode()
     parts = _SPEC.fullmatch(written)
     if parts is None or not written:
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"the format spec {written!r}"))
+        raise TypingError(packed(what=f"the format spec {written!r}"))
     kind, precision = parts["kind"], parts["precision"]
     width, zero = int(parts["width"] or 0), bool(parts["zero"])
     fill = TextLiteral(parts["fill"] or ("0" if zero else " "))
     align = parts["align"] or ("=" if zero else "<" if value == TEXT else ">")
     plus = TextLiteral(parts["sign"]) if parts["sign"] in ("+", " ") else TextLiteral("")
     comma = bool(parts["comma"])
-    bad = packed(Code.UNSUPPORTED, what=f"the format spec {written!r} of {value}")
+    bad = packed(what=f"the format spec {written!r} of {value}")
     if comma and align == "=":  # the zeroes would need commas as well
         raise TypingError(bad)
     if value == TEXT:

@@ -18,7 +18,7 @@ from rayelastic.compile.lowering.base.rows import RowType, count, item, reads
 from rayelastic.compile.lowering.base.services import is_bytes, service
 from rayelastic.compile.lowering.base.views import ViewType
 from rayelastic.compile.lowering.text.methods import Argument, Method, declare, with_kind
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 
 class TextsType(RowType):
@@ -62,7 +62,7 @@ def _rsplit(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
     if isinstance(sep, types.Omitted | types.NoneType) or sep is None:
         return lambda text, sep=None, maxsplit=-1: _rsplit_by_space(text, maxsplit)
     if sep != text:
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"{text}.rsplit({sep})"))
+        raise TypingError(packed(what=f"{text}.rsplit({sep})"))
     return lambda text, sep=None, maxsplit=-1: _rsplit_by(text, sep, maxsplit)
 
 

@@ -19,7 +19,7 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 
 from rayelastic.compile.lowering.base.services import call, is_bytes
 from rayelastic.compile.lowering.base.views import TEXT, BytesLiteral, TextLiteral, ViewType
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 REQUIRED: Any = inspect.Parameter.empty
 LAST = 9223372036854775807  # the default of `end`
@@ -161,7 +161,7 @@ def _template(name: str, method: Method) -> type[Any]:
             pysig = inspect.Signature([argument.parameter(view) for argument in method.arguments])
             shown = ", ".join([*map(in_words, args), *(f"{key}={in_words(kind)}" for key, kind in kws.items())])
             by_place = [one for one in method.arguments if not one.name.startswith("rel_")]
-            bad = packed(Code.UNSUPPORTED, what=f"{view}.{name}({shown})")
+            bad = packed(what=f"{view}.{name}({shown})")
             try:
                 given = pysig.bind(*args, **kws).arguments
             except TypeError:

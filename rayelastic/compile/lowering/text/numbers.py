@@ -14,7 +14,7 @@ from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.services import is_bytes, service
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, TextLiteral, ViewType
 from rayelastic.compile.lowering.text.methods import in_words
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 
 @primitive
@@ -41,7 +41,7 @@ def _declare_base(original: Any, base: int) -> None:
     @primitive
     def text_in_base(typingctx: Any, number: Any) -> Any:
         if not isinstance(number, types.Integer | types.Boolean):
-            raise TypingError(packed(Code.UNSUPPORTED, what=f"{original.__name__}({in_words(number)})"))
+            raise TypingError(packed(what=f"{original.__name__}({in_words(number)})"))
         return service("rel_text_of_int", TEXT(types.int64), base)
 
     REPLACED[original] = text_in_base
@@ -55,7 +55,7 @@ for _original, _base in ((hex, 16), (oct, 8), (bin, 2)):
 def _character(typingctx: Any, i: Any) -> Any:
     """Return chr(i)."""
     if not isinstance(i, types.Integer | types.Boolean):
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"chr({in_words(i)})"))
+        raise TypingError(packed(what=f"chr({in_words(i)})"))
     return service("rel_text_of_point", TEXT(types.int64), raises=(ValueError, OverflowError))
 
 

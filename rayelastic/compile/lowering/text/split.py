@@ -32,7 +32,7 @@ from rayelastic.compile.lowering.base.views import (
 )
 from rayelastic.compile.lowering.base.whitespace import space_width
 from rayelastic.compile.lowering.text.parts import left
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 
 class SplitType(types.IterableType):
@@ -104,7 +104,7 @@ def _split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
     if isinstance(sep, types.Omitted | types.NoneType) or sep is None:
         return lambda text, sep=None, maxsplit=-1: _split_by_space(text, maxsplit)
     if sep != text:
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"split() of {text} by {sep}"))
+        raise TypingError(packed(what=f"split() of {text} by {sep}"))
 
     def split(text: Any, sep: Any = None, maxsplit: Any = -1) -> Any:
         if size_of(sep) == 0:

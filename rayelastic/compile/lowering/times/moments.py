@@ -33,7 +33,7 @@ from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.views import TextLiteral, new_view, put_byte
 from rayelastic.compile.lowering.numbers.whole_numbers import added, divide, multiplied
 from rayelastic.compile.lowering.text.format import put_number
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 from rayelastic.graph.records.data_type import own_class
 
 _DAY = 86_400_000_000
@@ -74,7 +74,7 @@ def _microseconds(value: Any) -> Any:
         return None
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "D": _DAY}.get(value.unit)
     if factor is None:
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"a part of a {value}"))
+        raise TypingError(packed(what=f"a part of a {value}"))
     most = min(2**63 // factor, 2**63 - 1)
 
     def scaled(value: Any) -> Any:
@@ -369,7 +369,7 @@ def _new_timedelta(
     if any(
         isinstance(types.unliteral(argument), types.Float) for argument in arguments if isinstance(argument, types.Type)
     ):
-        raise TypingError(packed(Code.UNSUPPORTED, what="a timedelta of floats"))
+        raise TypingError(packed(what="a timedelta of floats"))
 
     def spanned(
         days: Any = 0, seconds: Any = 0, microseconds: Any = 0, milliseconds: Any = 0, minutes: Any = 0, hours: Any = 0,

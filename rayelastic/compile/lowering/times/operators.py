@@ -31,7 +31,7 @@ from rayelastic.compile.lowering.times.moments import (
     span,
     units,
 )
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 _DAY = 86_400_000_000
 _MOST = 2**63 - 1
@@ -72,7 +72,7 @@ def _of_present(typing: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def _check_zones(a: Any, b: Any, what: str) -> None:
     """Reject a datetime with a zone beside one without: they are never equal, and have no order and no difference."""
     if isinstance(a, MomentType) and isinstance(b, MomentType) and bool(a.zone) != bool(b.zone):
-        raise TypingError(packed(Code.UNSUPPORTED, what=f"{what} a datetime with a time zone and one without"))
+        raise TypingError(packed(what=f"{what} a datetime with a time zone and one without"))
 
 
 # --- comparison -----------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _declare_comparison(function: Any) -> None:
         if not (isinstance(a, ours) and isinstance(b, ours)):
             return None
         if isinstance(a, SpanType) != isinstance(b, SpanType) or isinstance(a, DateType) != isinstance(b, DateType):
-            raise TypingError(packed(Code.UNSUPPORTED, what=f"comparing a {_described(a)} with a {_described(b)}"))
+            raise TypingError(packed(what=f"comparing a {_described(a)} with a {_described(b)}"))
         _check_zones(a, b, "comparing")
         if a == b:
             return lambda a, b: compare(units(a), units(b))

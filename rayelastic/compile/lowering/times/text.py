@@ -101,7 +101,7 @@ def parsed(parser: Any, text: Any) -> Any:
 @overloads(parsed)
 def _parsed(parser: Any, text: Any) -> Any:
     if not isinstance(parser, ParserType) or text != TEXT:
-        raise TypingError(packed(Code.UNSUPPORTED, what="strptime of this"))
+        raise TypingError(packed(what="strptime of this"))
     groups = parser.pattern.made.names
     part = {name: _part(groups[name]) if name in groups else None for name in _PARSED}
     year_4, year_2, months, days = part["Y"], part["y"], part["m"] or _one, part["d"] or _one
@@ -304,7 +304,7 @@ def _strftime(value: Any, form: Any) -> Any:
 @overloads(written)
 def _written(value: Any, form: Any) -> Any:
     if not isinstance(value, PointType):
-        raise TypingError(packed(Code.UNSUPPORTED, what="strftime of this"))
+        raise TypingError(packed(what="strftime of this"))
 
     def write(value: Any, form: Any) -> Any:
         number = microseconds(value)

@@ -17,7 +17,7 @@ from rayelastic.compile.lowering.base.declare import overload_attribute_of, over
 from rayelastic.compile.lowering.base.moment_types import Known, MomentType, PointType
 from rayelastic.compile.lowering.records.fields import I64, TimeOfDay
 from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, out_of_range, units
-from rayelastic.compile.reasons import Code, packed
+from rayelastic.compile.reasons import packed
 
 _TIME = TimeOfDay("us")
 
@@ -36,7 +36,7 @@ def _of_day(value: Any) -> int:
 def _of_day_typed(value: Any) -> Any:
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(value.unit)
     if factor is None:
-        raise TypingError(packed(Code.UNSUPPORTED, what="a part of a time in nanoseconds"))
+        raise TypingError(packed(what="a part of a time in nanoseconds"))
     return lambda value: units(value) * factor
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, LaneError
@@ -62,7 +62,7 @@ def combine(
         gives = _keyed(up, name, _results(up, request, code))
         outputs = (OutputPort(OUT, gives),)
         kind = StateKind.PARTITIONED
-        if not isinstance(code, str):
+        if not isinstance(code, LaneError):
             lives = up.time_to_live(ttl, None)
             if lives is not None and lives.since == "change":
                 raise GraphError(
@@ -75,7 +75,8 @@ def combine(
         combined = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
         if when is Emit.FINAL:
             what = f"an object of class {type(request.instance).__name__}"
-            ends = KeyedProcess(_AtEnd(combined), combined.new, up.schema, up.keys, None, why=code, what=what)
+            ends = KeyedProcess(_AtEnd(combined), combined.new, up.schema, up.keys, None, what=what)
+            ends = replace(ends, why=code.problem, refusal=code.details or None)
             return up.operator(name, OperatorKind.PROCESS, kind, ends, location, outputs, keys=up.keys)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
     each = _Each(combined, fields)
@@ -90,7 +91,7 @@ def window_combine(
         request = _request(up, name, own, schema, location)
         code = _code(up, request, lane, _not_native(window, when, request.instance))
         columns = [(field.name, field.format, field.nullable) for field in _results(up, request, code).fields]
-        if not isinstance(code, str):
+        if not isinstance(code, LaneError):
             if window.kind is WindowKind.COUNT:
                 gives = _keyed(up, name, laid_out(name, columns))
             else:
@@ -103,6 +104,7 @@ def window_combine(
         if window.kind is WindowKind.COUNT or not up.keys:
             raise LaneError(
                 f"windows by count, and of the whole stream, take no aggregate in Python, and it runs there: {code}",
+                details=code.details,
                 hint="Change that, or write .key_by(...) before, and windows by time",
                 code=ErrorCode.NOT_COMPILED,
             )
@@ -110,7 +112,7 @@ def window_combine(
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
         return declared(
-            up, window, name, location, Combined(request.instance, shown_too, len(columns)), early, gives, why=code
+            up, window, name, location, Combined(request.instance, shown_too, len(columns)), early, gives, refused=code
         )
 
 
@@ -246,11 +248,11 @@ def _first(instance: Any) -> Any:
     return first
 
 
-def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -> CompiledAggregate | str:
+def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -> CompiledAggregate | LaneError:
     """Return the compiled methods, or why they run in Python."""
     wanted = lane_of(lane)
     if wanted is Lane.PYTHON:
-        return "asked for"
+        return LaneError("asked for")
     if wanted is Lane.VECTORISED:
         raise LaneError("it can't be vectorised", hint="Use lane='python'", code=ErrorCode.NOT_VECTORISED)
     try:
@@ -261,7 +263,7 @@ def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -
     except LaneError as error:
         if wanted != "auto":
             raise
-        return error.problem
+        return error
 
 
 def _not_native(window: Window, when: When, instance: object) -> str:
@@ -272,8 +274,8 @@ def _not_native(window: Window, when: When, instance: object) -> str:
     return "" if hasattr(instance, "merge") else _NO_MERGE
 
 
-def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | str) -> Schema:
-    if not isinstance(code, str):
+def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | LaneError) -> Schema:
+    if not isinstance(code, LaneError):
         return code.output_schema
     result: Callable[..., Any] = request.instance.result
     asked = FunctionRequest(request.operator, OperatorKind.MAP, result, up.schema, request.output, lane=Lane.PYTHON)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rayelastic.errors import ErrorCode, GraphError
+from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Gathered, Reduced, Shown, Top
@@ -192,7 +192,7 @@ def declared(
     results: Schema,
     *,
     bounded: bool = True,
-    why: str = "",
+    refused: LaneError | None = None,
 ) -> OperatorSpec:
     """Make the operator that collects the tuples of windows and emits their results.
 
@@ -205,7 +205,7 @@ def declared(
         early: When a window is emitted before it is complete.
         results: The schema of results.
         bounded: Whether results have the bounds of the window.
-        why: The reason why it runs in Python.
+        refused: Why it isn't compiled, if that was tried.
     """
     times = TimeValues.of(window.time, up.schema)
     instance: Any
@@ -221,7 +221,8 @@ def declared(
         up.schema,
         up.keys,
         window.time,
-        why=why,
+        why="" if refused is None else refused.problem,
+        refusal=None if refused is None else refused.details or None,
         what=what,
         output_time=output_time(window) if bounded else None,
         lateness=window.lateness,
