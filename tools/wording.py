@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT_PAGES = {"README.md", "AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
+PYTHON = ("rayelastic/", "topologies/", "examples/")
+NATIVE = ("native_sched/src/", "native_sched/include/", "rayelastic/web/assets/")  # not docstrings of bindings
 LONG_SENTENCE = 25
 LONG_PAGE = 1000
 LOGGING = {"warning", "info", "error", "exception"}
@@ -119,6 +121,14 @@ def of_python(text: str) -> Iterator[Prose]:
             yield from [Prose(node.lineno, node.value, node in messages)] * has_words
 
 
+def of_native(text: str) -> Iterator[Prose]:
+    """The texts of several words in C++ or JavaScript, such as messages."""
+    for found in re.finditer(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):
+        spoken = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', found.group()))
+        if " " in spoken.strip():
+            yield Prose(text.count("\n", 0, found.start()) + 1, spoken, has_sentences=False)
+
+
 def sentences(prose: str) -> Iterator[list[str]]:
     """Yield the words of each sentence or documented argument; code between backquotes is one word."""
     plain = re.sub(r"`[^`]+`", "code", re.sub(r"\]\([^)]*\)", "]", prose))
@@ -133,7 +143,7 @@ def findings(path: str, text: str) -> tuple[list[Finding], int]:
     found, count = [], 0
     is_page = path.endswith(".md")
     written = MADE.sub(lambda table: "\n" * table.group().count("\n"), text)
-    parts = list(of_markdown(text) if is_page else of_python(text))
+    parts = list((of_markdown if is_page else of_python if path.endswith(".py") else of_native)(text))
     for part in parts:
         for words in sentences(part.text) if part.has_sentences else ():
             count += 1
@@ -179,7 +189,7 @@ def kind_of(path: str) -> str:
     """Return the kind of text, by the name of its file; empty if nobody reads it as such."""
     if path in ROOT_PAGES or (path.startswith("docs/") and path.endswith(".md")):
         return "guide"
-    return "code" if path.startswith(("rayelastic/", "topologies/", "examples/")) and path.endswith(".py") else ""
+    return "code" if (path.startswith(PYTHON) and path.endswith(".py")) or path.startswith(NATIVE) else ""
 
 
 FRAGMENT = re.compile(r"\+[\w-]+\.(added|changed|deprecated|removed|fixed|security)\.md")

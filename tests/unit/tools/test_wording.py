@@ -112,3 +112,8 @@ def test_a_message_in_a_variable_is_read_and_other_texts_may_be_long() -> None:
     assert kinds("WHY = f\"'{name}' tells nothing\"\n", "rayelastic/x.py") == ["word"]
     assert kinds(f'SQL = "{LONG}"\n', "rayelastic/x.py") == []
     assert kinds('NAME = "gives"\n', "rayelastic/x.py") == []
+
+
+def test_native_messages_and_those_of_the_web_ui_are_read() -> None:
+    assert kinds('throw Refused("the batch is "\n   "refused");\n', "native_sched/src/x.cpp") == ["word"]
+    assert kinds('// it gives "x"\nshow("gives");', "rayelastic/web/assets/x.js") == []
