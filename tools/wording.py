@@ -16,6 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT_PAGES = {"README.md", "AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
+PYTHON = ("rayelastic/", "topologies/", "examples/")
+NATIVE = ("native_sched/src/", "native_sched/include/", "rayelastic/web/assets/")  # not docstrings of bindings
 LONG_SENTENCE = 25
 LONG_PAGE = 1000
 LOGGING = {"warning", "info", "error", "exception"}
@@ -62,10 +65,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A run of text that people read: a paragraph, a cell of a table, a docstring, a message."""
+    """A run of text that people read: a paragraph, a cell of a table, a docstring, a message.
+
+    Args:
+        line: its first, from 1.
+        text: what is there.
+        has_sentences: False for texts that may be code, such as SQL, whose words count alone.
+    """
 
     line: int
     text: str
+    has_sentences: bool = True
 
 
 def of_markdown(text: str) -> Iterator[Prose]:
@@ -87,27 +97,36 @@ def of_markdown(text: str) -> Iterator[Prose]:
 
 
 def of_python(text: str) -> Iterator[Prose]:
-    """Docstrings without their examples and literal blocks, and the texts of errors and log records."""
+    """Docstrings without their examples and literal blocks, and all other texts of several words, such as messages."""
+    read: set[ast.AST] = set()  # docstrings, and the parts of f-strings
+    messages: set[ast.AST] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             documented = ast.get_docstring(node)
-            if documented and node.body:
+            if documented and isinstance(node.body[0], ast.Expr):
+                read.add(node.body[0].value)
                 for part in re.split(r"\n\s*\n", documented):
                     if not re.fullmatch(r"( {4}.*\n?)+", part):
                         yield Prose(node.body[0].lineno, re.sub(r"(?ms)^\s*>>> .*", "", part))
-        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            yield from _messages(node.exc)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOGGING:
-            yield from _messages(node)
+        elif isinstance(node, ast.Raise) or (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOGGING
+        ):
+            messages.update(ast.walk(node))
+        elif isinstance(node, ast.JoinedStr):
+            read.update(node.values)
+            pieces = (str(part.value) if isinstance(part, ast.Constant) else "`x`" for part in node.values)
+            yield Prose(node.lineno, "".join(pieces), node in messages)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in read:
+            has_words = " " in node.value.strip()
+            yield from [Prose(node.lineno, node.value, node in messages)] * has_words
 
 
-def _messages(call: ast.Call) -> Iterator[Prose]:
-    for value in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield Prose(value.lineno, value.value)
-        elif isinstance(value, ast.JoinedStr):
-            pieces = (str(part.value) if isinstance(part, ast.Constant) else "`x`" for part in value.values)
-            yield Prose(value.lineno, "".join(pieces))
+def of_native(text: str) -> Iterator[Prose]:
+    """The texts of several words in C++ or JavaScript, such as messages."""
+    for found in re.finditer(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):
+        spoken = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', found.group()))
+        if " " in spoken.strip():
+            yield Prose(text.count("\n", 0, found.start()) + 1, spoken, has_sentences=False)
 
 
 def sentences(prose: str) -> Iterator[list[str]]:
@@ -124,9 +143,9 @@ def findings(path: str, text: str) -> tuple[list[Finding], int]:
     found, count = [], 0
     is_page = path.endswith(".md")
     written = MADE.sub(lambda table: "\n" * table.group().count("\n"), text)
-    parts = list(of_markdown(text) if is_page else of_python(text))
+    parts = list((of_markdown if is_page else of_python if path.endswith(".py") else of_native)(text))
     for part in parts:
-        for words in sentences(part.text):
+        for words in sentences(part.text) if part.has_sentences else ():
             count += 1
             if len(words) > LONG_SENTENCE:
                 found.append(Finding(path, part.line, "long sentence", " ".join(words)))
@@ -168,9 +187,9 @@ def _owner(path: str, text: str) -> Iterator[Finding]:
 
 def kind_of(path: str) -> str:
     """Return the kind of text, by the name of its file; empty if nobody reads it as such."""
-    if path == "README.md" or path.startswith("docs/"):
-        return "guide" if path.endswith(".md") else ""
-    return "code" if path.startswith(("rayelastic/", "topologies/", "examples/")) and path.endswith(".py") else ""
+    if path in ROOT_PAGES or (path.startswith("docs/") and path.endswith(".md")):
+        return "guide"
+    return "code" if (path.startswith(PYTHON) and path.endswith(".py")) or path.startswith(NATIVE) else ""
 
 
 FRAGMENT = re.compile(r"\+[\w-]+\.(added|changed|deprecated|removed|fixed|security)\.md")

@@ -47,7 +47,7 @@ class CompileReport:
     def __str__(self) -> str:
         lines = [f"{self.function}: {self.lane or 'no'} lane: {self.reason}", f"  takes {self.input_schema}"]
         if self.output_schema is not None:
-            lines.append(f"  gives {self.output_schema}")
+            lines.append(f"  returns {self.output_schema}")
         if self.lane == "compiled":
             lines.append(f"  machine code {'from the cache' if self.was_cached else 'made now'}")
         if self.as_declared:

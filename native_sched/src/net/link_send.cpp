@@ -49,8 +49,7 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
     FrameBody::Append append;
     done += open_->append(records + done * schema_->record_size(), count - done, append);
     if (append == FrameBody::Append::TooLarge) {
-      throw std::length_error("a tuple has more text than can go from one PE to another (" +
-                              std::to_string(options_.most_text) +
+      throw std::length_error("a tuple has more text than can go from one PE to another (" + std::to_string(options_.most_text) +
                               " bytes). Cut it into several tuples, or pin the two operators to one PE");
     }
     if (append == FrameBody::Append::Taken) break;

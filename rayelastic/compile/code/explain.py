@@ -17,8 +17,8 @@ __all__ = ["Explanation", "explain"]
 
 SHOWN = 80  # characters of a value
 _REFUSED = (
-    "its machine code rejected what Python allows: a number beyond 64 bits on the way, an int and a float in one "
-    "variable, or a lone surrogate in a text"
+    "its machine code rejected what Python allows, such as an intermediate number beyond 64 bits, an int and a float "
+    "in one variable, or a lone surrogate"
 )
 
 

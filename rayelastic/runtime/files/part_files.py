@@ -79,8 +79,8 @@ def check_whole(folder: OutputFolder, shown: Sequence[WrittenFile], hidden: Sequ
 def _damaged(folder: OutputFolder, name: str, what: str) -> DamagedError:
     return DamagedError(
         f"{name!r} in {folder.shown!r} {what}, and the restored state needs its rows",
-        hint="Put it back or restore an earlier checkpoint; if a run that was restored from an earlier one "
-        "has taken these rows back, restore a later checkpoint of that run",
+        hint="Put it back, or restore an earlier checkpoint. If a later run has taken these rows back, restore a "
+        "checkpoint of that run",
         code=ErrorCode.MISSING_OUTPUT,
     )
 

@@ -127,7 +127,7 @@ def test_text_made_up_in_numpy_is_refused(pipelines: Any, make: Any) -> None:
         make.into([], Word),
     )
     assert failure is not None
-    assert "give new text as a column of str or bytes" in failure.message
+    assert "return new text as a column of str or bytes" in failure.message
 
 
 def test_an_array_that_is_kept_stays_as_it_was(pipelines: Any, make: Any) -> None:

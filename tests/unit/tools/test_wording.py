@@ -105,3 +105,15 @@ def test_a_fragment_is_one_line_with_a_kind(tmp_path: Path) -> None:
         wrong = tmp_path / name
         wrong.write_text(text)
         assert [one.kind for one in of_fragment(wrong)] == ["fragment"], name
+
+
+def test_a_message_in_a_variable_is_read_and_other_texts_may_be_long() -> None:
+    assert kinds('HINT = "it gives nothing"\n', "rayelastic/x.py") == ["word"]
+    assert kinds("WHY = f\"'{name}' tells nothing\"\n", "rayelastic/x.py") == ["word"]
+    assert kinds(f'SQL = "{LONG}"\n', "rayelastic/x.py") == []
+    assert kinds('NAME = "gives"\n', "rayelastic/x.py") == []
+
+
+def test_native_messages_and_those_of_the_web_ui_are_read() -> None:
+    assert kinds('throw Refused("the batch is "\n   "refused");\n', "native_sched/src/x.cpp") == ["word"]
+    assert kinds('// it gives "x"\nshow("gives");', "rayelastic/web/assets/x.js") == []

@@ -101,7 +101,7 @@ bool KeyedState::Copy::export_segment(StateWriter& writer, std::size_t max_bytes
   }
   for (; group_ * kSlots < behind; ++group_) {
     if (!has_room(writer, max_bytes)) return false;
-    if (abandoned_.load(std::memory_order_relaxed)) throw StateError("the copy of the state was given up");
+    if (abandoned_.load(std::memory_order_relaxed)) throw StateError("the copy of the state was abandoned");
     if (form_.rest) {
       export_singly(group_, writer);
     } else {

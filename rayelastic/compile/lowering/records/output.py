@@ -74,7 +74,7 @@ def _check_instance(plan: Plan, item: InstanceType, schema: Schema) -> None:
     if len(schema.fields) == 1 or not (surplus or missing):
         return
     cls = item.instance_class.__name__
-    problem = f"it gives a {cls} with the fields {', '.join(item.names)} where {schema} is declared"
+    problem = f"it returns a {cls} with the fields {', '.join(item.names)} where {schema} is declared"
     if surplus or not all(field.nullable for field in missing):
         plan.mistake = plan.mistake or SchemaError(
             problem, hint=f"Declare schema={cls}, or return what the schema has", code=ErrorCode.BAD_RETURN
