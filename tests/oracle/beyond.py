@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import datetime as dt
+import sys
 from typing import Any
 
 from tests.oracle.program import Program, parsed
@@ -19,7 +20,7 @@ class Watch:
     """Looks at every value of one evaluation."""
 
     def __init__(self) -> None:
-        self.beyond = False  # an int, or a timedelta's microseconds, outside 64 bits; or a complex number
+        self.beyond = False  # an int, or a timedelta's microseconds, outside 64 bits; a complex number; an unbound name
         self.inexact = False  # an int that a float can't hold
         self.floats = False
 
@@ -40,6 +41,12 @@ class Watch:
             for item in value:
                 self(item)
         return value
+
+    def trace(self, frame: Any, event: str, argument: Any) -> Any:
+        """Notes a name without a value, which only Python can give to a handler."""
+        if event == "exception" and issubclass(argument[0], NameError):
+            self.beyond = True
+        return self.trace
 
 
 class _Watched(ast.NodeTransformer):
@@ -102,10 +109,14 @@ def watched(program: Program, names: dict[str, Any], arguments: list[Any]) -> Wa
     watch = Watch()
     own = {**names, "rel_seen": watch}
     exec(compile(ast.Module([node], []), "<watched>", "exec", dont_inherit=True), own)
+    before = sys.gettrace()
+    sys.settrace(watch.trace)
     try:
         made = own["f"](*arguments)
         if program.kind == "flat_map":
             list(made or ())
     except Exception:  # what it met until then counts
         pass
+    finally:
+        sys.settrace(before)
     return watch

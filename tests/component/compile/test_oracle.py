@@ -127,6 +127,15 @@ def test_what_a_key_function_makes_may_be_beyond_64_bits(number: int, beyond: bo
     assert watched(made, python.names, python.arguments((number,), None)).beyond is beyond
 
 
+@pytest.mark.parametrize(("number", "beyond"), [(0, True), (9, False)])
+def test_a_handler_may_see_a_name_without_a_value(number: int, beyond: bool):
+    made = Program(
+        "def f(t):\n    if t.i > 5: b = 1\n    try:\n        return b\n    except NameError:\n        return 0"
+    )
+    python = Python(made, made.module("unbound"))
+    assert watched(made, python.names, python.arguments((number,), None)).beyond is beyond
+
+
 @pytest.mark.timeout(900)  # a quarter of a minute on a core of its own
 @pytest.mark.parametrize("numbers", GATE, ids=str)
 def test_programs_of_the_gate_are_right_in_both_starts(tmp_path: Path, numbers: range):
