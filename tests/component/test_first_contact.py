@@ -60,8 +60,8 @@ def unknown(t: Row) -> Missing:  # type: ignore[name-defined]  # noqa: F821
 @pytest.mark.parametrize(
     ("declare", "said"),
     [
-        (lambda s: s.map(lambda t: None, name="m"), "it returns None and nothing else"),
-        (lambda s: s.map(at_times, name="m"), "or returns None: to leave tuples out use filter, or flat_map and yield"),
+        (lambda s: s.map(lambda t: None, name="m"), "it returns None for all tuples"),
+        (lambda s: s.map(at_times, name="m"), "Leave tuples out by filter_map or filter: map emits one for each"),
         (lambda s: s.map(unknown, name="m", lane="python"), "its annotations name 'Missing', which is unknown"),
         (lambda s: s.key_by(lambda t: -t.n), "key_by takes fields, and the function computes. Write .with_columns"),
         (lambda s: s.map(at_times, name="m", schema=int | str), "int | str doesn't fit a record"),

@@ -112,7 +112,7 @@ def window_combine(
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
         return declared(
-            up, window, name, location, Combined(request.instance, shown_too, len(columns)), early, gives, refused=code
+            up, window, name, location, Combined(request.instance, shown_too, len(columns)), early, gives, rejected=code
         )
 
 

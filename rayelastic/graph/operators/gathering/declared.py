@@ -192,7 +192,7 @@ def declared(
     results: Schema,
     *,
     bounded: bool = True,
-    refused: LaneError | None = None,
+    rejected: LaneError | None = None,
 ) -> OperatorSpec:
     """Make the operator that collects the tuples of windows and emits their results.
 
@@ -205,7 +205,7 @@ def declared(
         early: When a window is emitted before it is complete.
         results: The schema of results.
         bounded: Whether results have the bounds of the window.
-        refused: Why it isn't compiled, if that was tried.
+        rejected: Why it isn't compiled, if that was tried.
     """
     times = TimeValues.of(window.time, up.schema)
     instance: Any
@@ -221,8 +221,8 @@ def declared(
         up.schema,
         up.keys,
         window.time,
-        why="" if refused is None else refused.problem,
-        refusal=None if refused is None else refused.details or None,
+        why="" if rejected is None else rejected.problem,
+        refusal=None if rejected is None else rejected.details or None,
         what=what,
         output_time=output_time(window) if bounded else None,
         lateness=window.lateness,
