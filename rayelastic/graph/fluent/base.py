@@ -33,6 +33,9 @@ _NOTHING = Schema("Nothing", (), 8, 0)  # the output of a sink
 _OF_KEYED = ("KeyedMethods", "JoinMethods")  # mixins of a stream after key_by
 
 
+_ROWS = "Keep rows by .filter(lambda t: t.amount > 10). rel.run(topology) returns what sinks collect"
+
+
 class StreamBase(ABC, Generic[StreamT]):
     """Tuples of one schema, in order, from one operator or a union of several.
 
@@ -55,12 +58,19 @@ class StreamBase(ABC, Generic[StreamT]):
                 return self.__getattribute__(here)  # groupBy, withColumn: as PySpark writes them
             raise AttributeError(missing(f"a {type(self).__name__}", word, dir(type(self)), STREAM))
 
-    def __getitem__(self, item: object) -> NoReturn:
-        raise TypeError(
-            f"a stream has no subscripts, as [{shown(item)}]. Select fields by .select('field'), rows by .filter(fn). "
-            "Aggregate a field by .key_by('key').mean('field'), and count its values by .value_counts('field'). "
-            "rel.run(topology) returns what sinks collect"
-        )
+    def __getitem__(self: Any, fields: Any) -> Any:
+        """Select fields, after key_by beside the keys: `stream["amount"]`, `stream[["user", "amount"]]`."""
+        chosen = [fields] if isinstance(fields, str) else fields
+        if not isinstance(chosen, list) or not all(isinstance(field, str) for field in chosen):
+            raise TypeError(f"a stream has no subscripts as [{shown(fields)}]. {_ROWS}")
+        selected = self.select(*(key for key in self.keys if key not in chosen), *chosen)
+        return selected.key_by(*self.keys) if self.keys else selected
+
+    def __gt__(self, other: object) -> NoReturn:
+        """Reject `stream["amount"] > 10`."""
+        raise TypeError(f"a stream has no single value, so it isn't compared. {_ROWS}")
+
+    __ge__ = __lt__ = __le__ = __gt__
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make Python's messages name the methods by the class that users see."""

@@ -48,7 +48,7 @@ class TotalMethods:
         Without windows once the input has ended, as for ``aggregate``.
 
         Args:
-            fields: one or more.
+            fields: one or more; without windows all but the keys by default.
             name: of the operator; by default 'aggregate'.
 
         >>> import rayelastic as rel
@@ -104,6 +104,8 @@ class TotalMethods:
 
 
 def _total(stream: Any, name: str, function: Callable[[str], rel.AggregateSpec], fields: tuple[str, ...]) -> Any:
+    if not fields and isinstance(stream, StreamBase):
+        fields = tuple(field for field in stream.schema.names if field not in stream.keys)
     if not fields or not all(isinstance(field, str) for field in fields):
         verb = function.__name__
         raise GraphError(f"{verb} needs a field", location=caller_location(), hint=f"Write .{verb}('field')")
@@ -324,12 +326,7 @@ class TableMethods(StreamBase[StreamT]):
         return counts
 
     def count_final(self: Any, key: Callable[[Any], Any], *, name: str = "") -> StreamT:
-        """Count the tuples of each key once the input has ended: `.key_by(key).count()`, as Bytewax calls it.
-
-        Args:
-            key: of ``key_by``.
-            name: of the operator; by default 'aggregate'.
-        """
+        """Count the tuples of each key once the input has ended: `.key_by(key).count(name=name)`, as Bytewax does."""
         counts: StreamT = self.key_by(key).count(name=name)
         return counts
 

@@ -67,6 +67,26 @@ def length(t):
     return BY_LENGTH.get(t.s, -1)
 
 
+class Known(NamedTuple):
+    s: str | None
+    i: int | None
+
+
+SQUARES = {1: 10, 2: 20}
+
+
+def level(text):
+    return LEVELS.get(text, 0)
+
+
+def nullable(t):
+    try:
+        found = LEVELS[t.s]
+    except KeyError:
+        found = -9
+    return LEVELS.get(t.s, 0), level(t.s), found, SQUARES.get(t.i), t.s in LEVELS, t.i in SQUARES, t.s not in LEVELS
+
+
 def names(t):
     for magic, name in MAGIC.items():
         if t.by.startswith(magic):
@@ -90,6 +110,14 @@ def test_keys_of_every_length_are_found(compiled: Any) -> None:
 def test_tables_are_as_in_python(compiled: Any, function: Any) -> None:
     runner = compiled(function, Row, FLAT_MAP if function is names else MAP)
     assert repr(runner(ROWS).items) == repr(python_result(runner.code, ROWS).items)
+
+
+def test_none_is_no_key(compiled: Any) -> None:
+    rows = [(text, number) for text in ("WARN", "", "x", None) for number in (1, 3, None)]
+    runner = compiled(nullable, Known)
+    assert runner(rows).items == python_result(runner.code, rows).items
+    runner = compiled(lambda t: LEVELS[t.s], Known)
+    assert runner([("WARN", 1), (None, 1)]).failed == 1
 
 
 def test_a_place_that_is_not_there(compiled: Any) -> None:

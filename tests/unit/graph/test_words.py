@@ -74,12 +74,6 @@ def test_python_names_the_public_class(call: Any, name: str) -> None:
     assert "Methods" not in str(error.value)
 
 
-def test_a_stream_has_no_items() -> None:
-    for reach in (lambda: stream()["n"], lambda: list(stream())):
-        with pytest.raises(TypeError, match=r"\.select\('field'\)"):
-            reach()
-
-
 def test_the_pages_of_the_guide_are_the_tables() -> None:
     for file, text in pages().items():
         assert (DOCS / "reference" / file).read_text() == text

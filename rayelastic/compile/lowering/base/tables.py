@@ -21,6 +21,7 @@ from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method
+from rayelastic.compile.lowering.base.optional import present
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, BytesLiteral, TextLiteral
 from rayelastic.compile.reasons import packed
 
@@ -189,8 +190,20 @@ def _finder_one_by_one(table: Table) -> Any:
     return register_jitable(find)
 
 
+def _finder_of(table: Table, key: Any) -> Any:
+    """Return the look-up for a type of key; None is no key of a table."""
+    find = _finder(table)
+    if not isinstance(key, types.Optional):
+        return find
+
+    def find_present(key: Any) -> Any:
+        return -1 if key is None else find(present(key))
+
+    return register_jitable(find_present)
+
+
 def _matches(table: Table, key: Any) -> bool:
-    return _is_like(table.keys[0], types.unliteral(key))
+    return _is_like(table.keys[0], types.unliteral(key.type if isinstance(key, types.Optional) else key))
 
 
 def _is_like(constant: Any, key: Any) -> bool:
@@ -217,7 +230,7 @@ def _getitem(table: Any, key: Any) -> Any:
     if not isinstance(table, TableType) or not table.table.values:
         return None
     _check(table, key)
-    find, values = _finder(table.table), _column(table.table.values)
+    find, values = _finder_of(table.table, key), _column(table.table.values)
 
     def item(table: Any, key: Any) -> Any:
         at = find(key)
@@ -233,7 +246,7 @@ def _get(table: Any, key: Any, default: Any = None) -> Any:
     if not table.table.values:
         return None
     _check(table, key)
-    find, values = _finder(table.table), _column(table.table.values)
+    find, values = _finder_of(table.table, key), _column(table.table.values)
 
     def item(table: Any, key: Any, default: Any = None) -> Any:
         at = find(key)
@@ -264,7 +277,7 @@ def _contains(table: Any, key: Any) -> Any:
     if not isinstance(table, TableType):
         return None
     _check(table, key)
-    find = _finder(table.table)
+    find = _finder_of(table.table, key)
     return lambda table, key: find(key) >= 0
 
 

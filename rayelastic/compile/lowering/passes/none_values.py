@@ -20,7 +20,7 @@ from rayelastic.compile.lowering.base.tables import TableType
 from rayelastic.compile.lowering.base.views import ViewType
 from rayelastic.compile.reasons import Code, packed
 
-_LOOKED_UP = types.List | types.Set | types.DictType | types.BaseTuple | types.RangeType | TableType
+_LOOKED_UP = types.List | types.Set | types.DictType | types.BaseTuple | types.RangeType
 _WITH_BOUNDS = ("find", "rfind", "index", "rindex", "count", "startswith", "endswith")
 _CALLED = ("hash", "slice")
 
@@ -72,7 +72,7 @@ def _taken(state: Any, statement: Any) -> Iterator[Any]:
     if value.op == "binop" and value.fn is operator.contains:
         if isinstance(state.typemap[value.lhs.name], _LOOKED_UP):
             yield value.rhs
-    elif value.op == "getitem" and isinstance(state.typemap[value.value.name], types.DictType | TableType):
+    elif value.op == "getitem" and isinstance(state.typemap[value.value.name], types.DictType):
         yield value.index
     elif value.op == "call":
         yield from _of_call(state, value)
@@ -84,7 +84,7 @@ def _of_call(state: Any, call: Any) -> Iterator[Any]:
     if not isinstance(function, types.BoundFunction):
         name = getattr(getattr(function, "typing_key", None), "__name__", "")
         yield from given if name in _CALLED else given[1:] if name == "round" else ()
-    elif not isinstance(function.this, ViewType | types.Optional):
+    elif not isinstance(function.this, ViewType | TableType | types.Optional):
         yield from given
     elif str(function.typing_key).rpartition(".")[2].strip("')") in _WITH_BOUNDS:
         yield from given[1:]
