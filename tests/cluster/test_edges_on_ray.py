@@ -117,7 +117,7 @@ def test_a_store_of_checkpoints_that_is_away_costs_time_alone(tmp_path: Path) ->
         try:
             wait_for_checkpoint(job)
             (tmp_path / "second").mkdir()
-            with raises(StateError, "bad-location", "stored"):
+            with raises(StateError, "location-taken", "stored"):
                 rel.submit(counted("second", tmp_path / "second", rel.csv(tmp_path / "more")), config)
             store.failing.update(REQUESTS)
             os.kill(ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)  # type: ignore[attr-defined]
