@@ -154,12 +154,12 @@ class LazyLoops(Callables):
         return node
 
     def _comprehension(self, node: Any) -> Any:
-        """Rewrite `.. for x in map(..)` as the inner one of two loops, if its items can't be made at once."""
+        """Rewrite `.. for x in map(..)` as the inner one of two loops, unless its items raise nothing."""
         rest, node.generators = list(node.generators), []
         while rest:
             one = rest.pop(0)
             generator = self._generator(one.iter)
-            if generator is not None and not self._may_be_at_once(generator):
+            if generator is not None and not all(map(self._is_quiet, ast.walk(generator))):
                 self._rename(generator)
                 item = placed(ast.Tuple([generator.elt], ast.Load()), node)
                 rest = [*generator.generators, ast.comprehension(one.target, item, one.ifs, 0), *rest]

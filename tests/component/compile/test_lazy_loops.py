@@ -157,6 +157,21 @@ def test_compiled_equals_python(compiled: Any, function: Any) -> None:
         same_as_python(runner, row)
 
 
+def stops_in_a_map(t):
+    return any(t.u == "x" for _ in map(int, t.s.split(",")))
+
+
+def stops_in_a_generator(t):
+    return any(n > 3 for n in (int(w) for w in t.s.split(",")))
+
+
+@pytest.mark.parametrize("function", [stops_in_a_map, stops_in_a_generator])
+def test_what_stops_early_makes_no_item_behind(compiled: Any, function: Any) -> None:
+    runner = compiled(function, Row, MAP)
+    for row in [("7,a", "x", 0), ("1,2", "x", 0), ("1,2", "y", 0)]:
+        same_as_python(runner, row)
+
+
 def of_several(t):
     n = 0
     try:
