@@ -35,10 +35,10 @@ def known(program: Program, found: Difference) -> str:
 
 
 def _is_long_number(program: Program, found: Difference) -> bool:
-    """`int(text)` with more than 64 bits in the text, or in a part of it, refuses the tuple whatever follows."""
+    """`int(text)`, or `map(int, texts)`, of a part with more than 64 bits refuses the tuple whatever follows."""
     texts = [cell for cell in found.rows[-1] if isinstance(cell, str)] if found.rows else []
     digits = any(len(re.sub(r"\D", "", text)) >= 19 for text in texts)
-    return found.kind == "refused" and digits and "int(" in program.body
+    return found.kind == "refused" and digits and re.search(r"\bint\b", program.body) is not None
 
 
 def _is_least_int(program: Program, found: Difference) -> bool:
