@@ -188,3 +188,28 @@ def test_what_remembers_outside_its_state_has_one_replica(tmp_path: Path) -> Non
         assert job.wait(PATIENCE)["out"] == 2000
     finally:
         job.close()
+
+
+NAMES = {"error disk": "disk", "error net": "net"}
+
+
+def test_functions_of_plain_values_give_the_same_in_every_process() -> None:
+    """With all defaults, then in processes of their own, which find the machine code in the cache."""
+    lines = ["error disk", "ok", "error net", "error disk", "error ?"] * 100
+
+    def named(lane: Any) -> rel.Topology:
+        topology = rel.Topology("plain")
+        errors = topology.source(lines, name="lines").filter(lambda line: "error" in line, name="errors", lane=lane)
+        names = errors.filter_map(lambda line: NAMES.get(line), name="names", schema=str, lane=lane)
+        counts = names.key_by("value").aggregate(name="counts", n=rel.count())
+        counts.map(lambda t: (t["value"], t["n"]), name="pairs", schema={"name": str, "n": int}, lane=lane).top(
+            1, by="n", name="most"
+        ).sink(rel.list(), name="out")
+        return topology
+
+    for lane, config in (("auto", None), ("auto", rel.JobConfig(pes=4)), ("python", rel.JobConfig(pes=4))):
+        job = rel.submit(named(lane), config)
+        try:
+            assert [tuple(t) for t in job.wait(PATIENCE)["out"]] == [("disk", 200)]
+        finally:
+            job.close()
