@@ -280,7 +280,7 @@ class PandasSink:
             )
 
     def for_pe(self) -> ArrowSink:
-        """Return the sink of the processing element."""
+        """Return the sink of a PE."""
         return ArrowSink()
 
     def finish(self, rows: int, value: Any) -> Any:  # noqa: ARG002 -- as each sink of a driver has it

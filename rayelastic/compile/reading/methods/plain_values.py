@@ -31,7 +31,7 @@ _DEPTH = 4  # of functions that call each other
 
 
 class _Use(enum.Enum):
-    """What a function can't be without."""
+    """Whether a function needs the record, needs its value, or works with either. Of several, the first here decides."""
 
     RECORD, VALUE, EITHER = range(3)
 
