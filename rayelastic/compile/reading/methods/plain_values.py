@@ -31,7 +31,7 @@ _DEPTH = 4  # of functions that call each other
 
 
 class _Use(enum.Enum):
-    """Whether a function needs the record, needs its value, or works with either. Of several, the first here decides."""
+    """Whether a function needs the record or its value, or works with both. Of several, the first here decides."""
 
     RECORD, VALUE, EITHER = range(3)
 
