@@ -274,6 +274,8 @@ class Code(Enum):
     TOO_LARGE = "it leads to thousands of functions and objects of other libraries"
     PATCHED = "{name} isn't Python's own at present: it was replaced"
 
+    NO_COMPILER = "{package} isn't installed, and it makes the machine code"
+
     # --- why a function isn't compiled: state, ports and results ---
 
     STATE_CLASS = "its state is no NamedTuple class with defaults, so it has no fixed layout"

@@ -24,7 +24,7 @@ from rayelastic.compile.code.operator_code import MachineCode, OperatorCode, Vie
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.code.state import initial_record, is_record_class, state_factory
-from rayelastic.compile.config import cache_directory
+from rayelastic.compile.config import cache_directory, missing_package
 from rayelastic.compile.effects.effects import first_change
 from rayelastic.compile.effects.remembering import remembered_by
 from rayelastic.compile.originals import replaced_member
@@ -149,6 +149,8 @@ class Compiler:
                 hint="Write it for one tuple, or drop lane='compiled'",
             )
         try:
+            if absent := missing_package():
+                raise NotCompiledError(Code.NO_COMPILER(package=absent), lasting=False)
             if lives := next((name for name in LIFE if has_method(request.function, name)), None):
                 raise NotCompiledError(Code.IN_EACH_PROCESS(method=lives))
             if replaced := replaced_member():

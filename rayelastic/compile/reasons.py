@@ -126,7 +126,7 @@ def not_compiled(reason: Reason) -> LaneError:
     """Return the error of a function that has to be compiled and can't be."""
     return LaneError(
         f"it can't be compiled: {text_of(reason)}",
-        hint="Change that, or use lane='python'",
+        hint=f"{_install(reason) or 'Change that'}, or use lane='python'",
         code=ErrorCode.NOT_COMPILED,
         details=reason.as_dict(),
     )
@@ -211,7 +211,13 @@ def missing_schema(reason: Reason | None) -> str:
     """
     if reason is not None and reason.code in (Code.RETURNS_NONE, Code.NO_RESULT):
         return "Leave tuples out by filter_map or filter: map emits one for each. Or pass schema= with '<type> | None'"
-    return "Pass schema=, or annotate what it returns with a class of typed fields"
+    hint = "Pass schema=, or annotate what it returns with a class of typed fields"
+    return f"{_install(reason)}. Or {hint[0].lower()}{hint[1:]}" if _install(reason) else hint
+
+
+def _install(reason: Reason | None) -> str:
+    """Return what to install where that is all that is missing."""
+    return f"Install {reason.values['package']}" if reason is not None and reason.code is Code.NO_COMPILER else ""
 
 
 def _reason_in(text: str) -> Reason:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from rayelastic import _native
 from rayelastic.compile.cache import numba_runtime
 from rayelastic.compile.code.operator_code import MachineCode
+from rayelastic.compile.config import missing_package
+from rayelastic.errors import ErrorCode, SetupError
 
 __all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols", "unknown_symbols"]
 
@@ -25,6 +28,12 @@ _loaded: dict[str, tuple[Any, int]] = {}
 
 @functools.cache
 def _binding() -> Any:
+    if absent := missing_package():
+        raise SetupError(
+            f"this process can't run machine code: {absent} isn't installed in its Python, {sys.executable}",
+            hint=f"Install {absent} on each node, or declare the functions with lane='python'",
+            code=ErrorCode.MISSING_PACKAGE,
+        )
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
