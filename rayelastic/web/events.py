@@ -109,8 +109,8 @@ def _of_element(done: Adaptation) -> Event:
         "threads idle": _share(seen.idle),
         "blocked on output": _share(seen.blocked),
         "waiting for the GIL": _share(seen.token_wait),
-        "CPUs used by this PE": f"{seen.own_cpu:.2f} of {seen.cpu_count}",
-        "host busy": _share(seen.host_cpu),
+        "CPUs used by this PE": f"{seen.cpus_used:.2f} of {seen.cpus}",
+        "host busy": _share(seen.host_busy),
     }
     told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in costliest if one.samples}
     title = ", ".join(part for part in what if part) or UNCHANGED

@@ -105,7 +105,7 @@ def _frame(seconds: float, last: dict[str, Observation], history: History) -> Fr
         "throughput": throughput,
         "threads": float(sum(seen.thread_count for seen in last.values())),
         "queues": float(queues),
-        "cpu": sum(seen.own_cpu for seen in last.values()),
+        "cpu": sum(seen.cpus_used for seen in last.values()),
         **replica_series(history.plan),
     }
     pes = tuple(

@@ -73,6 +73,8 @@ class Observation:
         cpu_count: logical CPUs that the process may use, and one more for each operator that mostly sleeps.
         own_cpu: CPUs that this process kept busy. A thread that sleeps in an operator which mostly sleeps, such as one
             that calls a service, counts as one CPU. Its time counts as samples of that operator.
+        asleep: the part of `own_cpu` that such sleeping threads account for.
+        sleepers: operators that mostly sleep; `cpu_count` includes one CPU for each.
         host_cpu: share of all CPUs of the host that were busy, whoever used them, 0..1 (P32).
         waiting_cpu: CPUs that threads of this process waited for while others used them; None: not measured.
         thread_stuck: threads that are stuck in user code (P25).
@@ -100,6 +102,8 @@ class Observation:
     source_wait: float | None = None
     cpu_count: int = 1
     own_cpu: float = 0.0
+    asleep: float = 0.0
+    sleepers: int = 0
     host_cpu: float = 0.0
     waiting_cpu: float | None = None
     thread_stuck: int = 0
@@ -110,6 +114,26 @@ class Observation:
     def queued(self) -> frozenset[str]:
         """Names of the operators with a scheduler queue in front of them."""
         return frozenset(o.name for o in self.operators if o.model is ThreadingModel.DYNAMIC)
+
+    @property
+    def cpus_used(self) -> float:
+        """CPUs that ran this process; unlike in `own_cpu`, a sleeping thread uses none.
+
+        >>> seen = Observation(1, 1, 1e3, 1, cpu_count=5, own_cpu=1.0, asleep=0.96, sleepers=1, host_cpu=0.392)
+        >>> round(seen.cpus_used, 2), seen.cpus, round(seen.host_busy, 2)
+        (0.04, 4, 0.25)
+        """
+        return max(0.0, self.own_cpu - self.asleep)
+
+    @property
+    def cpus(self) -> int:
+        """Logical CPUs that the process may use."""
+        return self.cpu_count - self.sleepers
+
+    @property
+    def host_busy(self) -> float:
+        """The share of `cpus` that were busy, 0..1; a sleeping thread uses none."""
+        return max(0.0, self.host_cpu * self.cpu_count - self.asleep) / max(1, self.cpus)
 
     @property
     def samples(self) -> int:

@@ -111,13 +111,13 @@ def observe(
     seconds = max(seconds, 1e-9)
 
     operators = []
-    waiting = []  # the sleeping time of each operator that mostly sleeps in its function
+    sleeps = []  # the sleeping time of each operator that mostly sleeps in its function
     for name, number in settings.order.items():
         then, now = before.operators[number], after.operators[number]
         source = name in settings.sources
         asleep = 0.0 if source else _asleep(then, now)
         if asleep > 0:
-            waiting.append(asleep)
+            sleeps.append(asleep)
         passed = now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
         operators.append(
             OperatorObservation(
@@ -132,7 +132,7 @@ def observe(
             )
         )
     # A sleeping thread needs no CPU: each such operator counts as having its own.
-    cpus = settings.cpus + len(waiting)
+    cpus, sleeping = settings.cpus + len(sleeps), sum(sleeps) / seconds
     scheduler_time = max(after.scheduler_seconds - before.scheduler_seconds, 1e-9)
     thread_time = max(after.thread_seconds - before.thread_seconds, 1e-9)
     return Observation(
@@ -149,8 +149,10 @@ def observe(
         token_wait=min(1.0, (after.token_wait_seconds - before.token_wait_seconds) / thread_time),
         source_wait=_source_wait(settings, before.operators, after.operators, seconds),
         cpu_count=cpus,
-        own_cpu=cpu.own + sum(waiting) / seconds,
-        host_cpu=min(1.0, (cpu.host * settings.cpus + sum(waiting) / seconds) / cpus),
+        own_cpu=cpu.own + sleeping,
+        asleep=sleeping,
+        sleepers=len(sleeps),
+        host_cpu=min(1.0, (cpu.host * settings.cpus + sleeping) / cpus),
         waiting_cpu=cpu.waiting,
         thread_stuck=after.stuck,
         adapted=adapted,

@@ -51,6 +51,7 @@ def test_sleep_in_an_operator_that_mostly_sleeps_is_load() -> None:
     assert observation.cpu_count == 3  # nobody can take away what it needs
     assert observation.own_cpu == pytest.approx(0.5 + 0.8)
     assert observation.host_cpu == pytest.approx((0.4 * 2 + 0.8) / 3)
+    assert (observation.cpus_used, observation.cpus, observation.host_busy) == pytest.approx((0.5, 2, 0.4))
 
 
 def test_sleep_in_an_operator_that_mostly_computes_is_none() -> None:

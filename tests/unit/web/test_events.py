@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.reasons import Code
 from rayelastic.runtime.loops.region_loop import ADVICE
+from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, RegionJournal
 from rayelastic.runtime.values.status import CheckpointCounters, JobStatus, State
@@ -95,3 +98,10 @@ def test_followers_hear_all_of_a_loop_that_has_begun_anew() -> None:
     assert [done.number for done in journal.since(2)] == [2]
     assert journal.since(3) == ()  # the next one isn't there yet
     assert [done.number for done in journal.since(57)] == [0, 1, 2]  # 57 were those of a loop that died
+
+
+def test_a_sleeping_thread_is_no_cpu_in_use() -> None:
+    """The controller counts one that waits for a service as a CPU; people are told what CPUs do."""
+    seen = Observation(1.0, 1.0, 20.0, 1, cpu_count=5, own_cpu=1.0, asleep=0.96, sleepers=1, host_cpu=0.392)
+    event = event_of(Adaptation("pe0", 0, seen, Decision(1), 1))
+    assert (event.seen["CPUs used by this PE"], event.seen["host busy"]) == ("0.04 of 4", "25 %")
