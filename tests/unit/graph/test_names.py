@@ -79,7 +79,7 @@ def test_an_aggregate_called_name() -> None:
         lines(rel.Topology("count")).aggregate(name=rel.count())  # type: ignore[arg-type]
 
 
-# Through getattr and a star, the codemod leaves them as they are.
+# Through getattr and a star: the declarations are wrong on purpose.
 FIRST: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "map": ("map", ("parse", words), {}, ".map(fn, name='parse')"),
     "options": ("map", ("parse", words), {"lane": "python"}, ".map(fn, name='parse', lane=...)"),
