@@ -1,1 +1,0 @@
-"""A region with state by key, beside the same in WindFlow."""
