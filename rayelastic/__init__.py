@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,29 +16,11 @@ if TYPE_CHECKING:
     from rayelastic import spark as spark
     from rayelastic.compile.lanes.process_key import Out as Out
     from rayelastic.compile.report import compile_report as compile_report
-    from rayelastic.graph.edges.files import arrow as arrow
-    from rayelastic.graph.edges.files import csv as csv
-    from rayelastic.graph.edges.files import json as json
-    from rayelastic.graph.edges.files import parquet as parquet
-    from rayelastic.graph.edges.files import read_csv as read_csv
-    from rayelastic.graph.edges.files import read_json as read_json
-    from rayelastic.graph.edges.files import read_parquet as read_parquet
-    from rayelastic.graph.edges.polled import polled as polled
-    from rayelastic.graph.edges.postgres import postgres as postgres
-    from rayelastic.graph.edges.rows import rows as rows
-    from rayelastic.graph.edges.sinks import call as call
-    from rayelastic.graph.edges.sinks import list as list
-    from rayelastic.graph.edges.sinks import pandas as pandas
-    from rayelastic.graph.edges.sinks import print as print
-    from rayelastic.graph.edges.sources import callable as callable
-    from rayelastic.graph.edges.sources import generate as generate
-    from rayelastic.graph.edges.sources import read_text as read_text
-    from rayelastic.graph.edges.sources import sequence as sequence
-    from rayelastic.graph.edges.sources import text as text
-    from rayelastic.graph.fluent.stream import KeyedStream as KeyedStream
-    from rayelastic.graph.fluent.stream import Stream as Stream
-    from rayelastic.graph.fluent.stream import WindowedStream as WindowedStream
-    from rayelastic.graph.fluent.streams import Streams as Streams
+    from rayelastic.connectors.declarations import *  # noqa: F403  (what it lists)
+    from rayelastic.fluent.stream import KeyedStream as KeyedStream
+    from rayelastic.fluent.stream import Stream as Stream
+    from rayelastic.fluent.stream import WindowedStream as WindowedStream
+    from rayelastic.fluent.streams import Streams as Streams
     from rayelastic.graph.operators.aggregates import avg as avg
     from rayelastic.graph.operators.aggregates import count as count
     from rayelastic.graph.operators.aggregates import distinct as distinct
@@ -80,7 +63,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.schedule import Schedule as Schedule
     from rayelastic.plan.settings.threads import Threads as Threads
     from rayelastic.plan.settings.tls import TLS as TLS
-    from rayelastic.runtime.polling.ticks import interval as interval
     from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
@@ -107,7 +89,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "top_k",
         "weighted_mean",
     ),
-    "rayelastic.graph.edges.files": ("arrow", "csv", "json", "parquet", "read_csv", "read_json", "read_parquet"),
     "rayelastic.graph.operators.aligned": ("Aligned",),
     "rayelastic.graph.operators.gathering.expressions": ("col",),
     "rayelastic.graph.operators.patterns": ("Pattern",),
@@ -118,14 +99,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.graph.records.forms": ("Json",),
     "rayelastic.graph.records.mutable_state": ("state",),
     "rayelastic.graph.records.schema": ("Schema",),
-    "rayelastic.graph.edges.polled": ("polled",),
-    "rayelastic.graph.edges.postgres": ("postgres",),
     "rayelastic.graph.records.time_info": ("Ttl",),
-    "rayelastic.graph.edges.sinks": ("call", "list", "pandas", "print"),
-    "rayelastic.graph.edges.rows": ("rows",),
-    "rayelastic.graph.edges.sources": ("callable", "generate", "read_text", "sequence", "text"),
-    "rayelastic.graph.fluent.stream": ("KeyedStream", "Stream", "WindowedStream"),
-    "rayelastic.graph.fluent.streams": ("Streams",),
+    "rayelastic.fluent.stream": ("KeyedStream", "Stream", "WindowedStream"),
+    "rayelastic.fluent.streams": ("Streams",),
     "rayelastic.job": ("Job", "JobResult", "attach", "run", "start", "submit"),
     "rayelastic.on_ray.dataset": ("dataset",),
     "rayelastic.plan.settings.checkpoint": ("Checkpoint",),
@@ -137,7 +113,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.settings.latency": ("Latency",),
     "rayelastic.plan.settings.paper": ("PaperElasticity",),
     "rayelastic.plan.settings.schedule": ("Schedule",),
-    "rayelastic.runtime.polling.ticks": ("interval",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.values.status": ("JobStatus",),
     "rayelastic.runtime.saved.reading": ("read_snapshot",),
@@ -147,8 +122,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("errors", "spark")
 
-__all__ = sorted([*_HOME_OF, *_MODULES])
-
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
@@ -157,14 +130,26 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept every name
             value = getattr(importlib.import_module(_HOME_OF[name]), name)
         elif name in _MODULES:
             value = importlib.import_module(f"rayelastic.{name}")
+        elif name == "__all__":
+            value = _names()
         elif name.startswith("_"):
             raise AttributeError(f"module 'rayelastic' has no attribute {name!r}")
+        elif name in _connectors().__all__:
+            value = getattr(_connectors(), name)
         else:
             words = importlib.import_module("rayelastic.graph.words")
-            raise AttributeError(words.missing("the module rayelastic", name, __all__, words.MODULE))
+            raise AttributeError(words.missing("the module rayelastic", name, _names(), words.MODULE))
         globals()[name] = value
         return value
 
 
+def _connectors() -> ModuleType:
+    return importlib.import_module("rayelastic.connectors.declarations")
+
+
+def _names() -> Sequence[str]:
+    return sorted([*_HOME_OF, *_MODULES, *_connectors().__all__])
+
+
 def __dir__() -> Sequence[str]:
-    return [*__all__, "__version__"]
+    return [*_names(), "__version__"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.compile.compiler import Compiler
 from rayelastic.errors import DeclarationError
-from rayelastic.graph.fluent.topology import Topology as GraphTopology
+from rayelastic.fluent.topology import Topology as GraphTopology
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology

@@ -22,9 +22,9 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from rayelastic.connectors.pushed.frames import Epoch, FrameKind
+from rayelastic.connectors.pushed.receiver import IngestServer
 from rayelastic.errors import LinkError
-from rayelastic.runtime.ingest.frames import Epoch, FrameKind
-from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, PortLimits
 from rayelastic.runtime.port.dialling import dial
 from rayelastic.runtime.port.handshake import REPLY_BYTES, Dialler, Hello

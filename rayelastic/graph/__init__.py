@@ -1,10 +1,8 @@
 """What a user declares: streams, operators, schemas, keys, state. Knows no threads, PEs, Ray or native code.
 
-`records <- spec <- operators <- edges <- fluent`: each folder knows only those before it.
+`records <- spec <- operators`: each folder knows only those before it.
 """
 
-from rayelastic.graph.fluent.stream import KeyedStream, Stream
-from rayelastic.graph.fluent.topology import Topology
 from rayelastic.graph.records.schema import DataType, Field, Schema
 from rayelastic.graph.spec.operator_spec import (
     CompiledFunction,
@@ -24,7 +22,6 @@ __all__ = [
     "Field",
     "FunctionCompiler",
     "FunctionRequest",
-    "KeyedStream",
     "Lane",
     "OperatorKind",
     "OperatorSpec",
@@ -32,6 +29,4 @@ __all__ = [
     "SinkDescription",
     "SourceDescription",
     "StateKind",
-    "Stream",
-    "Topology",
 ]

@@ -6,8 +6,8 @@ import atexit
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import ErrorCode, PELostError, StateError, UnavailableError
-from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.snapshot import SnapshotFolder
 
 if TYPE_CHECKING:

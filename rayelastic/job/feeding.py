@@ -18,9 +18,9 @@ from rayelastic.runtime.ingest.feed import Secured
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.job.control import Control
     from rayelastic.runtime.ingest.external_source import ExternalSource
-    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.specs import IngestAddress
 

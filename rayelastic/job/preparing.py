@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ConfigError, ErrorCode, GraphError
-from rayelastic.graph.fluent.topology import Topology as GraphTopology
+from rayelastic.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.operators.columns import read_no_further
 from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions

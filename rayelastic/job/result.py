@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from rayelastic.connectors.memory.declaration import ListSink
 from rayelastic.errors import JobCancelledError, JobFailedError
-from rayelastic.graph.edges.sinks import ListSink
 from rayelastic.graph.records.from_arrow import tuples_of
 from rayelastic.graph.words import RESULT, missing
 from rayelastic.runtime.ingest.external_source import DriverSink

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from rayelastic.connectors.pushed.declaration import IngestSource
+from rayelastic.connectors.typed import Declared, SourceOf
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
-from rayelastic.graph.edges.pushed import IngestSource
-from rayelastic.graph.edges.typed import Declared, SourceOf
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.connect import ensure_ray

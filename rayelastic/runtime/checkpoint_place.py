@@ -13,11 +13,11 @@ import secrets
 import stat
 from pathlib import Path
 
+from rayelastic.connectors.files.locations import local_path
+from rayelastic.connectors.output.folder import OutputFolder
+from rayelastic.connectors.output.owner import OutputOwner
+from rayelastic.connectors.output.record import SinkContext
 from rayelastic.errors import ErrorCode, SinkError, SinkTakenError, StateError, UnreadableError
-from rayelastic.graph.edges.locations import local_path
-from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.outputs import SinkContext
-from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.snapshot import CHECKPOINT_NAME, FILE_MODE, SHORTEST_KEY, Snapshot, SnapshotFolder
 
 __all__ = ["Claim", "had_complete", "keep_key", "kept_key", "known_key", "note_complete"]

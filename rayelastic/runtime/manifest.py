@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from rayelastic.connectors.inputs import Input
+from rayelastic.connectors.output.record import Output
 from rayelastic.errors import ErrorCode, StateError
-from rayelastic.runtime.files.inputs import Input
-from rayelastic.runtime.files.outputs import Output
 
 __all__ = ["Manifest", "Part"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic.compile import OperatorCode
 from rayelastic.compile.code.operator_code import View
-from rayelastic.graph.edges.rows import RowsSource
-from rayelastic.graph.edges.sources import CallableSource, GenerateSource
+from rayelastic.connectors.generate.declaration import CallableSource, GenerateSource
+from rayelastic.connectors.memory.declaration import RowsSource
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 

@@ -22,8 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError, UnreadableError
-from rayelastic.graph.edges.locations import (
+from rayelastic.connectors.files.locations import (
     LocationError,
     below,
     beside,
@@ -33,9 +32,10 @@ from rayelastic.graph.edges.locations import (
     may_return,
     shown_location,
 )
+from rayelastic.connectors.inputs import Input
+from rayelastic.connectors.output.record import Output
+from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError, UnreadableError
 from rayelastic.graph.records.shown import shown
-from rayelastic.runtime.files.inputs import Input
-from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.manifest import Manifest, Part
 from rayelastic.runtime.packing import packed, unpacked
 

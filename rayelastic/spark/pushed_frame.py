@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from rayelastic.connectors.pushed.declaration import IngestSource
+from rayelastic.connectors.typed import SourceOf
 from rayelastic.errors import ErrorCode, SourceError
-from rayelastic.graph.edges.pushed import IngestSource
-from rayelastic.graph.edges.typed import SourceOf
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.ingest.client import push_partition
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.runtime.values.specs import IngestAddress
 
     Batches = Iterator[pa.RecordBatch]

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rayelastic.connectors.parquet.declaration import ParquetSink
+from rayelastic.connectors.parquet.growing import GrowingSink
 from rayelastic.errors import ErrorCode, SinkError
-from rayelastic.graph.edges.sinks import GrowingSink, ParquetSink
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.on_ray.cluster import node_count

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
+from rayelastic.connectors.pushed.frames import Epoch
+from rayelastic.connectors.typed import Declared
 from rayelastic.errors import ErrorCode, SchemaError, SourceError, SparkError
-from rayelastic.graph.edges.typed import Declared
-from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.spark.columns import match_columns
 from rayelastic.spark.failure import spark_reason
 from rayelastic.spark.pushed_frame import PUSHED, PushedFrame, pusher

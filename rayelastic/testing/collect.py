@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from rayelastic.graph.edges.rows import rows as rows_source
-from rayelastic.graph.edges.sinks import list as list_sink
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.connectors.memory.declaration import list as list_sink
+from rayelastic.connectors.memory.declaration import rows as rows_source
+from rayelastic.fluent.stream import Stream
 from rayelastic.job import run
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.settings.checkpoint import Checkpoint

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.graph.edges.sources import CallableSource
-from rayelastic.graph.edges.sources import callable as callable_source
+from rayelastic.connectors.generate.declaration import CallableSource
+from rayelastic.connectors.generate.declaration import callable as callable_source
 
 SLICE = 0.005  # seconds of waiting at a gate, between which a stop gets through
 SLOW = 0.002  # seconds; a source that takes longer for a row emits it at once (1 ms, native python_source.cpp)

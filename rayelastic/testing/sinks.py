@@ -23,7 +23,7 @@ from typing import Any
 import cloudpickle
 
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.graph.edges.sinks import CallSink, commits
+from rayelastic.connectors.call.declaration import CallSink, commits
 from rayelastic.graph.spec.user_objects import FLUSH, INITIALIZE, SHUTDOWN, method_of
 from rayelastic.testing.verify import VerificationError
 

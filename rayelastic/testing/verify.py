@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import LaneError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.job import start
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.plan_text import counted

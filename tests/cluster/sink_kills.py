@@ -25,6 +25,8 @@ import pyarrow.parquet
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors import sink_making as makers
+from rayelastic.connectors.sink import SinkOperator
 from rayelastic.errors import RayelasticError, UnavailableError
 from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
@@ -33,8 +35,6 @@ from rayelastic.runtime.element import hosted
 from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.completion import Completion
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.operators import sinks as makers
-from rayelastic.runtime.operators.sink_operator import SinkOperator
 from tests.cluster.killing import Row
 from tests.component import ledger
 from tests.postgres import needs_postgres, postgres_server, restart

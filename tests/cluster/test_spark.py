@@ -18,9 +18,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import spark as bridge
+from rayelastic.connectors.pushed.receiver import IngestServer
 from rayelastic.errors import SchemaError, SinkError, SourceError, SparkError
 from rayelastic.on_ray.connect import ensure_ray
-from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, derive_secret
 from rayelastic.runtime.values.specs import IngestAddress
 from tests.cluster.direct_feed import Direct

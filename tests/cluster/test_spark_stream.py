@@ -18,10 +18,10 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import spark as bridge
+from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
 from rayelastic.job import start
 from rayelastic.on_ray.connect import ensure_ray
-from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.runtime.values.status import State
 from tests.cluster.direct_feed import Direct
 from tests.raising import raises

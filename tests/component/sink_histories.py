@@ -23,9 +23,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.connectors.output.owner import OutputOwner
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.checkpoint import loop
-from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
 from tests.component.outputs import KINDS, SCHEMA, Kind

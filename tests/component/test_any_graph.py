@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.element.saving.live_state import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of

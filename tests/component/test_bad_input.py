@@ -15,7 +15,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import DeclarationError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.runtime.element.host import InProcessHost
 from tests.unit.graph.test_bad_declarations import BAD as BAD_DECLARATIONS
 

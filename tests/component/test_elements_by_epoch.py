@@ -12,10 +12,10 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import _native, testing
+from rayelastic.connectors.output.record import Output
 from rayelastic.job.preparing import prepare
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.wiring import connect_operators
-from rayelastic.runtime.files.outputs import Output
 from rayelastic.runtime.values.specs import PESpec
 from tests.component.checkpoint_folder import Blobs
 

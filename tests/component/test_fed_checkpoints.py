@@ -14,15 +14,15 @@ import pytest
 from pyarrow import parquet
 
 import rayelastic as rel
+from rayelastic.connectors.pushed.declaration import IngestSource
+from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import JobCancelledError, JobFailedError
-from rayelastic.graph.edges.pushed import IngestSource
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.ingest.client import PushError, push_partition
-from rayelastic.runtime.ingest.frames import Epoch
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State

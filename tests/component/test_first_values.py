@@ -11,7 +11,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import StateError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from tests.raising import raises
 
 

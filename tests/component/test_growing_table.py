@@ -12,11 +12,11 @@ import pyarrow.dataset as dataset
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.output.record import SinkContext
+from rayelastic.connectors.parquet.growing_table import GrowingTable
 from rayelastic.errors import SinkError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.job import start
-from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.outputs import SinkContext
 from rayelastic.spark import sink_stream
 from tests.raising import raises
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.pushed.frames import MAX_FRAME, QUERY, Epoch, FrameKind, receive_frame, send_frame
+from rayelastic.connectors.pushed.receiver import IngestServer
 from rayelastic.errors import SourceError
 from rayelastic.runtime.ingest.client import PushError, push_partition
-from rayelastic.runtime.ingest.frames import MAX_FRAME, QUERY, Epoch, FrameKind, receive_frame, send_frame
-from rayelastic.runtime.ingest.receiver import IngestServer
 from rayelastic.runtime.port.data_port import DataPort, derive_secret
 from rayelastic.runtime.values.specs import IngestAddress
 from tests.component.certificates import make_certificates

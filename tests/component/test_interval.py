@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.polled import interval as ticks
 from rayelastic.errors import JobCancelledError, SourceError
-from rayelastic.runtime.polling import ticks
 from tests.raising import raises
 
 

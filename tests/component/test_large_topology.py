@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
-from rayelastic.graph import Topology
-from rayelastic.graph.edges import sources
+from rayelastic.connectors import declarations as connectors
+from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.explain import explain
@@ -24,7 +24,7 @@ MOST_GROWTH = 1.05  # of the calls for an operator, from a graph an eighth as la
 
 def declared(operators: int) -> Topology:
     topology = Topology("large", compiler=FakeCompiler())
-    start = topology.source(sources.sequence(10), name="numbers")
+    start = topology.source(connectors.sequence(10), name="numbers")
     per_branch, left = divmod(operators - 1 - BRANCHES, BRANCHES)
     for branch in range(BRANCHES):
         stream = start

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.output.folder import OutputFolder
 from rayelastic.errors import JobFailedError
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.element.host import InProcessHost
-from rayelastic.runtime.files.output_folder import OutputFolder
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.snapshot import MANIFEST
 from rayelastic.runtime.values.failure import Failure

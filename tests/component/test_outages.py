@@ -17,10 +17,10 @@ from pyarrow import csv
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.connectors import source as sources
+from rayelastic.connectors.fingerprints import check_input, input_of
+from rayelastic.connectors.json import lines as json_text
 from rayelastic.errors import JobFailedError, SourceLostError
-from rayelastic.graph.edges.formats import json_text
-from rayelastic.runtime.files.inputs import check_input, input_of
-from rayelastic.runtime.operators import sources
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
 from tests.component.store_that_goes import Store, serve

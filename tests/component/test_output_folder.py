@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rayelastic.connectors.output.folder import OutputFolder, hidden_name
 from rayelastic.errors import SinkError
-from rayelastic.runtime.files.output_folder import OutputFolder, hidden_name
 from tests.raising import raises
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.output import owner as output_owner
+from rayelastic.connectors.output.folder import OutputFolder
+from rayelastic.connectors.output.owner import LEASE, OutputOwner
+from rayelastic.connectors.output.record import SinkContext
 from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, StateError
-from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.outputs import SinkContext
-from rayelastic.runtime.files.owners import output_owner
-from rayelastic.runtime.files.owners.output_owner import LEASE, OutputOwner
 from rayelastic.runtime.values.failure import Failure
 from tests.component.outputs import KINDS, SCHEMA, TOTAL, Held, Kind, writes
 from tests.raising import raises

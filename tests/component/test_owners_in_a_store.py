@@ -11,10 +11,10 @@ import pytest
 from pyarrow import csv
 
 import rayelastic as rel
+from rayelastic.connectors.output.folder import OutputFolder
+from rayelastic.connectors.output.owner import OutputOwner
+from rayelastic.connectors.output.record import SinkContext
 from rayelastic.errors import DamagedError, SinkTakenError
-from rayelastic.runtime.files.output_folder import OutputFolder
-from rayelastic.runtime.files.outputs import SinkContext
-from rayelastic.runtime.files.owners.output_owner import OutputOwner
 from tests.component.outputs import TOTAL, Held, writes
 from tests.component.readers.object_store import Store, object_store
 from tests.raising import raises

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.source import READ_RATE, seconds_to_go_on
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.element import host
 from rayelastic.runtime.job.region_level import why_together
-from rayelastic.runtime.operators.sources import READ_RATE, seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.reasons import codes
 

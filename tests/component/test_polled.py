@@ -12,13 +12,13 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.connectors.inputs import Input
+from rayelastic.connectors.polled.reader import Poller
 from rayelastic.errors import JobFailedError, SourceError
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.element.host import InProcessHost
-from rayelastic.runtime.files.inputs import Input
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.polling.poller import Poller
 from rayelastic.runtime.values.failure import Failure
 from tests.raising import raises
 

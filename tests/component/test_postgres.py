@@ -13,9 +13,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.connectors.output.record import Output, SinkContext
+from rayelastic.connectors.postgres.writer import PostgresTable
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, SinkLostError, StateError
-from rayelastic.runtime.files.outputs import Output, SinkContext
-from rayelastic.runtime.files.postgres.postgres_table import PostgresTable
 from rayelastic.runtime.values.status import State
 from tests.component.checkpoint_folder import Blobs
 from tests.component.test_checkpoints import Losing

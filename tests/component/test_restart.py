@@ -17,9 +17,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.connectors.output.owner import OutputOwner
+from rayelastic.connectors.output.processes import ProcessId
 from rayelastic.errors import ConfigError, DamagedError, JobFailedError, StateError
-from rayelastic.runtime.files.owners.output_owner import OutputOwner
-from rayelastic.runtime.files.owners.processes import ProcessId
 from tests.component.store_that_goes import serve
 from tests.raising import raises
 

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayelastic.connectors.json.writer import JsonFormat
+from rayelastic.connectors.output.formats import CsvFormat, ParquetFormat
+from rayelastic.connectors.output.kept_rows import KeptRows
+from rayelastic.connectors.output.part_folder import PartFolder
+from rayelastic.connectors.output.record import Output, SinkContext
+from rayelastic.connectors.output.single_file import SingleFile
+from rayelastic.connectors.parquet.growing_table import GrowingTable
 from rayelastic.errors import SinkTakenError, StateError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.runtime.files.file_formats import CsvFormat, ParquetFormat
-from rayelastic.runtime.files.file_writer import PartFolder
-from rayelastic.runtime.files.growing_table import GrowingTable
-from rayelastic.runtime.files.json_format import JsonFormat
-from rayelastic.runtime.files.kept.kept_rows import KeptRows
-from rayelastic.runtime.files.outputs import Output, SinkContext
-from rayelastic.runtime.files.single_file import SingleFile
 from tests.component.checkpoint_folder import Blobs
 from tests.raising import raises
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rayelastic.runtime.files.outputs import Output
+from rayelastic.connectors.output.record import Output
 from rayelastic.testing import check_sink
 from tests.component.test_sinks_by_epoch import CsvFolder, Folder, Growing, JsonFolder, Trial, batch
 

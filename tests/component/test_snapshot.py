@@ -17,7 +17,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, StateError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.testing.collect import topology_of
 from tests.raising import raises

@@ -9,7 +9,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from tests.raising import raises
 
 

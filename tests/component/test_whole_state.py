@@ -12,7 +12,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError, StateError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from tests.component.test_checkpoints import Losing
 from tests.raising import raises
 

@@ -16,15 +16,16 @@ from unittest import mock
 import pyarrow as pa
 
 import rayelastic as rel
+from rayelastic.connectors.arrow.declaration import ArrowSource
+from rayelastic.connectors.csv import inference as csv_files
+from rayelastic.connectors.csv import reader as csv_batches
+from rayelastic.connectors.files.bad_rows import LeftOut
+from rayelastic.connectors.files.row_files import BadRows
+from rayelastic.connectors.json import lines as json_text
+from rayelastic.connectors.parquet.reader import parquet_batches
+from rayelastic.connectors.row_reader import bad_row_batches, good_row_batches
 from rayelastic.errors import RayelasticError
-from rayelastic.graph.edges.formats import csv_files, json_text
-from rayelastic.graph.edges.formats.row_files import BadRows
-from rayelastic.graph.edges.sources import ArrowSource
 from rayelastic.graph.records.data_type import DataType
-from rayelastic.runtime.readers import csv_batches
-from rayelastic.runtime.readers.bad_rows import LeftOut
-from rayelastic.runtime.readers.parquet_batches import parquet_batches
-from rayelastic.runtime.readers.row_files import bad_row_batches, good_row_batches
 from tests.oracle_io.program import Program
 from tests.oracle_io.values import Side
 

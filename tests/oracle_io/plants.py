@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from unittest import mock
 
 from rayelastic import _native
-from rayelastic.graph.edges.formats import csv_files, json_types
-from rayelastic.runtime.readers import csv_columns, json_values
+from rayelastic.connectors.csv import conversion as csv_columns
+from rayelastic.connectors.csv import inference as csv_files
+from rayelastic.connectors.json import shapes as json_types
+from rayelastic.connectors.json import values as json_values
 
 
 @contextlib.contextmanager
@@ -43,7 +45,7 @@ def _csv_floats() -> Iterator[None]:
 def _padded() -> Iterator[None]:
     """Digits with leading zeros are numbers."""
     with (
-        mock.patch.object(csv_files, "_PADDED", mock.Mock(match=lambda text: None)),
+        mock.patch.object(csv_files, "is_padded", return_value=False),
         mock.patch.object(csv_columns, "is_padded", return_value=False),
     ):
         yield

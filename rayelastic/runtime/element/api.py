@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rayelastic._native import RouterAnswer
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.policy.element.cpu_budgets import CpuBudget
     from rayelastic.runtime.element.state_transfer import Ranges
-    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.snapshot import Part, Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
+from rayelastic.connectors.sink import Past, SinkOperator
+from rayelastic.connectors.sink_making import sink_operator
+from rayelastic.connectors.source import SourceOperator, source_operator
 from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
@@ -20,10 +24,8 @@ from rayelastic.runtime.operators.channels import channels_operator, in_turn_ope
 from rayelastic.runtime.operators.classes import class_operator
 from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
+from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.processes import process_operator
-from rayelastic.runtime.operators.sink_operator import Past, SinkOperator
-from rayelastic.runtime.operators.sinks import sink_operator
-from rayelastic.runtime.operators.sources import SourceOperator, source_operator
 from rayelastic.runtime.operators.timed import TIMED_OPERATORS
 from rayelastic.runtime.operators.user_objects import UserObjects
 from rayelastic.runtime.private_streams import private_streams, with_private_streams
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from rayelastic.connectors.files.bad_rows import LeftOut
+    from rayelastic.connectors.inputs import Input
+    from rayelastic.connectors.output.record import BlobStore, Output
+    from rayelastic.connectors.pushed.receiver import IngestServer
     from rayelastic.graph.spec.concurrency import Concurrency
-    from rayelastic.runtime.files.inputs import Input
-    from rayelastic.runtime.files.outputs import BlobStore, Output
-    from rayelastic.runtime.ingest.receiver import IngestServer
     from rayelastic.runtime.port.data_port import Hello
     from rayelastic.runtime.values.specs import PESpec
 
@@ -60,6 +63,7 @@ class HostedOperators:
         self.natives: dict[str, _native.Operator] = {}
         self._loop = EventLoop(f"event-loop-{spec.pe}")
         self._calls: dict[str, Calls] = {}
+        self._logged: set[str] = set()  # sources whose bad rows are logged
         self._objects = UserObjects(spec.job, spec.pe, self._loop)
         self._makers: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
             **TIMED_OPERATORS,
@@ -94,10 +98,14 @@ class HostedOperators:
         past = Past(outputs, store, by_epoch, keep, recovers, run, job)
         for number, operator in enumerate(self._operators):
             if operator.kind is OperatorKind.SOURCE:
-                self.sources[operator.name] = source_operator(self._objects.initialized(operator))
+                described, schema = self._objects.initialized(operator), operator.output_schema
+                assert schema is not None
+                self.sources[operator.name] = source_operator(described, native_schema(schema))
             elif operator.kind is OperatorKind.SINK:
-                described = self._objects.initialized(operator)
-                self.sinks[operator.name] = sink_operator(described, past, f"{self._spec.pe}-{number:04}")
+                described, schema = self._objects.initialized(operator), operator.input_schema
+                assert schema is not None
+                blobs = f"{self._spec.pe}-{number:04}"
+                self.sinks[operator.name] = sink_operator(described, native_schema(schema), past, blobs)
 
     def begin(self) -> None:
         """Make the sinks roll back their outputs, once all of the job's have checked theirs, before the operators run.
@@ -260,9 +268,16 @@ class HostedOperators:
             sink.abandon()
         for name, source in self.sources.items():
             source.close()
-            source.tell_left_out(name, self._spec.job, self._spec.pe)
+            self._log_bad_rows(name, source.left_out)
         self._objects.close(left_behind)
         self._loop.close()
+
+    def _log_bad_rows(self, source: str, rows: LeftOut) -> None:
+        """Log how many rows a source has dropped, once, if there are any."""
+        if rows.count and source not in self._logged:
+            self._logged.add(source)
+            at = {"job": self._spec.job, "pe": self._spec.pe, "operator": source}
+            tell("bad rows left out", level=logging.WARNING, count=rows.count, first=rows.first, **at)
 
     @contextlib.contextmanager
     def _naming(self, sink: str) -> Iterator[None]:

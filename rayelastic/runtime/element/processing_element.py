@@ -25,8 +25,8 @@ from rayelastic.runtime.element.routing import Routing
 from rayelastic.runtime.element.running import Running
 from rayelastic.runtime.element.saving.live_state import SavedState
 from rayelastic.runtime.element.state_transfer import Ranges
-from rayelastic.runtime.files.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.ingest.addressing import ingest_address
+from rayelastic.runtime.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.port.secure_socket import encryption_of
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rayelastic import _native
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.policy.element.cpu_budgets import CpuBudget
     from rayelastic.runtime.element.saving.holding import Holding
-    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.host_use import HostUse
     from rayelastic.runtime.values.specs import IngestAddress

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rayelastic.errors import LinkError
-from rayelastic.graph.records.conversion import with_nullable_parts
-from rayelastic.graph.records.limits import MOST_TEXT
-from rayelastic.runtime.ingest.frames import (
+from rayelastic.connectors.pushed.frames import (
     CUT_FRAME,
     MAX_FRAME,
     Epoch,
@@ -25,6 +22,9 @@ from rayelastic.runtime.ingest.frames import (
     receive_frame,
     send_frame,
 )
+from rayelastic.errors import LinkError
+from rayelastic.graph.records.conversion import with_nullable_parts
+from rayelastic.graph.records.limits import MOST_TEXT
 from rayelastic.runtime.port.dialling import dial
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from rayelastic.graph.edges.pushed import IngestSource
+    from rayelastic.connectors.pushed.declaration import IngestSource
     from rayelastic.graph.spec.operator_spec import SinkDescription
     from rayelastic.runtime.ingest.feed import Feed
 

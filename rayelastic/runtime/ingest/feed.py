@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rayelastic.runtime.ingest.frames import Epoch
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.runtime.values.specs import IngestAddress
 
 __all__ = ["Feed", "Secured"]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation

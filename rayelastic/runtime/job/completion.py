@@ -11,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.arrow.declaration import ArrowSink
+from rayelastic.connectors.call.declaration import CallSink, commits
+from rayelastic.connectors.memory.declaration import CountSink, ListSink
 from rayelastic.errors import PELostError, SinkError, is_outage
-from rayelastic.graph.edges.sinks import ArrowSink, CallSink, CountSink, ListSink, commits
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.element.failures import completion_failure, sink_failure
 from rayelastic.runtime.job.telemetry import Legacy

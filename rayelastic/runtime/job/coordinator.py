@@ -14,13 +14,13 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, code_of
-from rayelastic.graph.edges.locations import shown_location
 from rayelastic.plan.explain import describe
 from rayelastic.runtime.checkpoint.outages import without_checkpoints
 from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
 from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
-from rayelastic.runtime.feeding.fed_sources import FedSources
+from rayelastic.runtime.fed_sources import FedSources
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.levels.budget_loop import budget_loop
@@ -44,12 +44,12 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.ingest.frames import Epoch
     from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation

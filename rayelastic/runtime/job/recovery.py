@@ -17,6 +17,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import (
     ChangeError,
     ErrorCode,
@@ -27,7 +28,6 @@ from rayelastic.errors import (
     code_of,
     is_outage,
 )
-from rayelastic.graph.edges.locations import shown_location
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.checkpoint import WINDOW

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.source import seconds_to_go_on
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
 from rayelastic.plan.config import Regions
@@ -24,7 +25,6 @@ from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.config import state_directory
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans, key_of_job
 from rayelastic.runtime.loops.region_loop import EARLY, RegionLoop
-from rayelastic.runtime.operators.sources import seconds_to_go_on
 from rayelastic.runtime.values.region_adaptation import REGIONS, RegionJournal
 
 if TYPE_CHECKING:

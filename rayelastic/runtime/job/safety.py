@@ -6,19 +6,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.files.locations import below
+from rayelastic.connectors.generate.declaration import CallableSource
 from rayelastic.errors import ChangeError, ErrorCode, PELostError, StateError, UnreadableError
-from rayelastic.graph.edges.locations import below
-from rayelastic.graph.edges.sources import CallableSource
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken, take_checkpoint
 from rayelastic.runtime.checkpoint_place import Claim, keep_key, kept_key, note_complete
-from rayelastic.runtime.feeding.fed_sources import is_streamed
-from rayelastic.runtime.files.local_checkpoints import discard_local, local_folder
+from rayelastic.runtime.fed_sources import is_streamed
 from rayelastic.runtime.job.completion import Completion
 from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.job.recovery import Recovery, checkpoint_key
+from rayelastic.runtime.local_checkpoints import discard_local, local_folder
 from rayelastic.runtime.rescale.carrying import carry
 from rayelastic.runtime.rescale.possible import with_homes
 from rayelastic.runtime.snapshot import Snapshot

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.compile import OperatorCode
 from rayelastic.compile.lanes.python_lane import error_text
+from rayelastic.connectors.call.declaration import CallSink
+from rayelastic.connectors.generate.declaration import CallableSource, GenerateSource
+from rayelastic.connectors.polled.declaration import PolledSource
 from rayelastic.errors import ErrorCode, JobFailedError, StateError
-from rayelastic.graph.edges.polled import PolledSource
-from rayelastic.graph.edges.sinks import CallSink
-from rayelastic.graph.edges.sources import CallableSource, GenerateSource
 from rayelastic.graph.operators.processes import KeyedProcess
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.user_objects import INITIALIZE, SHUTDOWN, is_object, method_of

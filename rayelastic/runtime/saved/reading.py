@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import DamagedError, StateError
-from rayelastic.graph.edges.locations import shown_location
 from rayelastic.runtime.saved.chunks import object_table, table_of
 from rayelastic.runtime.saved.kept_tuples import delay_table, holding_table, join_table, merge_table, pattern_table
 from rayelastic.runtime.saved.restoring import checked, newest

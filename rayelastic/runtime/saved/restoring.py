@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.files.locations import below, local_path, shown_location
 from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError
-from rayelastic.graph.edges.locations import below, local_path, shown_location
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.settings.checkpoint import Checkpoint

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 
 LIVES = 600  # seconds
 ALIVE = 3 * (LIVES // 2)  # keys: twice as many where slots are swept as others come, and those of a run

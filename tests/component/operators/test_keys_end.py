@@ -11,9 +11,9 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.graph.fluent.joining import JoinMethods
-from rayelastic.graph.fluent.keyed import KeyedMethods
-from rayelastic.graph.fluent.windowed import WindowedStream
+from rayelastic.fluent.joining import JoinMethods
+from rayelastic.fluent.keyed import KeyedMethods
+from rayelastic.fluent.windowed import WindowedStream
 from rayelastic.graph.spec.operator_spec import StateKind
 from tests.component.operators.keys_once import (
     ALIVE,

@@ -9,7 +9,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import SINK, topology_of
 from tests.component.operators.running import CONFIGS
 

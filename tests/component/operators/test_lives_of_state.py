@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from tests.component.operators.visits import LATENESS, TTL, VISITS, Counted, Seen, Visit, visits
 from tests.raising import raises
 

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import rayelastic as rel
-from rayelastic.graph.edges.pushed import IngestSource
+from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.ingest.client import push_partition

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.job import start
 from tests.component.operators.running import CONFIGS, table_of
 from tests.component.operators.visits import LATENESS, TTL, VISITS, Counted, Seen, Visit, stream_of, visits

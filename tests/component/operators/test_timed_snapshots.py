@@ -12,7 +12,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import topology_of
 from tests.raising import raises
 

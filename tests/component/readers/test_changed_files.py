@@ -16,10 +16,10 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from rayelastic.connectors import source as sources
+from rayelastic.connectors.csv import reader as csv_batches
+from rayelastic.connectors.json import lines as json_text
 from rayelastic.errors import JobFailedError, SourceError
-from rayelastic.graph.edges.formats import json_text
-from rayelastic.runtime.operators import sources
-from rayelastic.runtime.readers import csv_batches
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges

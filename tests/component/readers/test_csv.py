@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import rayelastic as rel
+from rayelastic.connectors.csv import inference as csv_files
+from rayelastic.connectors.csv import text as csv_text
 from rayelastic.errors import DeclarationError
-from rayelastic.graph.edges.formats import csv_files, csv_text
 from tests.component.readers.reading import refused, rows
 from tests.raising import raises
 

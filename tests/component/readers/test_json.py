@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 import rayelastic as rel
-from rayelastic.graph.edges.formats import byte_streams, json_text
+from rayelastic.connectors.files import byte_streams
+from rayelastic.connectors.json import lines as json_text
 from tests.component.readers.reading import refused, rows
 
 pytestmark = pytest.mark.edges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayelastic.runtime.readers.bad_rows import Files
+from rayelastic.connectors.files.bad_rows import Files
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_type
 
 import rayelastic as rel
-from rayelastic.graph.edges.typed import Value
+from rayelastic.connectors.typed import Value
 
 
 class Click(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, assert_type
 
 import rayelastic as rel
-from rayelastic.graph.edges.typed import Value
+from rayelastic.connectors.typed import Value
 
 
 class Click(NamedTuple):

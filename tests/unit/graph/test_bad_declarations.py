@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import (
     DeclarationError,
     GraphError,
@@ -22,9 +24,9 @@ from rayelastic.errors import (
     SinkError,
     SourceError,
 )
-from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind, Stream, Topology
-from rayelastic.graph.edges import files, sinks, sources
-from rayelastic.graph.edges.rows import rows as rows_source
+from rayelastic.fluent.stream import Stream
+from rayelastic.fluent.topology import Topology
+from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.spec.concurrency import concurrent
 from rayelastic.graph.spec.order import consumers, topological_order
@@ -83,14 +85,14 @@ Declare = Callable[[Topology, Stream], object]
 BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     # names
     "name taken": (lambda t, s: s.map(one, name="trades"), GraphError, "trades", "duplicate-name"),
-    "name taken by sink": (lambda t, s: (s.sink(sinks.list(), name="o"), s.sink(sinks.list(), name="o")), GraphError, "o", "duplicate-name"),
+    "name taken by sink": (lambda t, s: (s.sink(connectors.list(), name="o"), s.sink(connectors.list(), name="o")), GraphError, "o", "duplicate-name"),
     "source name taken": (lambda t, s: t.source(ROWS, name="trades"), GraphError, "trades", "duplicate-name"),
     "aggregate name taken": (lambda t, s: s.key_by("symbol").aggregate(name="trades", n=aggregates.count()), GraphError, "trades", "duplicate-name"),
     "name forgotten": (lambda t, s: s.map(one, name=one), GraphError, None, "bad-name"),
     "name empty": (lambda t, s: s.map(one, name=""), GraphError, None, "bad-name"),
     "name with space around": (lambda t, s: s.filter(one, name=" x"), GraphError, None, "bad-name"),
     "name with slash": (lambda t, s: s.flat_map(one, name="a/b"), GraphError, None, "bad-name / ->"),
-    "name with arrow": (lambda t, s: s.sink(sinks.list(), name="a->b"), GraphError, None, "bad-name / ->"),
+    "name with arrow": (lambda t, s: s.sink(connectors.list(), name="a->b"), GraphError, None, "bad-name / ->"),
     "name with newline": (lambda t, s: t.source(ROWS, name="a\nb"), GraphError, None, "bad-name"),
     "topology name": (lambda t, s: Topology(3, compiler=FakeCompiler()), GraphError, None, "bad-name"),
     # functions
@@ -192,40 +194,40 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     # unions
     "union of schemas": (lambda t, s: s.union(t.source(WORDS, name="words")), GraphError, "trades", "schema-mismatch words Trade"),
     "union of topologies": (lambda t, s: s.union(other_topology()), GraphError, "trades", "other-topology far other"),
-    "union with a sink": (lambda t, s: s.union(s.sink(sinks.list(), name="o")), GraphError, "trades", "not-a-stream"),
+    "union with a sink": (lambda t, s: s.union(s.sink(connectors.list(), name="o")), GraphError, "trades", "not-a-stream"),
     "union with itself": (lambda t, s: s.union(s), GraphError, "trades", "duplicate-stream"),
     "union of nothing": (lambda t, s: s.union(), GraphError, "trades", "missing-argument"),
     # sinks
-    "map after sink": (lambda t, s: s.sink(sinks.list(), name="o").map(one, name="m"), GraphError, "o", "no-output"),
-    "sink after sink": (lambda t, s: s.sink(sinks.list(), name="o").sink(sinks.list(), name="p"), GraphError, "o", "no-output"),
+    "map after sink": (lambda t, s: s.sink(connectors.list(), name="o").map(one, name="m"), GraphError, "o", "no-output"),
+    "sink after sink": (lambda t, s: s.sink(connectors.list(), name="o").sink(connectors.list(), name="p"), GraphError, "o", "no-output"),
     "not a sink": (lambda t, s: s.sink("out.csv", name="o"), GraphError, "o", "not-a-sink"),
     "source as sink": (lambda t, s: s.sink(ROWS, name="o"), GraphError, "o", "not-a-sink"),
     "sum as sink": (lambda t, s: s.sink(aggregates.sum("price"), name="o"), GraphError, "o", "not-a-sink"),
-    "call of no function": (lambda t, s: s.sink(sinks.call(None), name="o"), SinkError, "o", "not-a-function None"),
-    "sink below a file": (lambda t, s: s.sink(files.parquet(f"{__file__}/x"), name="o"), SinkError, "o", "not-writable"),
-    "sink to several": (lambda t, s: s.sink(files.csv(["a", "b"]), name="o"), SinkError, "o", "wrong-type"),
+    "call of no function": (lambda t, s: s.sink(connectors.call(None), name="o"), SinkError, "o", "not-a-function None"),
+    "sink below a file": (lambda t, s: s.sink(connectors.parquet(f"{__file__}/x"), name="o"), SinkError, "o", "not-writable"),
+    "sink to several": (lambda t, s: s.sink(connectors.csv(["a", "b"]), name="o"), SinkError, "o", "wrong-type"),
     # sources
     "not a source": (lambda t, s: t.source("file.txt", name="x"), GraphError, "x", "not-a-source"),
     "function as source": (lambda t, s: t.source(one, name="x"), GraphError, "x", "not-a-source one"),
-    "sink as source": (lambda t, s: t.source(sinks.list(), name="x"), GraphError, "x", "not-a-source"),
-    "missing file": (lambda t, s: t.source(sources.text("/nowhere/a.txt"), name="x"), SourceError, "x", "missing-file"),
-    "empty glob": (lambda t, s: t.source(sources.text("/nowhere/*.txt"), name="x"), SourceError, "x", "missing-file"),
-    "no path": (lambda t, s: t.source(sources.text([]), name="x"), SourceError, "x", "missing-file"),
-    "missing csv": (lambda t, s: t.source(files.csv("/nowhere/a.csv"), name="x"), SourceError, "x", "missing-file"),
-    "csv directory": (lambda t, s: t.source(files.csv("/usr"), name="x"), SourceError, "x", "is-a-folder"),
-    "no parquet": (lambda t, s: t.source(files.parquet(__file__), name="x"), SourceError, "x", "malformed-file Parquet"),
+    "sink as source": (lambda t, s: t.source(connectors.list(), name="x"), GraphError, "x", "not-a-source"),
+    "missing file": (lambda t, s: t.source(connectors.text("/nowhere/a.txt"), name="x"), SourceError, "x", "missing-file"),
+    "empty glob": (lambda t, s: t.source(connectors.text("/nowhere/*.txt"), name="x"), SourceError, "x", "missing-file"),
+    "no path": (lambda t, s: t.source(connectors.text([]), name="x"), SourceError, "x", "missing-file"),
+    "missing csv": (lambda t, s: t.source(connectors.csv("/nowhere/a.csv"), name="x"), SourceError, "x", "missing-file"),
+    "csv directory": (lambda t, s: t.source(connectors.csv("/usr"), name="x"), SourceError, "x", "is-a-folder"),
+    "no parquet": (lambda t, s: t.source(connectors.parquet(__file__), name="x"), SourceError, "x", "malformed-file Parquet"),
     "row too short": (lambda t, s: t.source(rows_source([(1,)], Trade), name="x"), SourceError, "x", "schema-mismatch"),
     "row no tuple": (lambda t, s: t.source(rows_source(["abc"], Trade), name="x"), SourceError, "x", "schema-mismatch abc"),
     "rows without schema": (lambda t, s: t.source(rows_source([(1,)]), name="x"), SchemaError, None, "no-schema NamedTuples"),
-    "generate nothing": (lambda t, s: t.source(sources.generate(None, 3, Trade), name="x"), SourceError, "x", "not-a-function"),
-    "generate -1": (lambda t, s: t.source(sources.generate(one, -1, Trade), name="x"), SourceError, "x", "out-of-range"),
-    "callable list": (lambda t, s: t.source(sources.callable([1], Trade), name="x"), SourceError, "x", "not-a-function"),
-    "sequence 1.5": (lambda t, s: t.source(sources.sequence(1.5), name="x"), SourceError, "x", "out-of-range 1.5"),
-    "arrow of list": (lambda t, s: t.source(files.arrow([1]), name="x"), SchemaError, None, "wrong-type"),
-    "arrow column missing": (lambda t, s: t.source(files.arrow(pa.table({"a": [1]}), {"b": int}), name="x"), SchemaError, None, "unknown-column b"),
-    "arrow nulls": (lambda t, s: t.source(files.arrow(pa.table({"a": [1, None]}), {"a": int}), name="x"), SchemaError, None, "null-values"),
-    "arrow wrong type": (lambda t, s: t.source(files.arrow(pa.table({"a": ["x"]}), {"a": int}), name="x"), SchemaError, None, "schema-mismatch"),
-    "arrow nested": (lambda t, s: t.source(files.arrow(pa.table({"a": [[{}]]})), name="x"), SchemaError, None, "unsupported-type a Record"),
+    "generate nothing": (lambda t, s: t.source(connectors.generate(None, 3, Trade), name="x"), SourceError, "x", "not-a-function"),
+    "generate -1": (lambda t, s: t.source(connectors.generate(one, -1, Trade), name="x"), SourceError, "x", "out-of-range"),
+    "callable list": (lambda t, s: t.source(connectors.callable([1], Trade), name="x"), SourceError, "x", "not-a-function"),
+    "sequence 1.5": (lambda t, s: t.source(connectors.sequence(1.5), name="x"), SourceError, "x", "out-of-range 1.5"),
+    "arrow of list": (lambda t, s: t.source(connectors.arrow([1]), name="x"), SchemaError, None, "wrong-type"),
+    "arrow column missing": (lambda t, s: t.source(connectors.arrow(pa.table({"a": [1]}), {"b": int}), name="x"), SchemaError, None, "unknown-column b"),
+    "arrow nulls": (lambda t, s: t.source(connectors.arrow(pa.table({"a": [1, None]}), {"a": int}), name="x"), SchemaError, None, "null-values"),
+    "arrow wrong type": (lambda t, s: t.source(connectors.arrow(pa.table({"a": ["x"]}), {"a": int}), name="x"), SchemaError, None, "schema-mismatch"),
+    "arrow nested": (lambda t, s: t.source(connectors.arrow(pa.table({"a": [[{}]]})), name="x"), SchemaError, None, "unsupported-type a Record"),
 }  # fmt: skip
 
 
@@ -253,7 +255,7 @@ def declared() -> tuple[Topology, Stream]:
 def test_a_stream_without_a_sink() -> None:
     topology, stream = declared()
     stream.map(one, name="lost")
-    stream.sink(sinks.list(), name="out")
+    stream.sink(connectors.list(), name="out")
     with raises(GraphError, "no-sink", operator="lost"):
         topology.validate()
 
@@ -266,7 +268,7 @@ def test_no_source() -> None:
 def test_a_function_that_cant_be_shipped() -> None:
     topology, stream = declared()
     lock = threading.Lock()
-    stream.map(lambda t: (lock, t)[1], name="locked").sink(sinks.list(), name="out")
+    stream.map(lambda t: (lock, t)[1], name="locked").sink(connectors.list(), name="out")
     with raises(NotShippableError, "not-shippable", operator="locked"):
         topology.validate()
 
@@ -274,7 +276,7 @@ def test_a_function_that_cant_be_shipped() -> None:
 def test_a_sink_that_cant_be_shipped() -> None:
     topology, stream = declared()
     lock = threading.Lock()
-    stream.sink(sinks.call(lambda t: lock), name="out")
+    stream.sink(connectors.call(lambda t: lock), name="out")
     with raises(NotShippableError, "not-shippable", operator="out"):
         topology.validate()
 
@@ -308,18 +310,18 @@ def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read and write everything
     topology, stream = declared()
     with raises(SourceError, "no-permission", operator="x"):
-        topology.source(sources.text(secret), name="x")
+        topology.source(connectors.text(secret), name="x")
     with raises(SinkError, "no-permission", operator="o"):
-        stream.sink(files.csv(secret), name="o")
+        stream.sink(connectors.csv(secret), name="o")
     with raises(SinkError, "not-writable", operator="o"):
-        stream.sink(files.csv(tmp_path / "new" / "a.csv"), name="o")
+        stream.sink(connectors.csv(tmp_path / "new" / "a.csv"), name="o")
 
 
 def test_a_file_that_vanished_is_found_again_at_the_check(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("x\n")
     topology, _ = declared()
-    topology.source(sources.text(path), name="lines")
+    topology.source(connectors.text(path), name="lines")
     path.unlink()
     with raises(SourceError, "missing-file", operator="lines"):
         topology.operators["lines"].body.check("lines")
@@ -330,15 +332,15 @@ def test_csv_columns(tmp_path: Path) -> None:
     path.write_text("unit price,n\n1,2\n")
     topology, _ = declared()
     with raises(SchemaError, "bad-field-name", "unit price", operator="x"):
-        topology.source(files.csv(path), name="x")
+        topology.source(connectors.csv(path), name="x")
     with raises(SchemaError, "unknown-column", "m", operator="y"):
-        topology.source(files.csv(path, {"m": int}), name="y")
+        topology.source(connectors.csv(path, {"m": int}), name="y")
 
 
 def test_an_empty_csv(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("")
     with raises(SourceError, "malformed-file", "CSV", operator="x"):
-        declared()[0].source(files.csv(tmp_path / "a.csv"), name="x")
+        declared()[0].source(connectors.csv(tmp_path / "a.csv"), name="x")
 
 
 def test_errors_of_the_compiler_get_operator_and_line() -> None:
@@ -353,6 +355,6 @@ def test_errors_of_the_compiler_get_operator_and_line() -> None:
 
 def test_attributes_of_a_sink_that_no_stream_has() -> None:
     _, stream = declared()
-    out = stream.sink(sinks.list(), name="out")
+    out = stream.sink(connectors.list(), name="out")
     assert not hasattr(out, "nonsense")
     assert repr(out) == "<sink out>"

@@ -24,21 +24,21 @@ import_all_of("rayelastic.plan")
 del sys.modules["numpy"]
 import_all_of("rayelastic.policy")
 
-from rayelastic.graph import Topology
-from rayelastic.graph.edges import sinks, sources
+from rayelastic.connectors import declarations as connectors
+from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
 
 topology = Topology("t", compiler=None)
-numbers = topology.source(sources.sequence(10), name="numbers")
-numbers.key_by("value").aggregate(name="counts", n=aggregates.count()).sink(sinks.list(), name="out")
+numbers = topology.source(connectors.sequence(10), name="numbers")
+numbers.key_by("value").aggregate(name="counts", n=aggregates.count()).sink(connectors.list(), name="out")
 topology.validate(shipped=False)
 plan = plan_topology(topology, JobConfig(pes=2))
 assert plan.text() and explain(topology, plan)
 loaded = [name for name in sys.modules if name.startswith("rayelastic.")]
-expected = ("errors", "reasons", "graph", "plan", "policy", "_native")
+expected = ("errors", "reasons", "graph", "plan", "policy", "connectors", "fluent", "_native")
 strangers = [name for name in loaded if name.split(".")[1] not in expected]
 assert not strangers, strangers
 """

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import DeclarationError, GraphError, SchemaError
-from rayelastic.graph import OperatorKind, Stream, Topology
-from rayelastic.graph.edges import sinks
-from rayelastic.graph.edges.rows import rows as rows_source
+from rayelastic.fluent.stream import Stream
+from rayelastic.fluent.topology import Topology
+from rayelastic.graph import OperatorKind
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, is_in_turn
 from rayelastic.graph.operators.splits import Split
@@ -61,7 +63,7 @@ def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
     assert made.inputs == ("work.order",)
     assert channel_heads(topology.operators) == {"work": (("work.0.a",), ("work.1.a",))}
     assert is_in_turn(topology.operators, "work.1.b")
-    made.sink(sinks.list(), name="out")
+    made.sink(connectors.list(), name="out")
     assert not is_in_turn(topology.operators, "out")
     topology.validate(shipped=False)
 
@@ -169,12 +171,12 @@ BAD: dict[str, Case] = {
     "a sink in a body": (
         GraphError,
         "not-a-stream",
-        lambda s: s.elastic(lambda c: c.sink(sinks.list(), name="y"), name="x"),  # type: ignore[arg-type, return-value]
+        lambda s: s.elastic(lambda c: c.sink(connectors.list(), name="y"), name="x"),  # type: ignore[arg-type, return-value]
     ),
     "a sink beside a body": (
         GraphError,
         "branching-stage",
-        lambda s: s.elastic(lambda c: (c.sink(sinks.list(), name="y"), c)[1], name="x"),
+        lambda s: s.elastic(lambda c: (c.sink(connectors.list(), name="y"), c)[1], name="x"),
     ),
     "an outer stream in a body": (GraphError, "other-topology", lambda s: s.elastic(lambda c: c.union(s), name="x")),
     "state in an elastic stage": (

@@ -10,7 +10,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
-from rayelastic.graph import Stream, Topology
+from rayelastic.fluent.stream import Stream
+from rayelastic.fluent.topology import Topology
 from tests.unit.graph.fakes import FakeCompiler
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypedDict
 
 import pytest
 
-from rayelastic.graph.edges.rows import rows
+from rayelastic.connectors.memory.declaration import rows
 from rayelastic.graph.records.record_classes import field_names
 from rayelastic.graph.records.schema import Schema
 

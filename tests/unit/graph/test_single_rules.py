@@ -10,11 +10,15 @@ from typing import Annotated, Any
 import pyarrow as pa
 import pytest
 
+from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors.files.byte_streams import Content
+from rayelastic.connectors.memory.declaration import rows as rows_source
+from rayelastic.connectors.parquet.growing import LONGEST_PERIOD
+from rayelastic.connectors.polled import declaration as polled
+from rayelastic.connectors.postgres import declaration as postgres
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
-from rayelastic.graph import Stream, Topology
-from rayelastic.graph.edges import files, polled, postgres, sinks
-from rayelastic.graph.edges.formats.byte_streams import Content
-from rayelastic.graph.edges.rows import rows as rows_source
+from rayelastic.fluent.stream import Stream
+from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
@@ -139,7 +143,7 @@ def test_a_sink_of_postgres_names_a_table() -> None:
 
 
 def test_a_growing_table_grows_once_a_day_at_least() -> None:
-    assert dt.timedelta(days=1).total_seconds() == sinks.LONGEST_PERIOD
+    assert dt.timedelta(days=1).total_seconds() == LONGEST_PERIOD
 
 
 def test_streams_whose_times_are_in_different_units_arent_joined_by_time() -> None:
@@ -177,7 +181,7 @@ def test_a_stream_is_split_into_few(ways: Any) -> None:
         rows().split(ways, name="parts")
 
 
-@pytest.mark.parametrize("sink", [files.csv, files.json, files.parquet])
+@pytest.mark.parametrize("sink", [connectors.csv, connectors.json, connectors.parquet])
 def test_a_sink_that_cant_be_written_is_refused_where_it_is_declared(sink: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with raises(SinkError, "not-writable", operator="out"):
@@ -319,7 +323,7 @@ def test_a_file_that_became_a_folder_is_no_file_of_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a\n1\n")
     topology = Topology("test", compiler=FakeCompiler())
-    topology.source(files.csv(str(path)), name="rows")
+    topology.source(connectors.csv(str(path)), name="rows")
     source: Any = topology.operators["rows"].body
     path.unlink()
     path.mkdir()

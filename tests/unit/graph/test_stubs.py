@@ -13,8 +13,8 @@ from typing import Any, get_overloads
 import pytest
 
 import rayelastic as rel
-from rayelastic.graph.fluent import stream as streams
-from rayelastic.graph.fluent.base import StreamBase
+from rayelastic.fluent import stream as streams
+from rayelastic.fluent.base import StreamBase
 
 STUB = ast.parse(Path(streams.__file__).with_suffix(".pyi").read_text())
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
@@ -144,6 +144,6 @@ def test_overloads_of_a_source_have_the_parameters_that_run(function: Callable[.
 
 
 def test_annotations_name_the_type_of_the_tuples_where_they_are_evaluated() -> None:
-    assert str(rel.Stream[int]) == "rayelastic.graph.fluent.stream.Stream[int]"
-    assert str(rel.KeyedStream[int, str]) == "rayelastic.graph.fluent.stream.KeyedStream[int, str]"
+    assert str(rel.Stream[int]) == "rayelastic.fluent.stream.Stream[int]"
+    assert str(rel.KeyedStream[int, str]) == "rayelastic.fluent.stream.KeyedStream[int, str]"
     assert "WindowedStream[int, str]" in str(rel.WindowedStream[int, str])

@@ -11,10 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors.arrow.declaration import ArrowSink
+from rayelastic.connectors.csv.declaration import CsvSink
+from rayelastic.connectors.memory.declaration import CountSink
+from rayelastic.connectors.memory.declaration import rows as rows_source
+from rayelastic.connectors.parquet.declaration import ParquetSink
 from rayelastic.errors import GraphError
-from rayelastic.graph import DataType, Lane, OperatorKind, OperatorSpec, Schema, StateKind, Topology
-from rayelastic.graph.edges import files, sinks, sources
-from rayelastic.graph.edges.rows import rows as rows_source
+from rayelastic.fluent.topology import Topology
+from rayelastic.graph import DataType, Lane, OperatorKind, OperatorSpec, Schema, StateKind
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, Aggregation, Emit
 from rayelastic.graph.spec.order import topological_order
@@ -48,10 +53,10 @@ def trades(topology: Topology, name: str = "trades") -> Any:
 
 def test_word_count(tmp_path: Path, topology: Topology) -> None:
     (tmp_path / "a.txt").write_text("one two\n")
-    lines = topology.source(sources.text(tmp_path / "*.txt"), name="lines")
+    lines = topology.source(connectors.text(tmp_path / "*.txt"), name="lines")
     words = lines.flat_map(lambda t: [(w, 1) for w in t.line.split()], name="words", schema={"word": str, "n": int})
     counts = words.key_by("word").aggregate(name="counts", count=aggregates.count())
-    counts.sink(sinks.list(), name="out")
+    counts.sink(connectors.list(), name="out")
     topology.validate()
     specs = list(topology.operators.values())
     assert [s.name for s in specs] == ["lines", "words", "counts", "out"]
@@ -127,11 +132,11 @@ def test_a_nullable_key_stays_nullable(topology: Topology) -> None:
 def test_union_and_several_consumers(topology: Topology) -> None:
     a, b, c = (trades(topology, n) for n in "abc")
     united = a.union(b, c)
-    united.sink(sinks.CountSink(), name="all")
+    united.sink(CountSink(), name="all")
     united.map(lambda t: t, name="m").sink(aggregates.count(), name="some")
     assert topology.operators["all"].taken == ("a", "b", "c")
     assert topology.operators["m"].taken == ("a", "b", "c")
-    assert topology.operators["some"].body == sinks.CountSink()
+    assert topology.operators["some"].body == CountSink()
     topology.validate()
 
 
@@ -155,7 +160,7 @@ def test_a_failed_declaration_leaves_nothing_behind(topology: Topology) -> None:
 
 
 def test_specs_are_shippable(topology: Topology) -> None:
-    trades(topology).map(lambda t: t, name="m").sink(sinks.list(), name="out")
+    trades(topology).map(lambda t: t, name="m").sink(connectors.list(), name="out")
     shipped = cloudpickle.loads(cloudpickle.dumps(dict(topology.operators)))
     assert shipped["out"] == topology.operators["out"]
     assert shipped["m"].output_schema == Schema.of(Trade)
@@ -164,14 +169,14 @@ def test_specs_are_shippable(topology: Topology) -> None:
 def test_a_graph_without_closures_ships_unpicklable_ones_run_here(topology: Topology) -> None:
     handle = Path(__file__).open()  # noqa: SIM115
     with handle:
-        trades(topology).map(lambda t: (handle, t)[1], name="m").sink(sinks.list(), name="out")
+        trades(topology).map(lambda t: (handle, t)[1], name="m").sink(connectors.list(), name="out")
         topology.validate(shipped=False)
 
 
 def test_csv_schema_is_inferred(tmp_path: Path, topology: Topology) -> None:
     path = tmp_path / "t.csv"
     path.write_text("symbol,price,day\nA,1.5,2020-01-02\nB,2,2020-01-03\n")
-    stream = topology.source(files.csv(path), name="t")
+    stream = topology.source(connectors.csv(path), name="t")
     assert str(stream.schema) == "Record(symbol: string | None, price: float64 | None, day: date32 | None)"
     assert topology.operators["t"].body.paths == (str(path),)  # type: ignore[union-attr]
 
@@ -179,14 +184,14 @@ def test_csv_schema_is_inferred(tmp_path: Path, topology: Topology) -> None:
 def test_csv_with_a_schema_may_take_some_columns(tmp_path: Path, topology: Topology) -> None:
     path = tmp_path / "t.csv"
     path.write_text("symbol;price\nA;1.5\n")
-    assert topology.source(files.csv([path], {"price": float}, delimiter=";"), name="t").schema.names == ("price",)
+    assert topology.source(connectors.csv([path], {"price": float}, delimiter=";"), name="t").schema.names == ("price",)
 
 
 def test_parquet_schema_is_read(tmp_path: Path, topology: Topology) -> None:
     table = pa.table({"n": pa.array([1], pa.int32()), "s": ["x"]})
     pq.write_table(table, tmp_path / "b.parquet")
     pq.write_table(table, tmp_path / "a.parquet")
-    stream = topology.source(files.parquet(tmp_path), name="t")
+    stream = topology.source(connectors.parquet(tmp_path), name="t")
     assert str(stream.schema) == "Record(n: int32 | None, s: string | None)"
     assert [Path(p).name for p in topology.operators["t"].body.paths] == ["a.parquet", "b.parquet"]  # type: ignore[union-attr]
 
@@ -197,7 +202,7 @@ def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topolo
         (tmp_path / name).write_text("x\n")
 
     def paths(name: str, *given: object) -> list[str]:
-        topology.source(sources.text(given), name=name)  # type: ignore[arg-type]
+        topology.source(connectors.text(given), name=name)  # type: ignore[arg-type]
         return [str(Path(p).relative_to(tmp_path)) for p in topology.operators[name].body.paths]  # type: ignore[union-attr]
 
     assert paths("directory", tmp_path) == ["a.txt", "b.txt", "sub/c.md"]
@@ -210,21 +215,21 @@ def test_text_takes_files_globs_and_directories(tmp_path: Path, topology: Topolo
 
 def test_arrow_tables_batches_and_pandas(topology: Topology) -> None:
     table = pa.table({"n": [1, 2], "s": ["x", None]})
-    assert str(files.arrow(table).schema) == "Record(n: int64 | None, s: string | None)"  # type: ignore[union-attr]
-    assert files.arrow(table.to_batches()[0]).table == table  # type: ignore[union-attr]
-    declared = files.arrow(table, {"s": str | None, "n": DataType.INT32})
+    assert str(connectors.arrow(table).schema) == "Record(n: int64 | None, s: string | None)"  # type: ignore[union-attr]
+    assert connectors.arrow(table.to_batches()[0]).table == table  # type: ignore[union-attr]
+    declared = connectors.arrow(table, {"s": str | None, "n": DataType.INT32})
     assert declared.table.schema == declared.schema.to_arrow()  # type: ignore[union-attr]
     pandas = pytest.importorskip("pandas")
-    assert files.arrow(pandas.DataFrame({"n": [1, 2]})).schema.names == ("n",)  # type: ignore[union-attr]
-    assert files.arrow() == sinks.ArrowSink()
+    assert connectors.arrow(pandas.DataFrame({"n": [1, 2]})).schema.names == ("n",)  # type: ignore[union-attr]
+    assert connectors.arrow() == ArrowSink()
 
 
 def test_files_are_sinks_too(tmp_path: Path, topology: Topology) -> None:
     stream = trades(topology)
-    stream.sink(files.parquet(f"{tmp_path}/out/"), name="p")
-    stream.sink(files.csv(tmp_path / "x.csv"), name="c")
-    assert topology.operators["p"].body == sinks.ParquetSink(f"{tmp_path}/out")
-    assert topology.operators["c"].body == sinks.CsvSink(f"{tmp_path}/x.csv")
+    stream.sink(connectors.parquet(f"{tmp_path}/out/"), name="p")
+    stream.sink(connectors.csv(tmp_path / "x.csv"), name="c")
+    assert topology.operators["p"].body == ParquetSink(f"{tmp_path}/out")
+    assert topology.operators["c"].body == CsvSink(f"{tmp_path}/x.csv")
 
 
 def test_order_is_declared_order_where_the_graph_leaves_it_open() -> None:

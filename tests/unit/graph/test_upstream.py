@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import GraphError
-from rayelastic.graph import Schema, Topology
-from rayelastic.graph.edges.rows import rows as rows_source
+from rayelastic.fluent.topology import Topology
+from rayelastic.graph import Schema
 from rayelastic.graph.operators.gathering.folds import fold
 from rayelastic.graph.operators.pacing import throttle
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort

@@ -8,11 +8,11 @@ from unittest import mock
 
 import pytest
 
+from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors.memory.declaration import rows as rows_source
+from rayelastic.connectors.polled.declaration import polled
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError
-from rayelastic.graph.edges import sinks, sources
-from rayelastic.graph.edges.polled import polled
-from rayelastic.graph.edges.rows import rows as rows_source
-from rayelastic.graph.fluent.topology import Topology
+from rayelastic.fluent.topology import Topology
 from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.user_objects import has_method
 from tests.raising import raises
@@ -46,9 +46,9 @@ def declared(own: Any, where: str) -> None:
         "map": lambda: stream.map(own, name="o", schema={"n": int}),
         "filter": lambda: stream.filter(own, name="o"),
         "flat_map": lambda: stream.flat_map(own, name="o", schema={"n": int}),
-        "call": lambda: stream.sink(sinks.call(own), name="o"),
-        "generate": lambda: topology.source(sources.generate(own, 1, {"n": int}), name="o"),
-        "callable": lambda: topology.source(sources.callable(own, {"n": int}), name="o"),
+        "call": lambda: stream.sink(connectors.call(own), name="o"),
+        "generate": lambda: topology.source(connectors.generate(own, 1, {"n": int}), name="o"),
+        "callable": lambda: topology.source(connectors.callable(own, {"n": int}), name="o"),
         "polled": lambda: topology.source(polled(own, {"n": int}), name="o"),
         "split": lambda: stream.split(2, name="o", by=own),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rayelastic as rel
-from rayelastic.graph.fluent.stream import Stream
+from rayelastic.fluent.stream import Stream
 from rayelastic.graph.words import MODULE, RESULT, STREAM, TOPOLOGY, pages
 from rayelastic.job.result import JobResult
 from tests.raising import raises
@@ -31,7 +31,7 @@ def test_a_foreign_method(word: str) -> None:
 def test_no_foreign_word_hides_one_of_ours() -> None:
     assert [word for word in STREAM if hasattr(Stream, word)] == []
     assert [word for word in TOPOLOGY if hasattr(rel.Topology, word)] == []
-    assert [word for word in MODULE if word in rel.__all__] == []
+    assert [word for word in MODULE if word in dir(rel)] == []
     assert [word for word in RESULT if hasattr(JobResult, word)] == []
 
 

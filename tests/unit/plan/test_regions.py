@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
+from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import ConfigError, GraphError
-from rayelastic.graph import OperatorKind, Schema, StateKind, Topology
-from rayelastic.graph.edges.rows import rows as rows_source
+from rayelastic.fluent.topology import Topology
+from rayelastic.graph import OperatorKind, Schema, StateKind
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
 from rayelastic.plan.replica_bounds import bounds_of_regions

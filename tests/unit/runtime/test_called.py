@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rayelastic.graph.edges.sinks import CallSink
-from rayelastic.runtime.files.outputs import BlobStore, Output
-from rayelastic.runtime.operators.called import Called
+from rayelastic.connectors.call.declaration import CallSink
+from rayelastic.connectors.call.writer import Called
+from rayelastic.connectors.output.record import BlobStore, Output
 
 STORE: BlobStore = None  # type: ignore[assignment]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rayelastic.runtime.ingest.frames import FrameKind, send_frame
+from rayelastic.connectors.pushed.frames import FrameKind, send_frame
 
 
 class Connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayelastic.runtime.ingest.partition_splits import PartitionSplits
+from rayelastic.connectors.pushed.partition_splits import PartitionSplits
 
 pytestmark = pytest.mark.edges
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rayelastic.connectors.pushed.accepted import KEPT_EPOCHS, Accepted, Partition
+from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import SourceError, StateError
-from rayelastic.runtime.ingest.accepted import KEPT_EPOCHS, Accepted, Partition
-from rayelastic.runtime.ingest.frames import Epoch
 from tests.raising import raises
 
 PARTS, ROWS = 3, 40

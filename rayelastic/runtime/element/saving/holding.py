@@ -10,11 +10,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.connectors.files.locations import LocationError
+from rayelastic.connectors.fingerprints import input_of, is_away
+from rayelastic.connectors.inputs import Input, Place
 from rayelastic.errors import ErrorCode, SourceError, SourceLostError, StateError
-from rayelastic.graph.edges.locations import LocationError
 from rayelastic.runtime.element.saving.live_state import save, save_operator
-from rayelastic.runtime.files.inputs import Input, Place, input_of, is_away
-from rayelastic.runtime.files.local_checkpoints import is_local
+from rayelastic.runtime.local_checkpoints import is_local
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:

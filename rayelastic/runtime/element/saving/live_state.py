@@ -10,16 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
+from rayelastic.connectors.fingerprints import check_input
+from rayelastic.connectors.inputs import Input
 from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
-from rayelastic.runtime.files.inputs import Input, check_input
 from rayelastic.runtime.saved.forms import PICKLED, state_form
 from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
-    from rayelastic.runtime.files.outputs import Output
+    from rayelastic.connectors.output.record import Output
     from rayelastic.runtime.values.specs import PESpec
 
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes

@@ -16,7 +16,7 @@ from rayelastic.errors import ErrorCode, StateError
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
 from rayelastic.runtime.element.saving.live_state import check_signed
-from rayelastic.runtime.files.local_checkpoints import is_local
+from rayelastic.runtime.local_checkpoints import is_local
 from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rayelastic import _native
+    from rayelastic.connectors.output.record import Output
     from rayelastic.runtime.element.hosted import HostedOperators
     from rayelastic.runtime.element.saving.holding import Holding, Where
-    from rayelastic.runtime.files.outputs import Output
 
 LOOK = 0.2  # seconds between two checks whether the epoch was aborted
 

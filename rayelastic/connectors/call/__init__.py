@@ -1,0 +1,1 @@
+"""Python functions, and objects that take part in checkpoints, as sinks."""

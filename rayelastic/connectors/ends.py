@@ -1,0 +1,127 @@
+"""The operators at the ends of a graph: sources, with their side sources, and sinks. Know no engine."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from rayelastic.connectors.arrow.declaration import arrow_source
+from rayelastic.connectors.call.declaration import CallSink, call
+from rayelastic.connectors.description import Choosy
+from rayelastic.connectors.memory.declaration import CountSink, rows
+from rayelastic.connectors.text.declaration import TextSink
+from rayelastic.errors import ErrorCode, GraphError, SinkError
+from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import Form, plain_form
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.declaration import NewOperator, check_new
+from rayelastic.graph.spec.operator_spec import (
+    OperatorKind,
+    OperatorSpec,
+    SinkDescription,
+    SourceDescription,
+    StateKind,
+)
+from rayelastic.graph.spec.ports import OUT, OutputPort, side_source
+from rayelastic.graph.spec.upstream import Upstream
+
+__all__ = ["sink_operator", "source_operators"]
+
+
+def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpec]) -> tuple[OperatorSpec, ...]:
+    """See ``Topology.source``; the source comes last, after its side sources."""
+    with NewOperator(name, operators) as location:
+        body = _source_description(source, name)
+        body.check(name)
+        sides = {side_source(name, port): side for port, side in getattr(body, "side_sources", {}).items()}
+        for side in sides:
+            check_new(side, operators)
+        return tuple(_source(each, described, location) for each, described in (*sides.items(), (name, body)))
+
+
+def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
+    outputs = (OutputPort(OUT, body.schema),)
+    return OperatorSpec(name, OperatorKind.SOURCE, (), outputs, StateKind.STATEFUL, body, location)
+
+
+def _source_description(source: Any, operator: str) -> SourceDescription:
+    if hasattr(source, "as_source"):
+        description: SourceDescription = source.as_source(operator)
+        return description
+    if isinstance(source, list | tuple | range):
+        source = rows(source)
+    elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):  # of pyarrow and Polars; of pandas
+        source = arrow_source(source)
+    if not hasattr(source, "check") or not hasattr(source, "schema"):
+        hint = "Use rel.rows, text, csv, json, parquet, arrow, callable or polled"
+        if callable(source) or isinstance(source, Iterator):
+            name = getattr(source, "__name__", "fn")
+            hint = f"Write topology.source(rel.callable({name}, schema={{'value': int}})) with its types"
+        raise GraphError(f"{shown(source)} isn't a source", hint=hint, code=ErrorCode.NOT_A_SOURCE)
+    described: SourceDescription = source
+    return described
+
+
+def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
+    """See ``Stream.sink``."""
+    with NewOperator(name, up.operators) as location:
+        body = _sink_description(sink, name)
+        body.check(name)
+        _check_types(body, up.schema)
+        if isinstance(body, CallSink) and (inspect.isfunction(body.function) or inspect.ismethod(body.function)):
+            called = up.compiler.of_record(body.function, up.schema, 3 if body.numbered else 1)
+            body = replace(body, function=called)
+        return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, outputs=())
+
+
+def _check_types(sink: SinkDescription, schema: Schema) -> None:
+    if not isinstance(sink, Choosy):
+        return
+    if isinstance(sink, TextSink) and len(schema.fields) != 1:
+        raise SinkError(
+            f"rel.text writes one field a line, and {schema.name} has {', '.join(schema.names)}",
+            hint="Map it to one str, or write rel.csv or rel.json",
+        )
+    for field in schema.fields:
+        form = plain_form(field.format)
+        if not sink.refuses.isdisjoint(_kinds(form)):
+            raise SinkError(
+                f"field '{field.name}' of {schema.name} is {form.shown}, which {type(sink).__name__} can't write",
+                hint="Map it to a type that it writes, such as str, or leave it out",
+                code=ErrorCode.UNSUPPORTED_TYPE,
+            )
+
+
+def _kinds(form: Form) -> Iterator[DataType]:
+    """Yield the types of a form and of all its parts."""
+    yield form.kind
+    for _, part, _ in form.parts:
+        yield from _kinds(part)
+
+
+def _sink_description(sink: Any, operator: str) -> SinkDescription:
+    if isinstance(sink, AggregateSpec) and sink == AggregateSpec(AggregateFunction.COUNT):
+        return CountSink()
+    if hasattr(sink, "as_sink"):
+        description: SinkDescription = sink.as_sink(operator)
+        return description
+    if callable(sink) and not hasattr(sink, "check") and not _is_own(sink):
+        return call(sink)
+    if not hasattr(sink, "check") or hasattr(sink, "schema"):
+        hint = "Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()"
+        if _is_own(sink):
+            hint = f"Call it: .sink(rel.{sink.__name__}(...))"
+        elif hasattr(sink, "write"):
+            hint = "Write its method write(t) as __call__(t), open() as initialize() and close() as shutdown()"
+        raise GraphError(f"{shown(sink)} isn't a sink", hint=hint, code=ErrorCode.NOT_A_SINK)
+    described: SinkDescription = sink
+    return described
+
+
+def _is_own(sink: Any) -> bool:
+    """Whether it is a function that makes sinks, such as rel.list without its parentheses."""
+    return inspect.isfunction(sink) and sink.__module__.startswith("rayelastic.connectors.")

@@ -1,0 +1,1 @@
+"""What connectors of files share: locations, decompressed text, columns and their casts. Knows no format."""

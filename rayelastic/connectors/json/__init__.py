@@ -1,0 +1,1 @@
+"""Files with an object of JSON per line."""

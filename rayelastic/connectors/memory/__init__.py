@@ -1,0 +1,1 @@
+"""Tuples in memory."""

@@ -1,0 +1,142 @@
+"""A sink whose result grows while the job runs: a folder of Parquet files, each of which appears when it is complete.
+
+Readers of the folder (Spark, DuckDB, pyarrow) see complete files only. Existing files stay, and numbers continue after
+theirs. With checkpoints, a file appears when the checkpoint that refers to it is complete.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from rayelastic.connectors.output.formats import ParquetFormat
+from rayelastic.connectors.output.part_folder import PartFolder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
+    from rayelastic.graph.records.schema import Schema
+
+PART_ROWS = 1_000_000  # rows after which a file is written at once, because they are in memory
+JOIN_TIMEOUT = 5.0  # seconds for the current file
+DIGITS = 6  # of a part's number
+
+
+class GrowingTable:
+    """Collects batches, and writes a file per period.
+
+    Args:
+        location: A path or URI of its folder, which is made if missing.
+        schema: The schema of the rows.
+        period: Seconds between two files.
+        context: The writer, and the run that it continues.
+        part_rows: The number of rows after which a file is written at once.
+        by_epoch: Whether files stay hidden until a checkpoint is complete.
+
+    Raises:
+        SinkTakenError: Another run writes there.
+        StateError: The folder isn't what the earlier run left.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        schema: Schema,
+        period: float,
+        context: SinkContext,
+        part_rows: int = PART_ROWS,
+        *,
+        by_epoch: bool = False,
+    ) -> None:
+        self._parts = PartFolder(location, ParquetFormat(schema), context, digits=DIGITS, appends=True)
+        self._period = period
+        self._part_rows = part_rows
+        self._by_epoch = by_epoch
+        self._lock = threading.Lock()  # guards the fields below
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._writing = threading.Lock()  # one file at a time, in the order of the rows
+        self._failure: Exception | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="growing-table", daemon=True)
+        self._thread.start()
+
+    def begin(self) -> str:
+        """Roll the folder back to the checkpoint; see PartFolder.begin."""
+        return self._parts.begin()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add a batch.
+
+        Raises:
+            OSError: An earlier one couldn't be written.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            self._waiting.append(batch)
+            self._rows += batch.num_rows
+            full = self._rows >= self._part_rows
+        if full:
+            self._write_part()
+
+    def prepare(self, epoch: int, store: BlobStore) -> Output:
+        """Write the collected rows, to be shown when the checkpoint of an epoch is complete.
+
+        Raises:
+            OSError: Rows couldn't be written.
+        """
+        self._write_part()
+        with self._writing:
+            if self._failure is not None:
+                raise self._failure
+            return self._parts.prepare(epoch, store)
+
+    def commit(self, epoch: int) -> None:
+        """Show what was prepared for an epoch and those before; safe to repeat, from any thread."""
+        self._parts.commit(epoch)
+
+    def close(self) -> str:
+        """Write the collected rows; return the folder. A table without rows gets one file, for its columns.
+
+        Raises:
+            OSError: rows couldn't be written.
+        """
+        self._closed.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        self._write_part()
+        return self._parts.close()
+
+    def abandon(self) -> None:
+        """Start no more files: another process restores the last checkpoint, or the job is over."""
+        self._closed.set()
+        self._thread.join(JOIN_TIMEOUT)
+        self._parts.abandon()
+
+    def output(self, rows: int, store: BlobStore) -> Output:
+        """Write the collected rows for a stopped job, which shows the rest when it is closed."""
+        self._write_part()
+        with self._writing:
+            return self._parts.output(rows, store)
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._period):
+            try:
+                self._write_part()
+            except Exception as error:  # raised with the next batch, or at the end
+                with self._lock:
+                    self._failure = error
+                return
+
+    def _write_part(self) -> None:
+        with self._writing:
+            with self._lock:
+                batches, self._waiting, self._rows = self._waiting, [], 0
+            for batch in batches:
+                self._parts.write(batch)
+            self._parts.end_part()
+            if not self._by_epoch:
+                self._parts.show()

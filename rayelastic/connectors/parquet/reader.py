@@ -1,0 +1,144 @@
+"""Reads the rows of Parquet files as Arrow batches of a source's schema, with the columns that folders name.
+
+Errors of a file are SourceErrors with its name and the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.connectors.files.casts import cast_column
+from rayelastic.connectors.files.locations import FileIdentity, LocationError, readable, reading
+from rayelastic.errors import ErrorCode, SourceError, SourceLostError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rayelastic.connectors.parquet.inference import ParquetSource
+
+__all__ = ["parquet_batches", "parquet_rows"]
+
+
+def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch | int]:
+    """Yield the rows of all files, one after the other; the number of each file precedes its batches.
+
+    Args:
+        body: The source.
+        batch_rows: The most rows of a batch.
+        start: The number of the first row. Earlier row groups aren't read.
+
+    Raises:
+        SourceError: A file can't be read, or a value doesn't fit the schema.
+    """
+    for number, path in enumerate(body.paths):
+        here = start and min(start, _rows_in(path))
+        start -= here
+        yield number
+        yield from _read_twice(path, body, body.constants_of(number), batch_rows, here)
+
+
+def parquet_rows(body: ParquetSource, enough: int) -> int:
+    """Count the rows of all files by their footers, up to enough.
+
+    Raises:
+        SourceError: A file can't be read.
+    """
+    rows = 0
+    for path in body.paths:
+        if rows >= enough:
+            break
+        rows += _rows_in(path)
+    return rows
+
+
+def _rows_in(path: str) -> int:
+    from pyarrow.parquet import ParquetFile
+
+    with _reading(path, lambda: 0), readable(path) as opened, ParquetFile(opened) as file:
+        rows: int = file.metadata.num_rows
+    return rows
+
+
+def _read_twice(
+    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file. After a failure it tries once more; two failures show bad content."""
+    rows, said = start, ""
+    while True:
+        try:
+            for batch in _file_batches(path, body, constants, batch_rows, rows):
+                rows += batch.num_rows
+                yield batch
+        except SourceLostError as error:
+            if error.problem == said and _answers(path):
+                raise SourceError(error.problem, hint=error.hint, code=ErrorCode.MALFORMED_FILE) from error.__cause__
+            if error.problem == said or not _answers(path):
+                raise
+            said = error.problem
+        else:
+            return
+
+
+def _answers(path: str) -> bool:
+    """Return whether the store of a file answers."""
+    try:
+        return FileIdentity.of(path, edges=False) is not None
+    except (LocationError, OSError):
+        return False
+
+
+def _file_batches(
+    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
+) -> Iterator[pa.RecordBatch]:
+    from pyarrow.parquet import ParquetFile
+
+    wanted = [name for name in body.columns if name not in constants]
+    rows = 0
+    with _reading(path, lambda: rows), _unchanged(path), readable(path) as opened, ParquetFile(opened) as file:
+        sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+        first = 0
+        while first < len(sizes) and rows + sizes[first] <= start:
+            rows += sizes[first]
+            first += 1
+        for batch in file.iter_batches(batch_rows, row_groups=list(range(first, len(sizes))), columns=wanted):
+            new = batch.slice(start - rows) if start > rows else batch
+            rows += batch.num_rows
+            if new.num_rows:
+                yield _of_schema(new, body, constants)
+
+
+@contextmanager
+def _unchanged(path: str) -> Iterator[None]:
+    """Raise SourceError if the file has changed since reading began, instead of the reader's error."""
+    before = FileIdentity.of(path)
+    try:
+        yield
+    except GeneratorExit:
+        raise
+    except Exception:
+        if before is not None:
+            before.check(path)
+        raise
+    if before is not None:
+        before.check(path)
+
+
+def _reading(path: str, rows: Callable[[], int]) -> AbstractContextManager[None]:
+    """Raise errors of a file with its name, and the row before."""
+    return reading(path, lambda: f"behind row {rows():,}", "Check the file, and what schema= says of its columns")
+
+
+def _of_schema(batch: pa.RecordBatch, body: ParquetSource, constants: dict[str, str | None]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    target = body.schema.to_arrow()
+    columns: list[Any] = []
+    for column, field in zip(body.columns, target, strict=True):
+        if column in constants:
+            values = pa.array([constants[column]] * batch.num_rows, pa.string())
+        else:
+            values = batch.column(column)
+        columns.append(cast_column(values, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=target)

@@ -1,0 +1,1 @@
+"""Objects of users that the runtime polls for rows."""

@@ -1,0 +1,66 @@
+"""A table of PostgreSQL as a sink: a value that describes it. The runtime writes the rows."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from rayelastic.connectors.description import OBJECTS, TREES
+from rayelastic.errors import ErrorCode, SinkError
+from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.operator_spec import Lane
+
+__all__ = ["PostgresSink", "postgres"]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSink:
+    """Appends rows to a table of PostgreSQL, epoch by epoch."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
+    conninfo: str = field(repr=False)  # may contain a password
+    table: str
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "Arrow batches to PostgreSQL"
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if psycopg isn't installed, or an argument is invalid."""
+        if importlib.util.find_spec("psycopg") is None:
+            raise SinkError(
+                "PostgreSQL needs psycopg, which isn't installed",
+                operator=operator,
+                hint="pip install 'rayelastic[postgres]'",
+                code=ErrorCode.MISSING_PACKAGE,
+            )
+        for what, value in (("conninfo", self.conninfo), ("table", self.table)):
+            argument: object = value
+            if not isinstance(argument, str) or (what == "table" and not argument.strip(".")):
+                raise SinkError(
+                    f"{what}={shown(argument)} is invalid",
+                    operator=operator,
+                    hint="Pass rel.postgres('postgresql://user@host/database', 'table')",
+                    code=ErrorCode.WRONG_TYPE,
+                )
+
+
+def postgres(conninfo: str, table: str) -> PostgresSink:
+    """Append the stream to a table of PostgreSQL, exactly once.
+
+    Rows are first copied into a table of the sink's own. When a checkpoint is complete, one transaction moves its rows
+    into the table and records the checkpoint's number. Without checkpoints this happens at the end. A job that restores
+    a checkpoint deletes the rows that came after it, by the transaction that wrote them. Rows that somebody has changed
+    since make that an error. A missing table is created; an existing one needs the columns of the stream, by name. A
+    second table `rayelastic_moves` records which rows came with which checkpoint.
+
+    Args:
+        conninfo: A connection string of libpq: 'postgresql://user@host:5432/database' or 'host=... dbname=...'. Put a
+            password into a password file (~/.pgpass) of the processes that write.
+        table: Its name, with a schema if needed.
+
+    >>> import rayelastic as rel
+    >>> rel.postgres("postgresql://user:secret@host/shop", "totals")
+    PostgresSink(table='totals', lane=<Lane.BUILT_IN: 'built-in'>, reason='Arrow batches to PostgreSQL')
+    """
+    return PostgresSink(conninfo, table)

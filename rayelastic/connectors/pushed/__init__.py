@@ -1,0 +1,1 @@
+"""Rows that Spark or Ray tasks push from outside: the PE's end."""

@@ -1,1 +1,0 @@
-"""Sources whose rows a client pushes, as the coordinator sees them."""

@@ -1,1 +1,0 @@
-"""Reads files as batches, and writes batches as files. Knows no scheduler."""

@@ -1,1 +1,0 @@
-"""Rows and lists that checkpoints store in separate files."""

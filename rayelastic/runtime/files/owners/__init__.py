@@ -1,1 +1,0 @@
-"""The owner of an output: the run that may write to it."""

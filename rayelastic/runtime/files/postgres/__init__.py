@@ -1,1 +1,0 @@
-"""Writes rows to tables of PostgreSQL."""

@@ -1,1 +1,0 @@
-"""Sources of users: objects that are polled for rows, partition by partition."""

@@ -1,1 +1,0 @@
-"""Reads rows of files as Arrow batches of a source's schema."""
