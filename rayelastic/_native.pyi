@@ -804,26 +804,8 @@ class OperatorSample:
         """Whether it has seen all its final marks."""
 
     @property
-    def answered(self) -> int:
-        """Tuples for which Python answered where machine code failed."""
-
-    @property
-    def skipped(self) -> int:
-        """Tuples that it failed on and left out."""
-
-    @property
-    def repaired(self) -> int:
-        """Lines of text with bytes that aren't UTF-8."""
-
-    @property
     def untaken(self) -> list[int]:
-        """Records of output ports 1, 2, ... that nobody takes, by port."""
-
-    @property
-    def state_keys(self) -> int: ...
-
-    @property
-    def state_bytes(self) -> int: ...
+        """Records of output ports 1, 2, ... that have no consumer, by port."""
 
 class Sample:
     """Counters of a scheduler since the start; times in seconds."""
@@ -838,9 +820,9 @@ class Sample:
         """By number."""
 
     @property
-    def table(self) -> bytes:
+    def columns(self) -> dict[str, bytes]:
         """
-        The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, watermark (in ticks; NaN: none), skipped, all untaken ones, and repaired.
+        Every counter of operators by its name, float64, an operator after the other; see kOperatorCounters.
         """
 
     @property

@@ -6,13 +6,16 @@ first; the rest is counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.plan_text import counted, kind_text, short
 from rayelastic.progress import remarks
+from rayelastic.runtime.values.metrics import Unit
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
+from rayelastic.runtime.watch.metric_table import OF_OPERATOR
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -29,6 +32,13 @@ ADAPTATIONS = 3  # the last ones shown on a high terminal
 WIDEST = 10_000  # columns: more than any table has
 HIGH = 40  # lines from which on a terminal is high
 BAR = 8  # characters of a bar
+COUNTED = tuple(metric for metric in OF_OPERATOR if metric.top)  # columns of a wide terminal
+WRITTEN: Mapping[Unit, Callable[[float], str]] = {
+    Unit.COUNT: "{:,.0f}".format,
+    Unit.SECONDS: "{:,.1f} s".format,
+    Unit.BYTES: lambda size: f"{size / MIB:,.1f} MiB",
+    Unit.SHARE: "{:.0%}".format,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ def view(job: Job, before: JobMetrics | None) -> View:
         metrics=now,
         plan=plan,
         rows=tuple(sorted(_rows(earlier, now), key=lambda row: -row.cost)),
-        gil={pe.pe: _grown(earlier.get(pe.pe), pe, "token_wait_seconds") for pe in now.pes},
+        gil={pe.pe: _grown(earlier.get(pe.pe), pe, "gil_wait_seconds") for pe in now.pes},
         bottleneck=find_bottleneck(before, now, plan, passes)
         if before is not None and not status.state.is_final
         else None,
@@ -170,11 +180,8 @@ def picture(seen: View, width: int, height: int) -> RenderableType:
     for name in ("cost", "queue"):
         table.add_column(name, no_wrap=True, min_width=BAR + 5 if wide else 4, justify="left" if wide else "right")
     table.add_column("blocked", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("in", justify="right", no_wrap=True)
-        table.add_column("errors", justify="right", no_wrap=True)
-        table.add_column("dropped", justify="right", no_wrap=True)
-        table.add_column("p99", justify="right", no_wrap=True)
+    for name in [*(metric.top for metric in COUNTED), "p99"] if wide else []:
+        table.add_column(name, justify="right", no_wrap=True)
     room = max(1, height - len(lines) - sum(_height(line, width) for line in last) - 3)
     rows = seen.rows if len(seen.rows) <= room else seen.rows[: max(1, room - 1)]
     for row in rows:
@@ -211,11 +218,11 @@ def _cells(row: Row, wide: bool) -> list[str]:
     cells = [operator.name, *([row.pe] if wide else []), operator.model, *([operator.lane] if wide else [])]
     cells += [short(row.rate_in), short(row.rate_out), share(row.cost)]
     cells += [share(operator.queue_fill) if operator.queue_capacity else "-", f"{row.blocked:.0%}"]
+    if not wide:
+        return cells
     late = operator.latency_quantile(0.99)
-    shown = f"{late * 1000:.3g} ms" if late is not None else "-"
-    return cells + (
-        [f"{operator.tuples_in:,}", str(operator.errors), short(sum(operator.dropped.values())), shown] if wide else []
-    )
+    counters = [WRITTEN[metric.unit](metric.of(operator)) for metric in COUNTED]
+    return [*cells, *counters, f"{late * 1000:.3g} ms" if late is not None else "-"]
 
 
 def _bar(share: float) -> str:

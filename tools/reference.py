@@ -1,7 +1,8 @@
-"""Tables of the guide's reference pages, made from the code: `python -m tools.reference` writes them anew.
+"""What is generated from the code: `python -m tools.reference` writes it anew.
 
-A page marks where one stands by `<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`, of a job and of
-the objects in it; `command NAME`, the help of a command; `metrics`; or `errors`.
+These are tables of the guide, and the dashboard and alert rules in `cluster`. A page marks a table by
+`<!-- made: SUBJECT -->` and `<!-- end -->`. The subject is `settings`, of a job and of the objects in it;
+`command NAME`, the help of a command; `metrics`; `alerts`; `reasons FIRST LAST`; or `errors`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from rayelastic.plan.settings.elasticity import AlgorithmName
 from rayelastic.plan.settings.threads import ModelName
 from rayelastic.reasons import Code
 from rayelastic.runtime.watch.metric_table import METRICS
+from tools.dashboard import alert_rules, alerts, dashboard
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs"
+FILES = {ROOT / "cluster/grafana_dashboard.json": dashboard, ROOT / "cluster/alert_rules.yaml": alert_rules}
 SETTINGS: tuple[type[Any], ...] = (
     rel.JobConfig,
     rel.Threads,
@@ -65,6 +69,8 @@ def _made(subject: str) -> str:
     if kind == "metrics":
         rows = ((f"`{one.name}`", one.kind.value, ", ".join(one.labels), one.text) for one in METRICS.values())
         return _table("name | kind | labels | meaning", rows)
+    if kind == "alerts":
+        return _table("rule | fires when", alerts())
     if kind == "reasons":
         return _table("code | sentence", _reasons(*name.split()))
     return f"```text\n{_help(name)}```\n"
@@ -162,5 +168,8 @@ def _help(command: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in sorted(PAGES.glob("*.md")):
-        page.write_text(filled(page.read_text()))
+    for page in sorted(PAGES.rglob("*.md")):
+        if (text := page.read_text()) != filled(text):
+            page.write_text(filled(text))
+    for path, text_of in FILES.items():
+        path.write_text(text_of())

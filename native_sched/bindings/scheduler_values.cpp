@@ -5,9 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -68,31 +67,22 @@ void bind_operator_sample(nb::module_& module) {
       .def_prop_ro(
           "model", [](const OperatorSampleObject& self) { return name_of(self.counted.model); }, "In force: 'manual', ...")
       .def_prop_ro("final", number<&One::final, OperatorSampleObject>, "Whether it has seen all its final marks.")
-      .def_prop_ro("answered", number<&One::answered, OperatorSampleObject>, "Tuples for which Python answered where machine code failed.")
-      .def_prop_ro("skipped", number<&One::skipped, OperatorSampleObject>, "Tuples that it failed on and left out.")
-      .def_prop_ro("repaired", number<&One::repaired, OperatorSampleObject>, "Lines of text with bytes that aren't UTF-8.")
-      .def_prop_ro("untaken", number<&One::untaken, OperatorSampleObject>, "Records of output ports 1, 2, ... that nobody takes, by port.")
-      .def_prop_ro("state_keys", number<&One::state_keys, OperatorSampleObject>)
-      .def_prop_ro("state_bytes", number<&One::state_bytes, OperatorSampleObject>);
+      .def_prop_ro("untaken", number<&One::untaken, OperatorSampleObject>,
+                   "Records of output ports 1, 2, ... that have no consumer, by port.");
 }
 
-// A row an operator, so that thousands of them needn't become objects of Python first.
-nb::bytes table_of(const SampleObject& self) {
-  std::vector<double> rows;
-  rows.reserve(nb::len(self.operators) * 16);
-  for (nb::handle each : self.operators) {
-    const OperatorSample& one = nb::cast<const OperatorSampleObject&>(each).counted;
-    const auto untaken = std::accumulate(one.untaken.begin(), one.untaken.end(), std::uint64_t{0});
-    for (const auto count : {one.tuples_in, one.tuples_out, std::uint64_t{one.queued}, std::uint64_t{one.queue_capacity}})
-      rows.push_back(static_cast<double>(count));
-    for (const auto time : {one.cpu_ns, one.time_ns, one.waited_ns, one.blocked_ns}) rows.push_back(seconds(time));
-    for (const auto count : {std::uint64_t{one.state_keys}, std::uint64_t{one.state_bytes}, std::uint64_t{one.answered},
-                             std::uint64_t{static_cast<unsigned>(one.model)}})
-      rows.push_back(static_cast<double>(count));
-    rows.push_back(one.watermark == kNoWatermark ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(one.watermark));
-    for (const auto count : {one.skipped, untaken, one.repaired}) rows.push_back(static_cast<double>(count));
+// A column a counter, so that thousands of operators needn't become objects of Python first.
+nb::dict columns_of(const SampleObject& self) {
+  std::vector<const OperatorSample*> operators;
+  operators.reserve(nb::len(self.operators));
+  for (nb::handle each : self.operators) operators.push_back(&nb::cast<const OperatorSampleObject&>(each).counted);
+  nb::dict columns;
+  std::vector<double> column(operators.size());
+  for (const OperatorCounter& counter : kOperatorCounters) {
+    std::ranges::transform(operators, column.begin(), [&](const OperatorSample* each) { return counter.read(*each); });
+    columns[counter.name] = nb::bytes(column.data(), column.size() * sizeof(double));
   }
-  return nb::bytes(rows.data(), rows.size() * sizeof(double));
+  return columns;
 }
 
 void bind_sample(nb::module_& module) {
@@ -119,10 +109,8 @@ void bind_sample(nb::module_& module) {
       .def_prop_ro(
           "operators", [](const SampleObject& self) { return self.operators; },
           nb::sig("def operators(self) -> tuple[OperatorSample, ...]"), "By number.")
-      .def_prop_ro("table", table_of,
-                   "The same as float64, a row an operator: tuples_in, tuples_out, queued, queue_capacity, cpu_seconds, inside_seconds, "
-                   "waited_seconds, blocked_seconds, state_keys, state_bytes, answered, model, watermark (in ticks; NaN: none), skipped, "
-                   "all untaken ones, and repaired.")
+      .def_prop_ro("columns", columns_of, nb::sig("def columns(self) -> dict[str, bytes]"),
+                   "Every counter of operators by its name, float64, an operator after the other; see kOperatorCounters.")
       .def_prop_ro("thread_count", number<&Sample::thread_count, SampleObject>, "Scheduler threads that aren't suspended.")
       .def_prop_ro("threads_idle", number<&Sample::threads_idle, SampleObject>, "Of these, asleep for want of work.")
       .def_prop_ro("token_wait_seconds", time<&Sample::token_wait_ns, SampleObject>)

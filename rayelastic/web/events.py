@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.loops.region_loop import ADVICE
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
-from rayelastic.runtime.values.status import CheckpointCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rayelastic.policy.regions.actions import AdaptationDecision
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.failure import Failure
-    from rayelastic.runtime.values.status import JobStatus, RegionCounters
+    from rayelastic.runtime.values.region_counters import RegionCounters
+    from rayelastic.runtime.values.status import JobStatus
 
 __all__ = ["ROUTINE", "Event", "EventKind", "event_of", "moved", "state_changes"]
 

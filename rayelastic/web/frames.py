@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rayelastic.graph.spec.ports import operator_of
-from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
+from rayelastic.runtime.values.operator_table import NUMBERS, OperatorTable
 from rayelastic.runtime.values.status import latency_bound
+from rayelastic.runtime.watch.metric_table import OF_OPERATOR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "replica_series"]
 
-# Of an operator, over all PEs that host it: rates in tuples/s; shares 0..1 of the PE where they are highest. The
-# watermark, in seconds since 1970, is the sum of two columns, for float32 is too coarse; -inf: there is none.
+COUNTED = tuple(metric for metric in OF_OPERATOR if metric.page)  # of an operator, summed over all PEs that host it
+SUMMED = tuple(metric.field for metric in COUNTED if metric.field in (NUMBERS.names or ()))
+# Rates in tuples/s; shares 0..1 of the PE where they are highest. The watermark, in seconds since 1970, is the sum of
+# two columns, because float32 is too coarse; -inf: there is none.
 COLUMNS = (
-    "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "queued", "tuples_in", "tuples_out",
-    "errors", "dropped", "state_keys", "state_bytes", "p99", "model", "hosts",
+    *(metric.field for metric in COUNTED),
+    "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "p99", "model", "hosts",
     "watermark", "watermark_rest",
 )  # fmt: skip
 SERIES = (
@@ -36,6 +39,8 @@ SERIES = (
     "to_move", "held",
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
+RATED = ("tuples_in", "tuples_out", "inside_seconds", "waited_seconds", "blocked_seconds", "cpu_seconds")
+SHORTEST = 1e-9  # seconds between two readings
 MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many PEs
 
 
@@ -141,12 +146,10 @@ def _add(
     then = OperatorTable.of(before.operators) if before is not None else None
     rows = all_rows.of(counted.names)
     known = rows >= 0
-    rows, counters = rows[known], counted.numbers[known]
+    rows, value = rows[known], counted.numbers[known]
     seconds = now.seconds - before.seconds if before is not None else 0.0
-    per_second = np.zeros_like(counters)
-    if then is not None and seconds > 0:
-        per_second = ((counters - then.ordered(counted.names)[known]) / seconds).clip(min=0)
-    rate = {name: per_second[:, COUNTERS.index(name)] for name in COUNTERS}
+    was = then.ordered(counted.names)[known] if then is not None and seconds > 0 else value
+    rate = {name: ((value[name] - was[name]) / max(seconds, SHORTEST)).clip(min=0) for name in RATED}
     table[rows, AT["rate_in"]] += rate["tuples_in"]
     table[rows, AT["rate_out"]] += rate["tuples_out"]
     inside, waited = rate["inside_seconds"], rate["waited_seconds"]
@@ -154,18 +157,16 @@ def _add(
     for name, share in shares.items():
         table[rows, AT[name]] = np.maximum(table[rows, AT[name]], share.clip(0, 1))
     table[rows, AT["cost"]] += rate["cpu_seconds"]
-    value = {name: counters[:, COUNTERS.index(name)] for name in COUNTERS}
     fill = np.minimum(1.0, value["queued"] / np.maximum(value["queue_capacity"], 1)) * (value["queue_capacity"] > 0)
     table[rows, AT["fill"]] = np.maximum(table[rows, AT["fill"]], fill)
     table[rows, AT["hosts"]] += 1
-    for name in ("queued", "tuples_in", "tuples_out", "state_keys", "state_bytes"):
+    for name in SUMMED:
         table[rows, AT[name]] += value[name]
     table[rows, AT["model"]] = value["model"]
     earlier = {then.names[row]: fields for row, fields in then.more.items()} if then is not None else {}
     for row, fields in counted.more.items():
         if (place := all_rows.places.get(counted.names[row])) is None:
             continue
-        table[place, AT["errors"]] += fields.get("errors", 0)
         table[place, AT["dropped"]] += sum(fields.get("dropped", {}).values())
         latency, late = fields.get("latency", ()), earlier.get(counted.names[row], {}).get("latency", ())
         if latency != late:
@@ -200,7 +201,7 @@ def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
 
 def _of_pe(before: PESample | None, now: PESample) -> dict[str, Any]:
     seconds = now.seconds - before.seconds if before is not None else 0.0
-    gil = (now.token_wait_seconds - before.token_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
+    gil = (now.gil_wait_seconds - before.gil_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
     return {
         "pe": now.pe,
         "threads": now.threads,

@@ -12,7 +12,7 @@ from rayelastic.errors import ConfigError, ErrorCode, RayelasticError
 from rayelastic.runtime.watch.event_log import tell
 from rayelastic.web.actions import Actions
 from rayelastic.web.events import Event, EventKind
-from rayelastic.web.frames import COLUMNS
+from rayelastic.web.frames import COLUMNS, COUNTED
 from rayelastic.web.sampling import Sampler
 from rayelastic.web.updates import Updates
 
@@ -101,6 +101,7 @@ class Story:
             "started": self.history.started,
             "sources": list(self.history.rows.sources),
             "columns": list(COLUMNS),
+            "counted": [{"name": one.field, "title": one.page, "unit": one.unit.value} for one in COUNTED],
             "series": self.history.series(),
             "events": self.history.events_from(0),
         }

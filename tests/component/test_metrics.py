@@ -86,8 +86,8 @@ def test_every_metric_is_served_with_sane_values(busy: tuple[Job, threading.Even
     assert second['rayelastic_link_credit_used_bytes{link="double->out",pe="pe0",rel_job="stalls"}'] > 0
     assert second['rayelastic_pe_rss_bytes{pe="pe0",rel_job="stalls"}'] > 10e6
     assert second['rayelastic_link_sent_bytes_total{link="double->out",pe="pe0",rel_job="stalls"}'] > 0
-    everything = second['rayelastic_latency_marks_total{le="+Inf",operator="out",pe="pe1",rel_job="stalls"}']
-    within = second['rayelastic_latency_marks_total{le="1.04858",operator="out",pe="pe1",rel_job="stalls"}']
+    everything = second['rayelastic_operator_latency_marks_total{le="+Inf",operator="out",pe="pe1",rel_job="stalls"}']
+    within = second['rayelastic_operator_latency_marks_total{le="1.04858",operator="out",pe="pe1",rel_job="stalls"}']
     assert everything >= within > 0
     shares = [value for labels, value in second.items() if "cost_share" in labels]
     assert all(0 <= share <= 1 for share in shares)

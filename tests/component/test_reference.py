@@ -13,7 +13,7 @@ from rayelastic import cli
 from rayelastic.errors.codes import ErrorCode
 from rayelastic.errors.meanings import MEANINGS
 from rayelastic.reasons import Code
-from tools.reference import PAGES, SETTINGS, filled, raised
+from tools.reference import FILES, PAGES, SETTINGS, filled, raised
 from tools.site import broken_links, not_in_reference, public, undocumented
 
 
@@ -38,11 +38,15 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert list(not_in_reference(tmp_path)) == ["rayelastic.JobConfig"]
 
 
-MADE = ["cli", "configuration", "errors", "metrics", "reasons"]
+TABLES = ("cli", "configuration", "errors", "metrics", "reasons")
+MADE = ["how_to/monitor_and_alert", *(f"reference/{page}" for page in TABLES)]
 
 
 def test_no_other_page_has_such_a_table() -> None:
-    assert sorted(page.stem for page in PAGES.parent.rglob("*.md") if "<!-- made: " in page.read_text()) == MADE
+    pages = [
+        page.relative_to(PAGES).with_suffix("") for page in PAGES.rglob("*.md") if "<!-- made: " in page.read_text()
+    ]
+    assert sorted(map(str, pages)) == MADE
 
 
 @pytest.mark.parametrize("page", MADE)
@@ -53,13 +57,18 @@ def test_tables_are_those_of_the_code(page: str) -> None:
     assert text == filled(text)
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_dashboard_and_the_alert_rules_are_those_of_the_metrics(path: Path) -> None:
+    assert path.read_text() == FILES[path]()
+
+
 def test_every_reason_is_listed() -> None:
-    listed = re.findall(r"^\| `(\w+)` \|", (PAGES / "reasons.md").read_text(), re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \|", (PAGES / "reference/reasons.md").read_text(), re.MULTILINE)
     assert listed == [code.name.lower() for code in Code]
 
 
 def test_every_setting_and_command_stands_there() -> None:
-    settings, commands = ((PAGES / f"{page}.md").read_text() for page in ("configuration", "cli"))
+    settings, commands = ((PAGES / f"reference/{page}.md").read_text() for page in ("configuration", "cli"))
     names = [f"{kind.__name__}({one.name}=)" for kind in SETTINGS for one in dataclasses.fields(kind)]
     assert [name for name in names if settings.count(f"| `{name}` | `") != 1] == []
     assert [name for name in cli.COMMANDS if f"## rayelastic {name}\n" not in commands] == []

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode, RayelasticError, StateError
 from rayelastic.runtime.checkpoint.saving import Taken
-from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
-from rayelastic.runtime.values.status import CheckpointCounters, State
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters, CheckpointRecord
+from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:

@@ -10,13 +10,15 @@ import numpy as np
 
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND
 from rayelastic.graph.spec.ports import LATE
-from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
+from rayelastic.runtime.values.operator_table import NUMBERS, OperatorTable
 from rayelastic.runtime.values.status import BAD_ROW, FAILED, PESample
 from rayelastic.runtime.watch.event_log import tell
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from rayelastic import _native
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementSampling"]
 
-WATERMARK = COUNTERS.index("watermark")
-LOST = 3  # columns of the native table after COUNTERS: tuples dropped, those without a port, lines repaired
+_NOT_NATIVE = ("errors", "channels")  # numbers that the scheduler doesn't count
+_NATIVE = tuple(name for name in NUMBERS.names or () if name not in _NOT_NATIVE)
+_DROPPED = ("skipped", "untaken")  # native counters of dropped tuples
 
 
 class ElementSampling:
@@ -75,21 +78,25 @@ class ElementSampling:
             bad_rows: {source: rows that it dropped because they aren't of its schema}.
             hot_keys: {region: its most frequent key}.
         """
-        counted = np.frombuffer(native.table, dtype=np.float64).reshape(-1, len(COUNTERS) + LOST)
-        mine = counted[self._ids]
-        mine[:, WATERMARK] /= self._ticks
+        counted = {name: np.frombuffer(column) for name, column in native.columns.items()}
+        numbers = np.zeros(len(self._names), NUMBERS)
+        for name in _NATIVE:
+            numbers[name] = counted[name][self._ids]
+        numbers["watermark"] /= self._ticks
+        for name, channels in widths.items():
+            self._set(numbers, name, "channels", channels)
+        if failed is not None:
+            self._set(numbers, failed, "errors", 1)
         more: dict[int, dict[str, Any]] = {}
         for name, marks in latencies.items():
             self._note(more, name, latency=marks)
-        for name, channels in widths.items():
-            self._note(more, name, channels=channels)
-        if failed is not None:
-            self._note(more, failed, errors=1)
-        lossy = {self._names[row] for row in np.flatnonzero(mine[:, len(COUNTERS) :].any(axis=1))}
+        drops = sum(counted[name][self._ids] for name in _DROPPED)
+        lossy = {self._names[row] for row in np.flatnonzero(drops)}
         for name in lossy | {name for name, count in bad_rows.items() if count and name in self._rows}:
-            counters = native.operators[int(self._ids[self._rows[name]])]
-            dropped = _dropped(self._specs.get(name), counters, bad_rows.get(name, 0))
-            self._note(more, name, dropped=dropped, lines_repaired=counters.repaired)
+            number = int(self._ids[self._rows[name]])
+            untaken, skipped = native.operators[number].untaken, int(counted["skipped"][number])
+            dropped = _dropped(self._specs.get(name), untaken, skipped, bad_rows.get(name, 0))
+            self._note(more, name, dropped=dropped)
             if LATE in dropped and name not in self._with_late:
                 self._with_late.add(name)
                 tell(
@@ -104,23 +111,34 @@ class ElementSampling:
             pe=self._pe,
             seconds=seconds,
             threads=native.thread_count,
-            token_wait_seconds=native.token_wait_seconds,
-            operators=OperatorTable(self._names, self._lanes, mine[:, : len(COUNTERS)].copy(), more),
+            gil_wait_seconds=native.token_wait_seconds,
+            operators=OperatorTable(self._names, self._lanes, numbers, more),
             links=links,
             port=port,
             threads_stuck=native.stuck,
             rss_bytes=resident_bytes(),
-            cpu_seconds=native.engine_cpu_seconds + float(counted[:, COUNTERS.index("cpu_seconds")].sum()),
+            cpu_seconds=native.engine_cpu_seconds + float(counted["cpu_seconds"].sum()),
             hot_keys=hot_keys,
         )
+
+    def _set(self, numbers: NDArray[np.void], name: str, field: str, value: int) -> None:
+        if (row := self._rows.get(name)) is not None:
+            numbers[field][row] = value
 
     def _note(self, more: dict[int, dict[str, Any]], name: str, **fields: Any) -> None:
         if (row := self._rows.get(name)) is not None:
             more.setdefault(row, {}).update(fields)
 
 
-def _dropped(spec: OperatorSpec | None, counted: _native.OperatorSample, bad_rows: int) -> dict[str, int]:
-    """Return the numbers of dropped tuples, by reason."""
+def _dropped(spec: OperatorSpec | None, untaken: Sequence[int], skipped: int, bad_rows: int) -> dict[str, int]:
+    """Return the numbers of dropped tuples, by reason.
+
+    Args:
+        spec: The operator.
+        untaken: Tuples of its output ports 1, 2, ... without a consumer, by port.
+        skipped: Tuples on which it failed.
+        bad_rows: Rows that aren't of its schema.
+    """
     ports = [] if spec is None else [port.name for port in spec.outputs[1:]]
-    counts = dict(zip(ports, counted.untaken, strict=False)) | {FAILED: counted.skipped, BAD_ROW: bad_rows}
+    counts = dict(zip(ports, untaken, strict=False)) | {FAILED: skipped, BAD_ROW: bad_rows}
     return {reason: count for reason, count in counts.items() if count}

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.failure import Failure
-from rayelastic.runtime.values.status import CheckpointCounters, JobStatus, PEStatus, State
+from rayelastic.runtime.values.status import JobStatus, PEStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

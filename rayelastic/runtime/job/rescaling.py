@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
     from rayelastic.runtime.values.failure import Failure
+    from rayelastic.runtime.values.region_counters import RegionCounters
     from rayelastic.runtime.values.specs import JobSpec
-    from rayelastic.runtime.values.status import RegionCounters
 
 __all__ = ["Rescaling"]
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.rescaling import Rescaling
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
     from rayelastic.runtime.values.specs import JobSpec
-    from rayelastic.runtime.values.status import CheckpointCounters
 
 __all__ = ["Safety", "settings_of"]
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.values.adaptation import Adaptation
-    from rayelastic.runtime.values.status import PESample, RegionCounters, SinkResult
+    from rayelastic.runtime.values.region_counters import RegionCounters
+    from rayelastic.runtime.values.status import PESample, SinkResult
 
 __all__ = ["JobTelemetry", "Legacy"]
 

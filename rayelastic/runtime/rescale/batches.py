@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.plan.hash_ring import key_ranges
-from rayelastic.runtime.values.status import RegionCounters
+from rayelastic.runtime.values.region_counters import RegionCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan

@@ -22,7 +22,7 @@ from rayelastic.plan.routing import elastic_regions, exits_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, held_along, moving, plan_pe
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
-from rayelastic.runtime.values.status import RegionCounters
+from rayelastic.runtime.values.region_counters import RegionCounters
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec

@@ -1,10 +1,12 @@
-"""The record of one checkpoint or savepoint: an immutable value that crosses processes."""
+"""The checkpoints of a job, counted, and the record of each: immutable values that cross processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["MOST_RECORDS", "CheckpointRecord"]
+from rayelastic.runtime.values.metrics import Alert, Panel, described, metric
+
+__all__ = ["CheckpointCounters", "CheckpointRecord"]
 
 MOST_RECORDS = 20  # kept for a job: the last ones
 
@@ -44,3 +46,70 @@ class CheckpointRecord:
     def is_savepoint(self) -> bool:
         """Whether it is a complete savepoint."""
         return bool(self.place) and not self.problem
+
+
+@described
+@dataclass(frozen=True, slots=True)
+class CheckpointCounters:
+    """The checkpoints of a job, and its restarts from them.
+
+    Args:
+        abandoned_seconds: The duration of aborted ones, in all.
+        last: The number of the last complete one; 0: none yet.
+        seconds: The duration of the last complete one.
+        paused: The part of that for which the longest held sources were held. They are held until their barriers were
+            sent. If `standstill` has a reason, it is until all tuples in flight had been processed and saved.
+        problem: Why there are none, or why the last one was aborted; empty if all is well.
+        standstill: Why all sources are held until their tuples are processed; empty if barriers flow with the records.
+        called_again: Sources that are functions: a restart calls them from their beginning, and skips what they emitted
+            before. They have to emit the same again.
+        recent: The last ones, including aborted ones and savepoints; oldest first.
+    """
+
+    taken: int = metric(
+        "Complete checkpoints.",
+        short="checkpoints",
+        panels=(Panel("Checkpoints: complete, aborted, restored", "complete", "{}"),),
+    )
+    abandoned: int = metric(
+        "Checkpoints that were aborted; the job continued.",
+        short="checkpoints_abandoned",
+        panels=(Panel("Checkpoints: complete, aborted, restored", "aborted", "{}"),),
+        alerts=(
+            Alert(
+                "CheckpointsAbandoned",
+                "checkpoints are aborted again and again",
+                "increase({}[15m]) > 2",
+                "Checkpoints of job {{ $labels.rel_job }} are aborted again and again; "
+                "job.status.checkpoints.problem says why",
+            ),
+        ),
+    )
+    abandoned_seconds: float = 0.0
+    last: int = 0
+    seconds: float = 0.0
+    paused: float = 0.0
+    restarts: int = metric(
+        "Recoveries, from a checkpoint or from the start.",
+        panels=(Panel("Checkpoints: complete, aborted, restored", "recoveries", "{}"),),
+        alerts=(
+            Alert(
+                "Recovered",
+                "the job recovered from a failure",
+                "increase({}[15m]) > 0",
+                "Job {{ $labels.rel_job }} lost a process or node and restored its last checkpoint",
+            ),
+        ),
+    )
+    problem: str = ""
+    standstill: str = ""
+    called_again: tuple[str, ...] = ()
+    recent: tuple[CheckpointRecord, ...] = ()
+
+    def with_record(self, record: CheckpointRecord) -> CheckpointCounters:
+        """Add a record to the last ones.
+
+        >>> CheckpointCounters().with_record(CheckpointRecord(1, 2.0, 0.5)).recent[0].number
+        1
+        """
+        return replace(self, recent=(*self.recent, record)[-MOST_RECORDS:])

@@ -6,7 +6,8 @@ So a job of thousands of operators is read, and sent between processes, in a mil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -16,18 +17,12 @@ from rayelastic.runtime.values.status import OperatorSample
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["COUNTERS", "MODELS", "OperatorTable"]
+__all__ = ["MODELS", "NUMBERS", "OperatorTable"]
 
-# Its columns, by the fields of OperatorSample; `model` is a place in MODELS, NaN a watermark that there isn't.
-COUNTERS = (
-    "tuples_in", "tuples_out", "queued", "queue_capacity", "cpu_seconds", "inside_seconds", "waited_seconds",
-    "blocked_seconds", "state_keys", "state_bytes", "answered_by_python", "model", "watermark",
-)  # fmt: skip
 MODELS = ("manual", "dynamic", "dedicated")
-_NUMBERS: Mapping[str, Callable[[Any], float]] = {  # of fields that aren't numbers
-    "model": MODELS.index,
-    "watermark": lambda seconds: math.nan if seconds is None else seconds,
-}
+_OTHERS = ("name", "lane", "latency", "dropped")  # fields that aren't numbers
+_INTEGERS = frozenset(one.name for one in fields(OperatorSample) if one.type == "int")
+NUMBERS = np.dtype([(one.name, np.float64) for one in fields(OperatorSample) if one.name not in _OTHERS])
 
 
 class OperatorTable(Sequence[OperatorSample]):
@@ -36,11 +31,12 @@ class OperatorTable(Sequence[OperatorSample]):
     Args:
         names: The operators, in topological order.
         lanes: Their execution modes; empty if unknown.
-        numbers: A row per operator with COUNTERS, float64.
-        more: {row: other fields of its sample}, of those that have any: errors, latency, channels, dropped,
-            lines_repaired.
+        numbers: A row per operator with the fields NUMBERS. `model` is an index of MODELS, a missing watermark NaN.
+        more: {row: other fields of its sample}, of those that have any: latency, dropped.
 
-    >>> table = OperatorTable(("a", "b"), ("", "python"), np.arange(26.0).reshape(2, 13) % 13 % 3, {1: {"errors": 1}})
+    >>> numbers = np.zeros(2, NUMBERS)
+    >>> numbers["model"], numbers["errors"] = [0, 2], [0, 1]
+    >>> table = OperatorTable(("a", "b"), ("", "python"), numbers, {})
     >>> len(table), table[1].name, table[1].lane, table[1].model, table[1].errors
     (2, 'b', 'python', 'dedicated', 1)
     >>> table == tuple(table)
@@ -53,7 +49,7 @@ class OperatorTable(Sequence[OperatorSample]):
         self,
         names: tuple[str, ...],
         lanes: tuple[str, ...],
-        numbers: NDArray[np.float64],
+        numbers: NDArray[np.void],
         more: Mapping[int, Mapping[str, Any]],
     ) -> None:
         self.names = names
@@ -66,36 +62,27 @@ class OperatorTable(Sequence[OperatorSample]):
         """Make a table of samples; a table is returned unchanged."""
         if isinstance(samples, OperatorTable):
             return samples
-        rows = [
-            [_NUMBERS[name](getattr(one, name)) if name in _NUMBERS else getattr(one, name) for name in COUNTERS]
-            for one in samples
-        ]
-        numbers = np.array(rows, dtype=np.float64).reshape(-1, len(COUNTERS))
+        numbers = np.zeros(len(samples), NUMBERS)
+        for name in NUMBERS.names or ():
+            numbers[name] = [_number(name, getattr(sample, name)) for sample in samples]
         more = {
-            row: {
-                "errors": sample.errors,
-                "latency": sample.latency,
-                "channels": sample.channels,
-                "dropped": sample.dropped,
-            }
-            | {"lines_repaired": sample.lines_repaired}
+            row: {"latency": sample.latency, "dropped": sample.dropped}
             for row, sample in enumerate(samples)
-            if sample.errors or sample.latency or sample.channels or sample.dropped or sample.lines_repaired
+            if sample.latency or sample.dropped
         }
         return cls(tuple(sample.name for sample in samples), tuple(sample.lane for sample in samples), numbers, more)
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Return one counter of all operators."""
-        return self.numbers[:, COUNTERS.index(name)]
+        return self.numbers[name]
 
-    def ordered(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+    def ordered(self, names: tuple[str, ...]) -> NDArray[np.void]:
         """Return the numbers of other operators, a row each in their order; 0 for missing ones."""
         if self.names == names:
             return self.numbers
         row_of = {name: row for row, name in enumerate(self.names)}
         rows = np.array([row_of.get(name, -1) for name in names], dtype=np.intp)
-        rows_found = np.vstack([self.numbers, np.zeros((1, len(COUNTERS)))])[rows]
-        return np.asarray(rows_found, dtype=np.float64)
+        return np.append(self.numbers, np.zeros(1, NUMBERS))[rows]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -107,11 +94,11 @@ class OperatorTable(Sequence[OperatorSample]):
     def __getitem__(self, at: SupportsIndex | slice) -> OperatorSample | tuple[OperatorSample, ...]:
         rows = range(len(self.names))[at]
         if isinstance(rows, range):
-            return tuple(self._sample(row, self.numbers[row].tolist()) for row in rows)
-        return self._sample(rows, self.numbers[rows].tolist())
+            return tuple(self._samples(rows))
+        return next(self._samples([rows]))
 
     def __iter__(self) -> Iterator[OperatorSample]:
-        return (self._sample(row, numbers) for row, numbers in enumerate(self.numbers.tolist()))
+        return self._samples(range(len(self.names)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence):
@@ -127,29 +114,33 @@ class OperatorTable(Sequence[OperatorSample]):
     def __repr__(self) -> str:
         return repr(tuple(self))
 
-    def _sample(self, row: int, numbers: list[float]) -> OperatorSample:
-        taken, given, queued, capacity, cpu, inside, waited, blocked, keys, size, answered, model, watermark = numbers
-        return OperatorSample(
-            name=self.names[row],
-            model=MODELS[int(model)],
-            tuples_in=int(taken),
-            tuples_out=int(given),
-            queued=int(queued),
-            queue_capacity=int(capacity),
-            cpu_seconds=cpu,
-            inside_seconds=inside,
-            waited_seconds=waited,
-            blocked_seconds=blocked,
-            lane=self.lanes[row],
-            state_keys=int(keys),
-            state_bytes=int(size),
-            answered_by_python=int(answered),
-            watermark=None if math.isnan(watermark) else watermark,
-            **self.more.get(row, {}),
-        )
+    def _samples(self, rows: Sequence[int]) -> Iterator[OperatorSample]:
+        chosen = self.numbers[np.array(rows, dtype=np.intp)]
+        names = NUMBERS.names or ()
+        columns = [_values(name, chosen[name]) for name in names]
+        for row, values in zip(rows, zip(*columns, strict=True), strict=True):
+            numbers = dict(zip(names, values, strict=True))
+            yield OperatorSample(name=self.names[row], lane=self.lanes[row], **numbers, **self.more.get(row, {}))
+
+
+def _number(name: str, value: Any) -> float:
+    """Return a field of a sample as a number."""
+    if name == "model":
+        return MODELS.index(value)
+    return math.nan if value is None else float(value)
+
+
+def _values(name: str, column: NDArray[np.float64]) -> list[Any]:
+    """Return a column of numbers as the values of a field."""
+    values: list[Any] = column.astype(np.int64).tolist() if name in _INTEGERS else column.tolist()
+    if name == "model":
+        return [MODELS[int(number)] for number in values]
+    if name == "watermark":
+        return [None if math.isnan(value) else value for value in values]
+    return values
 
 
 def _table(
     names: tuple[str, ...], lanes: tuple[str, ...], numbers: bytes, more: Mapping[int, Mapping[str, Any]]
 ) -> OperatorTable:
-    return OperatorTable(names, lanes, np.frombuffer(numbers, np.float64).reshape(-1, len(COUNTERS)), more)
+    return OperatorTable(names, lanes, np.frombuffer(numbers, NUMBERS), more)

@@ -8,15 +8,17 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.graph.records.shown import counted
 from rayelastic.policy.element.cpu_budgets import CpuBudget
-from rayelastic.runtime.values.checkpoint_record import MOST_RECORDS, CheckpointRecord
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.hot_key import HotKey
+from rayelastic.runtime.values.metrics import Alert, Kind, Panel, Unit, combined, described, metric
 from rayelastic.runtime.values.outage import Outage
+from rayelastic.runtime.values.region_counters import RegionCounters
 
 
 class State(enum.Enum):
@@ -43,11 +45,19 @@ FAILED = "failed"  # the reason of tuples that on_error="skip" dropped
 BAD_ROW = "bad_row"  # the reason of rows of a file that on_bad_row="skip" dropped
 
 
+def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
+
+
 def latency_bound(bucket: int) -> float:
     """Return the seconds that the latencies of a bucket stay below."""
     return float(1 << bucket) / 1e6
 
 
+@described
 @dataclass(frozen=True, slots=True)
 class OperatorSample:
     """Counters of one operator since its start.
@@ -55,48 +65,119 @@ class OperatorSample:
     Args:
         name: The operator.
         model: Its threading model in force: `manual`, `dynamic` or `dedicated`.
-        tuples_in: Tuples consumed.
-        tuples_out: Tuples submitted.
-        queued: Tuples that wait in its queue now.
-        queue_capacity: Tuples that its queue holds; 0 without a queue.
-        cpu_seconds: CPU time inside its function, without that of operators downstream.
-        inside_seconds: Time that threads were inside its function, whether they ran or waited.
-        waited_seconds: The part of that in which they slept: for an answer from outside, not for a CPU.
-        blocked_seconds: Time that threads were blocked on output.
-        errors: 1 if its function raised, which ends the job; else 0.
         lane: Its execution mode; empty if unknown.
-        state_keys: Keys that it keeps state of.
-        state_bytes: Memory of that state, without what Python values hold.
-        latency: Of a sink, the number of marks by latency. Sources emit a mark ten times a second; entry i counts those
-            below 2^i microseconds that no earlier entry counts, the last one all others. Empty for other operators.
-        channels: Channels in use, of a stage that distributes tuples; 0 for others.
-        answered_by_python: Tuples that its machine code rejected, and that the Python function processed.
-        dropped: {reason: dropped tuples}: an output port without consumer, such as `late`; `failed`, `bad_row`.
-        lines_repaired: Of a text source, lines with invalid UTF-8, whose bytes became U+FFFD.
-        watermark: Progress of its event time, in seconds since 1970: tuples up to then have arrived. Of several
-            processes the least. None: its stream has no event time, or no watermark yet.
     """
 
     name: str
     model: str
-    tuples_in: int
-    tuples_out: int
-    queued: int
-    queue_capacity: int = 0
-    cpu_seconds: float = 0.0
-    inside_seconds: float = 0.0
-    waited_seconds: float = 0.0
-    blocked_seconds: float = 0.0
-    errors: int = 0
+    tuples_in: int = metric(
+        "Tuples received.", top="in", page="tuples received", panels=(Panel("Tuples into operators"),)
+    )
+    tuples_out: int = metric(
+        "Tuples emitted.",
+        page="tuples emitted",
+        panels=(Panel("Tuples out of operators"),),
+        alerts=(
+            Alert(
+                "JobStalled",
+                "no tuple moved for 5 minutes",
+                "sum by (rel_job) (rate({}[5m])) == 0",
+                "Job {{ $labels.rel_job }} has moved no tuple for 5 minutes",
+                "5m",
+            ),
+        ),
+    )
+    queued: int = metric("Tuples in its queue.", kind=Kind.GAUGE, page="tuples in its queue")
+    queue_capacity: int = metric("Tuples that its queue holds; 0 without a queue.", exported=False)
+    cpu_seconds: float = metric(
+        "CPU time inside its function, without that of operators downstream, seconds.", default=0.0, unit=Unit.SECONDS
+    )
+    inside_seconds: float = metric(
+        "Time of threads inside its function, running or waiting, seconds.",
+        default=0.0,
+        unit=Unit.SECONDS,
+        alerts=(
+            Alert(
+                "FallsBehind",
+                "an operator was busy more than 95 % of 10 minutes",
+                "max by (rel_job, operator) (rate({}[5m])) > 0.95",
+                "{{ $labels.operator }} of job {{ $labels.rel_job }} is busy all the time: "
+                "it may not keep up with its input",
+                "10m",
+            ),
+        ),
+    )
+    waited_seconds: float = metric(
+        "Time of threads asleep inside its function, for an answer from outside and not for a CPU, seconds.",
+        default=0.0,
+        unit=Unit.SECONDS,
+    )
+    blocked_seconds: float = metric(
+        "Time of threads blocked on its output, seconds.",
+        default=0.0,
+        unit=Unit.SECONDS,
+        panels=(Panel("Blocked on output"),),
+        alerts=(
+            Alert(
+                "BackPressure",
+                "an operator was blocked on its output more than 80 % of the time",
+                "max by (rel_job, operator) (rate({}[5m])) > 0.8",
+                "{{ $labels.operator }} of job {{ $labels.rel_job }} is blocked on its output most of the time",
+                "10m",
+            ),
+        ),
+    )
+    errors: int = metric(
+        "Calls of its function that raised; the first one ends the job.",
+        top="errors",
+        page="errors",
+        panels=(Panel("Errors", expr="{}"),),
+    )
     lane: str = ""
-    state_keys: int = 0
-    state_bytes: int = 0
-    latency: tuple[int, ...] = ()
-    channels: int = 0
-    answered_by_python: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    lines_repaired: int = 0
-    watermark: float | None = None
+    state_keys: int = metric("Keys with state.", kind=Kind.GAUGE, page="keys with state")
+    state_bytes: int = metric(
+        "Memory of that state, bytes; without the Python objects in it.",
+        kind=Kind.GAUGE,
+        unit=Unit.BYTES,
+        page="state",
+        panels=(Panel("State"),),
+    )
+    latency: tuple[int, ...] = metric(
+        "Of a sink, its latency markers by latency: entry i counts those below 2^i microseconds that no earlier entry "
+        "counts, the last one all others. Each source sends ten a second.",
+        default=(),
+        combine=lambda marks: tuple(map(sum, zip(*marks, strict=True))),
+        exported=False,
+    )
+    channels: int = metric("Channels in use by an elastic or parallel stage; 0 for others.", kind=Kind.GAUGE)
+    answered_by_python: int = metric(
+        "Tuples that its compiled function left to the Python function.", short="tuples_answered_by_python"
+    )
+    dropped: Mapping[str, int] = metric(
+        "Tuples dropped, by reason: an output port without a sink, such as `late`; `failed` (on_error='skip'); "
+        "`bad_row` (on_bad_row='skip').",
+        default=dict,
+        combine=_summed,
+        short="tuples_dropped",
+        more=("reason",),
+        top="dropped",
+        page="tuples dropped",
+        alerts=(
+            Alert(
+                "TuplesDropped",
+                "tuples were dropped: the label `reason` says why",
+                "increase({}[5m]) > 0",
+                "{{ $labels.operator }} of job {{ $labels.rel_job }} drops tuples ({{ $labels.reason }})",
+            ),
+        ),
+    )
+    lines_repaired: int = metric("Lines that a text source read with bytes that aren't UTF-8, which became U+FFFD.")
+    watermark: float | None = metric(
+        "Its watermark, seconds since 1970: tuples up to then have arrived. None without an event time.",
+        default=None,
+        combine=lambda watermarks: min((one for one in watermarks if one is not None), default=None),
+        exported=False,
+    )
 
     def latency_quantile(self, quantile: float) -> float | None:
         """Return the latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
@@ -124,6 +205,7 @@ class OperatorSample:
         return min(1.0, self.queued / self.queue_capacity) if self.queue_capacity else 0.0
 
 
+@described
 @dataclass(frozen=True, slots=True)
 class PESample:
     """The counters of a PE.
@@ -131,27 +213,49 @@ class PESample:
     Args:
         pe: Its id.
         seconds: Seconds since its start.
-        threads: Scheduler threads in force.
-        token_wait_seconds: Time that threads waited for the Python token, summed.
         operators: A sample per operator, in topological order: an OperatorTable, or a tuple.
         links: Counters by link, e.g. `bytes_sent`, `frames_received`, `refused`.
         port: Counters of the data port, e.g. `accepted`, `refused_secret`.
-        threads_stuck: Scheduler threads that stay in user code.
-        rss_bytes: Memory of its process.
-        cpu_seconds: CPU time of its threads, in operators and outside.
         hot_keys: {region: its most frequent key}, of the regions that it routes to.
     """
 
     pe: str
     seconds: float
-    threads: int
-    token_wait_seconds: float
-    operators: Sequence[OperatorSample]
+    threads: int = metric("Scheduler threads in force.", kind=Kind.GAUGE, panels=(Panel("Scheduler threads"),))
+    gil_wait_seconds: float = metric(
+        "Time of threads that waited for the GIL, seconds.",
+        default=0.0,
+        unit=Unit.SECONDS,
+        panels=(Panel("CPU time and waiting for the GIL", "GIL wait {{pe}}"),),
+    )
+    operators: Sequence[OperatorSample] = ()
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
     port: dict[str, int] = field(default_factory=dict)
-    threads_stuck: int = 0
-    rss_bytes: int = 0
-    cpu_seconds: float = 0.0
+    threads_stuck: int = metric(
+        "Scheduler threads that don't return from user code.",
+        kind=Kind.GAUGE,
+        alerts=(
+            Alert(
+                "ThreadStuck",
+                "user code doesn't return",
+                "{} > 0",
+                "A thread of {{ $labels.pe }} (job {{ $labels.rel_job }}) doesn't return from user code",
+                "2m",
+            ),
+        ),
+    )
+    rss_bytes: int = metric(
+        "Memory of its process, bytes; `rel.run` has all PEs in one process.",
+        kind=Kind.GAUGE,
+        unit=Unit.BYTES,
+        panels=(Panel("Memory"),),
+    )
+    cpu_seconds: float = metric(
+        "CPU time of its native threads, in operators and outside, seconds.",
+        default=0.0,
+        unit=Unit.SECONDS,
+        panels=(Panel("CPU time and waiting for the GIL", "CPU {{pe}}"),),
+    )
     hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
 
 
@@ -181,47 +285,6 @@ class PEStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointCounters:
-    """The checkpoints of a job, and its restarts from them.
-
-    Args:
-        taken: Complete ones.
-        abandoned: Aborted ones; the job continued.
-        abandoned_seconds: The duration of those, in all.
-        last: The number of the last complete one; 0: none yet.
-        seconds: The duration of the last complete one.
-        paused: The part of that for which the longest held sources were held. They are held until their barriers were
-            sent. If `standstill` has a reason, it is until all tuples in flight had been processed and saved.
-        restarts: How often the job restored one, or restarted from its beginning.
-        problem: Why there are none, or why the last one was aborted; empty if all is well.
-        standstill: Why all sources are held until their tuples are processed; empty if barriers flow with the records.
-        recent: The last ones, including aborted ones and savepoints; oldest first.
-        called_again: Sources that are functions: a restart calls them from their beginning, and skips what they emitted
-            before. They have to emit the same again.
-    """
-
-    taken: int = 0
-    abandoned: int = 0
-    abandoned_seconds: float = 0.0
-    last: int = 0
-    seconds: float = 0.0
-    paused: float = 0.0
-    restarts: int = 0
-    problem: str = ""
-    standstill: str = ""
-    called_again: tuple[str, ...] = ()
-    recent: tuple[CheckpointRecord, ...] = ()
-
-    def with_record(self, record: CheckpointRecord) -> CheckpointCounters:
-        """Add a record to the last ones.
-
-        >>> CheckpointCounters().with_record(CheckpointRecord(1, 2.0, 0.5)).recent[0].number
-        1
-        """
-        return replace(self, recent=(*self.recent, record)[-MOST_RECORDS:])
-
-
-@dataclass(frozen=True, slots=True)
 class JobStatus:
     """The state of a job and of its PEs.
 
@@ -244,7 +307,7 @@ class JobStatus:
     state: State
     failure: Failure | None = None
     pes: tuple[PEStatus, ...] = ()
-    checkpoints: CheckpointCounters = CheckpointCounters()
+    checkpoints: CheckpointCounters = field(default_factory=CheckpointCounters)
     paused: bool = False
     outage: Outage | None = None
     savepoint: str = ""
@@ -266,55 +329,6 @@ class JobStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionCounters:
-    """The plan changes of one region since the job's start.
-
-    Args:
-        changes: Changes of its replicas, without those that were undone.
-        undone: Changes that failed, and were undone.
-        moved_keys: Keys whose state migrated to another replica.
-        moved_bytes: Bytes of state that migrated to another replica.
-        held_seconds: Time that migrating keys waited, from the first router that held them to the last one that knew
-            their new owner, summed over all batches.
-        longest_hold: The longest that keys waited, in seconds.
-        to_move: Partitions that the current change has yet to migrate, including those in progress; 0: none.
-        held: The ones among them whose keys wait now for their state to arrive.
-    """
-
-    changes: int = 0
-    undone: int = 0
-    moved_keys: int = 0
-    moved_bytes: int = 0
-    held_seconds: float = 0.0
-    longest_hold: float = 0.0
-    to_move: int = 0
-    held: int = 0
-
-    def with_change(self, *, undone: bool = False) -> RegionCounters:
-        """Count a change."""
-        return replace(self, changes=self.changes + (not undone), undone=self.undone + undone)
-
-    def moving(self, to_move: int, held: int) -> RegionCounters:
-        """Set the number of partitions that the current change has yet to migrate, and that are held."""
-        return replace(self, to_move=to_move, held=held)
-
-    def with_move(self, keys: int, size: int, seconds: float) -> RegionCounters:
-        """Count a batch of partitions.
-
-        >>> moved = RegionCounters().with_move(10, 400, 0.5).with_move(5, 200, 0.25)
-        >>> moved.moved_keys, moved.moved_bytes, moved.held_seconds, moved.longest_hold
-        (15, 600, 0.75, 0.5)
-        """
-        return replace(
-            self,
-            moved_keys=self.moved_keys + keys,
-            moved_bytes=self.moved_bytes + size,
-            held_seconds=self.held_seconds + seconds,
-            longest_hold=max(self.longest_hold, seconds),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class JobMetrics:
     """Counters of a whole job.
 
@@ -330,7 +344,7 @@ class JobMetrics:
     seconds: float
     pes: tuple[PESample, ...]
     regions: Mapping[str, RegionCounters] = field(default_factory=dict)
-    checkpoints: CheckpointCounters = CheckpointCounters()
+    checkpoints: CheckpointCounters = field(default_factory=CheckpointCounters)
 
     def dropped(self, reason: str) -> dict[str, int]:
         """Return the number of tuples dropped for a reason, such as `late`, by operator, without zeros."""
@@ -346,35 +360,7 @@ class JobMetrics:
         samples = [sample for pe in self.pes for sample in pe.operators if sample.name == name]
         if not samples:
             raise KeyError(name)
-        return OperatorSample(
-            name=name,
-            model=samples[0].model,
-            tuples_in=sum(sample.tuples_in for sample in samples),
-            tuples_out=sum(sample.tuples_out for sample in samples),
-            queued=sum(sample.queued for sample in samples),
-            queue_capacity=sum(sample.queue_capacity for sample in samples),
-            cpu_seconds=sum(sample.cpu_seconds for sample in samples),
-            inside_seconds=sum(sample.inside_seconds for sample in samples),
-            waited_seconds=sum(sample.waited_seconds for sample in samples),
-            blocked_seconds=sum(sample.blocked_seconds for sample in samples),
-            errors=sum(sample.errors for sample in samples),
-            lane=samples[0].lane,
-            state_keys=sum(sample.state_keys for sample in samples),
-            state_bytes=sum(sample.state_bytes for sample in samples),
-            latency=tuple(map(sum, zip(*(sample.latency for sample in samples), strict=True))),
-            channels=sum(sample.channels for sample in samples),
-            answered_by_python=sum(sample.answered_by_python for sample in samples),
-            dropped=_summed([sample.dropped for sample in samples]),
-            lines_repaired=sum(sample.lines_repaired for sample in samples),
-            watermark=min((sample.watermark for sample in samples if sample.watermark is not None), default=None),
-        )
-
-
-def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return dict(total)
+        return combined(samples)
 
 
 @dataclass(frozen=True, slots=True)

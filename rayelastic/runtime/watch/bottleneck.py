@@ -18,7 +18,7 @@ from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.regions import RegionKind
 from rayelastic.reasons import Code, Reason, sentence
 from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
-from rayelastic.runtime.values.operator_table import COUNTERS, OperatorTable
+from rayelastic.runtime.values.operator_table import OperatorTable
 from rayelastic.runtime.values.region_adaptation import REGIONS
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ TOLD = 0.3  # of a region's tuples: the share from which its most frequent key i
 ALWAYS = 0.9  # share of the time inside its function from which an operator is full
 IDLE = 0.1  # share of the time that a source sleeps from which it has less input than the job can take
 FELT = 0.05  # share of the time blocked on output from which an operator upstream is slower for it
-AT = {name: column for column, name in enumerate(COUNTERS)}
 
 
 class Cause(enum.Enum):
@@ -206,16 +205,17 @@ def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limi
     names = [name for table in tables for name in table.names]
     python = np.array([lane == "python" for table in tables for lane in table.lanes])
     inner = np.array([name in targets for name in names])
-    now = np.vstack([table.numbers for table in tables])
-    gone = now - np.vstack([_before(earlier.get(pe.pe), table) for pe, table in zip(after.pes, tables, strict=True)])
+    now = np.concatenate([table.numbers for table in tables])
+    then = np.concatenate([_before(earlier.get(pe.pe), table) for pe, table in zip(after.pes, tables, strict=True)])
     seconds = np.array(
         [max(pe.seconds - (earlier[pe.pe].seconds if pe.pe in earlier else 0.0), 1e-9) for pe, _ in where]
     )
     inside, cpu, blocked, asleep = (
-        gone[:, AT[name]] / seconds for name in ("inside_seconds", "cpu_seconds", "blocked_seconds", "waited_seconds")
+        (now[name] - then[name]) / seconds
+        for name in ("inside_seconds", "cpu_seconds", "blocked_seconds", "waited_seconds")
     )
-    room = now[:, AT["queue_capacity"]]
-    busy = (inside >= limits.full) | ((room > 0) & (now[:, AT["queued"]] >= limits.full * room))
+    room = now["queue_capacity"]
+    busy = (inside >= limits.full) | ((room > 0) & (now["queued"] >= limits.full * room))
     names_busy = {names[row] for row in np.flatnonzero(busy)}
     wanted = {row for row, name in enumerate(names) if name in names_busy} | {int(blocked.argmax())}
     wanted |= {int(np.where(some, inside, -1.0).argmax()) for some in (inner, ~inner, inner & python)}
@@ -228,11 +228,11 @@ def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limi
             cpu=float(cpu[row]),
             blocked=float(blocked[row]),
             asleep=float(asleep[row]),
-            taken=int(gone[row, AT["tuples_in"]]),
+            taken=int(now["tuples_in"][row] - then["tuples_in"][row]),
         )
 
 
-def _before(pe: PESample | None, now: OperatorTable) -> NDArray[np.float64]:
+def _before(pe: PESample | None, now: OperatorTable) -> NDArray[np.void]:
     """Return the counters of an element at the first reading, in the order of the second."""
     return np.zeros_like(now.numbers) if pe is None else OperatorTable.of(pe.operators).ordered(now.names)
 
@@ -285,7 +285,7 @@ def _token(before: JobMetrics, after: JobMetrics) -> float:
     """Return the seconds per second that threads wait for the GIL, on the PE where they wait most."""
     earlier = {pe.pe: pe for pe in before.pes}
     waits = (
-        (pe.token_wait_seconds - earlier[pe.pe].token_wait_seconds) / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
+        (pe.gil_wait_seconds - earlier[pe.pe].gil_wait_seconds) / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
         for pe in after.pes
         if pe.pe in earlier
     )

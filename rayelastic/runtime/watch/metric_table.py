@@ -1,58 +1,28 @@
-"""Every metric by its name, and its values from a job's counters: the one table for Prometheus, Ray and the docs.
+"""Every metric of a job, and its values: the one table for Prometheus, Ray, `top`, the web UI, the dashboard, the docs.
 
-Must not know the transport. Totals only grow; a metric without "total" in its name is a current value, or one over the
-time between two readings.
+A class of samples declares those that it counts; the others stand here. Must not know the transport. Totals only grow;
+a metric without "total" in its name is a current value, or one over the time between two readings.
 """
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.hot_key import hot_keys_of
-from rayelastic.runtime.values.status import FAILED, RegionCounters, latency_bound
+from rayelastic.runtime.values.metrics import Alert, Kind, Metric, Panel, Scope, Unit, declared
+from rayelastic.runtime.values.region_counters import RegionCounters
+from rayelastic.runtime.values.status import FAILED, OperatorSample, PESample, latency_bound
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+    from rayelastic.runtime.values.status import JobMetrics
 
-__all__ = ["METRICS", "Kind", "Metric", "MetricsReader", "Reading"]
-
-JOB = "rel_job"  # not "job": Prometheus reserves that name for its target, and would rename ours to "exported_job"
-_OPERATOR = (JOB, "pe", "operator")
-_PE = (JOB, "pe")
-_DROPPED = (JOB, "pe", "operator", "reason")
-_LATENCY = (JOB, "pe", "operator", "le")
-_LINK = (JOB, "pe", "link")
-_REGION = (JOB, "region")
-
-
-class Kind(enum.Enum):
-    """The behaviour of a metric."""
-
-    COUNTER = "counter"  # only grows while its job runs
-    GAUGE = "gauge"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric.
-
-    Args:
-        name: Its name in Prometheus; Ray adds `ray_` in front.
-        kind: Counter or gauge.
-        text: Its description, with its unit.
-        labels: The labels of its values.
-    """
-
-    name: str
-    kind: Kind
-    text: str
-    labels: tuple[str, ...]
+__all__ = ["METRICS", "OF_OPERATOR", "Kind", "Metric", "MetricsReader", "Reading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,149 +40,145 @@ class Reading:
     value: float
 
 
-def _counter(name: str, text: str, labels: tuple[str, ...]) -> Metric:
-    return Metric(f"rayelastic_{name}_total", Kind.COUNTER, text, labels)
+OF_OPERATOR = declared(OperatorSample, Scope.OPERATOR)
+_OF_PE = declared(PESample, Scope.PE)
+_OF_REGION = declared(RegionCounters, Scope.REGION)
+_OF_JOB = declared(CheckpointCounters, Scope.JOB)
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...]) -> Metric:
-    return Metric(f"rayelastic_{name}", Kind.GAUGE, text, labels)
+def _link(field: str, text: str, short: str = "", **settings: Any) -> Metric:
+    return Metric(Scope.LINK, field, text, short=short, **settings)
 
 
-_ALL = (
-    _counter("operator_tuples_in", "Tuples received.", _OPERATOR),
-    _counter("operator_tuples_out", "Tuples emitted.", _OPERATOR),
-    _gauge("operator_rate", "Tuples a second received since the previous reading; of a source: emitted.", _OPERATOR),
-    _gauge(
-        "operator_cost_share",
-        "Its share of the CPU time of all operators of its PE since the previous reading, 0 to 1.",
-        _OPERATOR,
+_OF_LINK = (  # `field` is the key of a native counter
+    _link("bytes_sent", "Bytes sent over a link.", "sent_bytes", unit=Unit.BYTES, panels=(Panel("Link bytes"),)),
+    _link("bytes_received", "Bytes received over a link.", "received_bytes", unit=Unit.BYTES),
+    _link("records_sent", "Tuples sent over a link.", "sent_records"),
+    _link("records_received", "Tuples received over a link.", "received_records"),
+    _link(
+        "unconsumed_bytes",
+        "Bytes sent, or received, whose credit isn't returned.",
+        "credit_used_bytes",
+        kind=Kind.GAUGE,
+        unit=Unit.BYTES,
+        panels=(Panel("Link credit in use"),),
     ),
-    _counter("operator_cpu_seconds", "CPU time inside its function, seconds.", _OPERATOR),
-    _counter("operator_inside_seconds", "Time of threads inside its function, running or waiting, seconds.", _OPERATOR),
-    _counter(
-        "operator_waited_seconds",
-        "Time of threads asleep inside its function, seconds.",
-        _OPERATOR,
-    ),
-    _counter("operator_blocked_seconds", "Time of threads blocked on its output, seconds.", _OPERATOR),
-    _gauge("operator_queued", "Tuples in its queue.", _OPERATOR),
-    _gauge("operator_queue_fill", "Share of its queue that is full, 0 to 1; 0 without a queue.", _OPERATOR),
-    _counter(
-        "latency_marks",
-        "Latency markers that took at most `le` seconds from a source to this sink. Each source sends ten a second.",
-        _LATENCY,
-    ),
-    _gauge(
-        "operator_watermark_seconds",
-        "Its watermark, seconds since 1970, of streams with an event time: `time()` minus it is how far it lags.",
-        _OPERATOR,
-    ),
-    _gauge("operator_state_keys", "Keys with state.", _OPERATOR),
-    _gauge("operator_state_bytes", "Memory of that state, bytes; without the Python objects in it.", _OPERATOR),
-    _counter("operator_errors", "Calls of its function that raised; the first one ends the job.", _OPERATOR),
-    _counter(
-        "operator_tuples_answered_by_python",
-        "Tuples that its compiled function left to the Python function.",
-        _OPERATOR,
-    ),
-    _counter(
-        "operator_lines_repaired",
-        "Lines that a text source read with bytes that aren't UTF-8, which became U+FFFD.",
-        _OPERATOR,
-    ),
-    _counter(
-        "operator_tuples_dropped",
-        "Tuples dropped, by reason: an output port without a sink, such as `late`; `failed` (on_error='skip'); "
-        "`bad_row` (on_bad_row='skip').",
-        _DROPPED,
-    ),
-    _gauge("operator_channels", "Channels in use by an elastic or parallel stage; 0 for others.", _OPERATOR),
-    _gauge("pe_threads", "Scheduler threads in force.", _PE),
-    _gauge("pe_threads_stuck", "Scheduler threads that don't return from user code.", _PE),
-    _gauge("pe_operators", "Operators under a threading model.", (*_PE, "model")),
-    _gauge("pe_rss_bytes", "Memory of its process, bytes; `rel.run` has all PEs in one process.", _PE),
-    _counter("pe_cpu_seconds", "CPU time of its native threads, seconds.", _PE),
-    _counter("pe_gil_wait_seconds", "Time of threads that waited for the GIL, seconds.", _PE),
-    _counter("link_sent_bytes", "Bytes sent over a link.", _LINK),
-    _counter("link_received_bytes", "Bytes received over a link.", _LINK),
-    _counter("link_sent_records", "Tuples sent over a link.", _LINK),
-    _counter("link_received_records", "Tuples received over a link.", _LINK),
-    _gauge("link_credit_used_bytes", "Bytes sent, or received, whose credit isn't returned.", _LINK),
-    _counter("link_credit_waits", "Times that its sender had tuples and no credit.", _LINK),
-    _counter("link_blocked_seconds", "Time that its sender waited for credit or for the socket, seconds.", _LINK),
-    _counter("link_retransmits", "TCP segments sent again; 0 within a node.", _LINK),
-    _gauge("region_replicas", "Replicas of a region.", _REGION),
-    _gauge("region_pipelines", "Pipelines of each replica of a region.", _REGION),
-    _counter("region_changes", "Changes of its replicas while the job ran.", _REGION),
-    _counter("region_changes_undone", "Changes of its replicas that failed and were undone.", _REGION),
-    _counter("region_moved_keys", "Keys whose state moved to another replica.", _REGION),
-    _counter("region_moved_bytes", "Bytes of state that moved to another replica.", _REGION),
-    _counter("region_held_seconds", "Time that moving keys waited for their state, seconds.", _REGION),
-    _gauge("region_longest_hold_seconds", "The longest that moving keys have waited so far, seconds.", _REGION),
-    _gauge(
-        "region_hottest_key_share",
-        "Share of its tuples that the most frequent key has, of a sample, 0 to 1; 0: no key has a tenth.",
-        _REGION,
-    ),
-    _gauge("region_partitions_to_move", "Partitions of keys that the change under way has yet to move.", _REGION),
-    _counter("job_checkpoints", "Complete checkpoints.", (JOB,)),
-    _counter("job_checkpoints_abandoned", "Checkpoints that were abandoned; the job continued.", (JOB,)),
-    _counter("job_restarts", "Recoveries, from a checkpoint or from the start.", (JOB,)),
-    _gauge("job_checkpoint_seconds", "Time that the last complete checkpoint took, seconds.", (JOB,)),
-    _gauge("job_checkpoint_paused_seconds", "Of that, time for which sources paused, seconds.", (JOB,)),
-    _gauge("job_checkpoint_bytes", "State that the last complete checkpoint wrote, bytes.", (JOB,)),
-    _gauge(
-        "job_checkpoint_age_seconds",
-        "Time since the last complete checkpoint, or since the start if there is none, seconds.",
-        (JOB,),
-    ),
-    _gauge("job_epoch", "The routing epoch in force.", (JOB,)),
-    _gauge("job_seconds", "Time since the start of the job, seconds.", (JOB,)),
+    _link("credit_waits", "Times that its sender had tuples and no credit."),
+    _link("blocked_seconds", "Time that its sender waited for credit or for the socket, seconds.", unit=Unit.SECONDS),
+    _link("retransmits", "TCP segments sent again; 0 within a node.", panels=(Panel("Link retransmits"),)),
 )
-METRICS = {metric.name: metric for metric in _ALL}
 
-_OF_OPERATOR = {
-    "rayelastic_operator_tuples_in_total": "tuples_in",
-    "rayelastic_operator_tuples_out_total": "tuples_out",
-    "rayelastic_operator_cpu_seconds_total": "cpu_seconds",
-    "rayelastic_operator_inside_seconds_total": "inside_seconds",
-    "rayelastic_operator_waited_seconds_total": "waited_seconds",
-    "rayelastic_operator_blocked_seconds_total": "blocked_seconds",
-    "rayelastic_operator_queued": "queued",
-    "rayelastic_operator_queue_fill": "queue_fill",
-    "rayelastic_operator_state_keys": "state_keys",
-    "rayelastic_operator_state_bytes": "state_bytes",
-    "rayelastic_operator_errors_total": "errors",
-    "rayelastic_operator_tuples_answered_by_python_total": "answered_by_python",
-    "rayelastic_operator_lines_repaired_total": "lines_repaired",
-    "rayelastic_operator_channels": "channels",
-}
-_OF_REGION = {
-    "rayelastic_region_changes_total": "changes",
-    "rayelastic_region_changes_undone_total": "undone",
-    "rayelastic_region_moved_keys_total": "moved_keys",
-    "rayelastic_region_moved_bytes_total": "moved_bytes",
-    "rayelastic_region_held_seconds_total": "held_seconds",
-    "rayelastic_region_longest_hold_seconds": "longest_hold",
-    "rayelastic_region_partitions_to_move": "to_move",
-}
-_OF_PE = {
-    "rayelastic_pe_threads": "threads",
-    "rayelastic_pe_threads_stuck": "threads_stuck",
-    "rayelastic_pe_rss_bytes": "rss_bytes",
-    "rayelastic_pe_cpu_seconds_total": "cpu_seconds",
-    "rayelastic_pe_gil_wait_seconds_total": "token_wait_seconds",
-}
-_OF_LINK = {
-    "rayelastic_link_sent_bytes_total": "bytes_sent",
-    "rayelastic_link_received_bytes_total": "bytes_received",
-    "rayelastic_link_sent_records_total": "records_sent",
-    "rayelastic_link_received_records_total": "records_received",
-    "rayelastic_link_credit_used_bytes": "unconsumed_bytes",
-    "rayelastic_link_credit_waits_total": "credit_waits",
-    "rayelastic_link_blocked_seconds_total": "blocked_seconds",
-    "rayelastic_link_retransmits_total": "retransmits",
-}
+
+def _gauge(scope: Scope, field: str, text: str, *panels: Panel, **settings: Any) -> Metric:
+    return Metric(scope, field, text, Kind.GAUGE, panels=panels, **settings)
+
+
+_QUANTILE = "histogram_quantile({}, sum by (rel_job, operator, le) (rate({{}}[1m])))"
+_RATE = _gauge(Scope.OPERATOR, "rate", "Tuples a second received since the previous reading; of a source: emitted.")
+_COST_SHARE = _gauge(
+    Scope.OPERATOR,
+    "cost_share",
+    "Its share of the CPU time of all operators of its PE since the previous reading, 0 to 1.",
+    Panel("Share of cost"),
+    unit=Unit.SHARE,
+)
+_QUEUE_FILL = _gauge(
+    Scope.OPERATOR,
+    "queue_fill",
+    "Share of its queue that is full, 0 to 1; 0 without a queue.",
+    Panel("Queue fill"),
+    unit=Unit.SHARE,
+)
+_LATENCY = Metric(
+    Scope.OPERATOR,
+    "latency_marks",
+    "Latency markers that took at most `le` seconds from a source to this sink. Each source sends ten a second.",
+    unit=Unit.SECONDS,
+    more=("le",),
+    panels=(
+        Panel("Latency from source to sink", "{{operator}} p50", _QUANTILE.format(0.5)),
+        Panel("Latency from source to sink", "{{operator}} p99", _QUANTILE.format(0.99)),
+    ),
+    alerts=(
+        Alert(
+            "LatencyHigh",
+            "1 % of tuples took more than 10 s",
+            "histogram_quantile(0.99, sum by (rel_job, operator, le) (rate({}[5m]))) > 10",
+            "1 in 100 tuples takes more than 10 s to {{ $labels.operator }} of job {{ $labels.rel_job }}",
+            "5m",
+        ),
+    ),
+)
+_WATERMARK = _gauge(
+    Scope.OPERATOR,
+    "watermark",
+    "Its watermark, seconds since 1970, of streams with an event time: `time()` minus it is how far it lags.",
+    unit=Unit.SECONDS,
+    short="watermark_seconds",
+)
+_MODELS = _gauge(
+    Scope.PE,
+    "operators",
+    "Operators under a threading model.",
+    Panel("Threading models", "{{model}} on {{pe}}"),
+    more=("model",),
+)
+_REPLICAS = _gauge(Scope.REGION, "replicas", "Replicas of a region.", Panel("Replicas"))
+_PIPELINES = _gauge(Scope.REGION, "pipelines", "Pipelines of each replica of a region.", Panel("Pipelines"))
+_HOTTEST_KEY = _gauge(
+    Scope.REGION,
+    "hottest_key_share",
+    "Share of its tuples that the most frequent key has, of a sample, 0 to 1; 0: no key has a tenth.",
+    unit=Unit.SHARE,
+)
+_CHECKPOINT_TIMES = "Checkpoints: time"
+_CHECKPOINT_SECONDS = _gauge(
+    Scope.JOB,
+    "checkpoint_seconds",
+    "Time that the last complete checkpoint took, seconds.",
+    Panel(_CHECKPOINT_TIMES, "the last one took"),
+    unit=Unit.SECONDS,
+)
+_CHECKPOINT_PAUSED = _gauge(
+    Scope.JOB,
+    "checkpoint_paused_seconds",
+    "Of that, time for which sources paused, seconds.",
+    Panel(_CHECKPOINT_TIMES, "sources paused"),
+    unit=Unit.SECONDS,
+)
+_CHECKPOINT_BYTES = _gauge(
+    Scope.JOB,
+    "checkpoint_bytes",
+    "State that the last complete checkpoint wrote, bytes.",
+    Panel("Checkpoints: state written"),
+    unit=Unit.BYTES,
+)
+_CHECKPOINT_AGE = _gauge(
+    Scope.JOB,
+    "checkpoint_age_seconds",
+    "Time since the last complete checkpoint, or since the start if there is none, seconds.",
+    Panel(_CHECKPOINT_TIMES, "since the last one"),
+    unit=Unit.SECONDS,
+    alerts=(
+        Alert(
+            "CheckpointsTooOld",
+            "a failure now would repeat more than 5 minutes of work",
+            "{} > 300",
+            "Job {{ $labels.rel_job }} has had no complete checkpoint for 5 minutes: "
+            "a failure would repeat that much work",
+            "1m",
+        ),
+    ),
+)
+_EPOCH = _gauge(Scope.JOB, "epoch", "The routing epoch in force.", Panel("Routing epoch"))
+_SECONDS = _gauge(Scope.JOB, "seconds", "Time since the start of the job, seconds.", unit=Unit.SECONDS)
+_ALL = (
+    *OF_OPERATOR, _RATE, _COST_SHARE, _QUEUE_FILL, _LATENCY, _WATERMARK,
+    *_OF_PE, _MODELS, *_OF_LINK,
+    _REPLICAS, _PIPELINES, *_OF_REGION, _HOTTEST_KEY,
+    *_OF_JOB, _CHECKPOINT_SECONDS, _CHECKPOINT_PAUSED, _CHECKPOINT_BYTES, _CHECKPOINT_AGE, _EPOCH, _SECONDS,
+)  # fmt: skip
+METRICS = {metric.name: metric for metric in _ALL}
 
 
 class MetricsReader:
@@ -238,32 +204,29 @@ class MetricsReader:
             now: The counters.
             plan: The plan in force, for regions.
         """
-        yield Reading("rayelastic_job_seconds", (now.name,), now.seconds)
+        yield Reading(_SECONDS.name, (now.name,), now.seconds)
         if plan is not None:
-            yield Reading("rayelastic_job_epoch", (now.name,), plan.epoch)
+            yield Reading(_EPOCH.name, (now.name,), plan.epoch)
             hot = hot_keys_of(pe.hot_keys for pe in now.pes)
             for planned in plan.regions:
-                labels = (now.name, planned.region.name)
-                yield Reading("rayelastic_region_replicas", labels, planned.replicas)
-                yield Reading("rayelastic_region_pipelines", labels, len(planned.pipelines))
-                share = hot[planned.region.name].share if planned.region.name in hot else 0.0
-                yield Reading("rayelastic_region_hottest_key_share", labels, share)
-                counters = now.regions.get(planned.region.name, RegionCounters())
-                for name, counter in _OF_REGION.items():
-                    yield Reading(name, labels, getattr(counters, counter))
+                region = planned.region.name
+                labels = (now.name, region)
+                yield Reading(_REPLICAS.name, labels, planned.replicas)
+                yield Reading(_PIPELINES.name, labels, len(planned.pipelines))
+                yield Reading(_HOTTEST_KEY.name, labels, hot[region].share if region in hot else 0.0)
+                yield from _values(_OF_REGION, labels, now.regions.get(region, RegionCounters()))
         yield from _of_checkpoints(now)
         for pe in now.pes:
             yield from self._of_pe(now.name, pe)
         self._before = {pe.pe: pe for pe in now.pes}
 
     def _of_pe(self, job: str, pe: PESample) -> Iterator[Reading]:
-        for name, counter in _OF_PE.items():
-            yield Reading(name, (job, pe.pe), getattr(pe, counter))
+        yield from _values(_OF_PE, (job, pe.pe), pe)
         for model, count in Counter(operator.model for operator in pe.operators).items():
-            yield Reading("rayelastic_pe_operators", (job, pe.pe, model), count)
+            yield Reading(_MODELS.name, (job, pe.pe, model), count)
         for link, counters in pe.links.items():
-            for name, counter in _OF_LINK.items():
-                yield Reading(name, (job, pe.pe, link), counters[counter])
+            for metric in _OF_LINK:
+                yield Reading(metric.name, (job, pe.pe, link), counters[metric.field])
         before = self._before.get(pe.pe)
         seconds = pe.seconds - before.seconds if before is not None else 0.0
         earlier = {operator.name: operator for operator in before.operators} if before is not None else {}
@@ -273,41 +236,47 @@ class MetricsReader:
         cost = sum(costs.values())
         for operator in pe.operators:
             labels = (job, pe.pe, operator.name)
-            for name, counter in _OF_OPERATOR.items():
-                yield Reading(name, labels, getattr(operator, counter))
+            yield from _values(OF_OPERATOR, labels, operator)
+            yield Reading(_QUEUE_FILL.name, labels, operator.queue_fill)
             yield from _latency(labels, operator)
             if operator.watermark is not None:
-                yield Reading("rayelastic_operator_watermark_seconds", labels, operator.watermark)
-            for reason, count in ({FAILED: 0} | dict(operator.dropped)).items():
-                yield Reading("rayelastic_operator_tuples_dropped_total", (*labels, reason), count)
+                yield Reading(_WATERMARK.name, labels, operator.watermark)
             then = earlier.get(operator.name)
             rate = (_moved(operator) - _moved(then)) / seconds if then is not None and seconds > 0 else 0.0
-            yield Reading("rayelastic_operator_rate", labels, rate)
-            yield Reading("rayelastic_operator_cost_share", labels, costs[operator.name] / cost if cost > 0 else 0.0)
+            yield Reading(_RATE.name, labels, rate)
+            yield Reading(_COST_SHARE.name, labels, costs[operator.name] / cost if cost > 0 else 0.0)
+
+
+def _values(metrics: tuple[Metric, ...], labels: tuple[str, ...], sample: object) -> Iterator[Reading]:
+    """Yield the values that a sample declares; of one by reason, each reason, and failures even if there are none."""
+    for metric in metrics:
+        value = getattr(sample, metric.field)
+        if metric.more:
+            for reason, count in ({FAILED: 0} | dict(value)).items():
+                yield Reading(metric.name, (*labels, reason), count)
+        else:
+            yield Reading(metric.name, labels, value)
 
 
 def _of_checkpoints(now: JobMetrics) -> Iterator[Reading]:
     """Yield the readings of checkpoints; of a job without any, only that there are none."""
     counted, labels = now.checkpoints, (now.name,)
     checkpoints = [record for record in counted.recent if not record.place]
-    yield Reading("rayelastic_job_checkpoints_total", labels, counted.taken)
-    yield Reading("rayelastic_job_checkpoints_abandoned_total", labels, counted.abandoned)
-    yield Reading("rayelastic_job_restarts_total", labels, counted.restarts)
+    yield from _values(_OF_JOB, labels, counted)
     if not checkpoints:
         return
-    yield Reading("rayelastic_job_checkpoint_seconds", labels, counted.seconds)
-    yield Reading("rayelastic_job_checkpoint_paused_seconds", labels, counted.paused)
+    yield Reading(_CHECKPOINT_SECONDS.name, labels, counted.seconds)
+    yield Reading(_CHECKPOINT_PAUSED.name, labels, counted.paused)
     last = next((record for record in reversed(checkpoints) if not record.problem), None)
-    yield Reading("rayelastic_job_checkpoint_bytes", labels, last.bytes if last is not None else 0)
-    age = now.seconds - (last.at if last is not None else 0.0)
-    yield Reading("rayelastic_job_checkpoint_age_seconds", labels, age)
+    yield Reading(_CHECKPOINT_BYTES.name, labels, last.bytes if last is not None else 0)
+    yield Reading(_CHECKPOINT_AGE.name, labels, now.seconds - (last.at if last is not None else 0.0))
 
 
 def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator[Reading]:
     """Yield the buckets of a latency, each with all values up to its bound, as in a histogram of Prometheus."""
     bounds = [f"{latency_bound(bucket):g}" for bucket in range(len(operator.latency) - 1)] + ["+Inf"]
     for bound, marks in zip(bounds, accumulate(operator.latency), strict=False):
-        yield Reading("rayelastic_latency_marks_total", (*labels, bound), marks)
+        yield Reading(_LATENCY.name, (*labels, bound), marks)
 
 
 def _moved(operator: OperatorSample) -> int:

@@ -1,9 +1,8 @@
 // Actions: each is asked twice. The server gives a code for the first question; only that code has it done.
 
 import * as server from "./server.js";
-import { element } from "./format.js";
+import { $, element } from "./format.js";
 
-const $ = (id) => document.getElementById(id);
 
 export class Actions {
   constructor(job) {

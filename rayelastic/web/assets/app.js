@@ -1,7 +1,7 @@
 // The web UI: one job, followed live or looked back at. What is chosen goes into the address, behind the #.
 
 import * as server from "./server.js";
-import { bytes, clock, element, rate, seconds, short, startedAt, wall, when } from "./format.js";
+import { $, bytes, clock, element, seconds, short, startedAt, wall, when } from "./format.js";
 import { Actions } from "./actions.js";
 import { Graph } from "./graph.js";
 import { Known } from "./known.js";
@@ -9,11 +9,11 @@ import { Panel } from "./panel.js";
 import { checkpoints, elements, eventTimes, failure, moving, verdict } from "./tables.js";
 import { Timeline } from "./timeline.js";
 
-const $ = (id) => document.getElementById(id);
 const MOST_ROWS = 400; // of the event log that are shown at once
 const MANY = 100; // boxes from which drawing takes so long that it is announced first
 const PAINTED = 30; // milliseconds after which the browser has shown an announcement
 const RATES = ["rate_in", "rate_out", "busy", "waited", "blocked", "cost"]; // columns that an ended job has none of
+/** @type {[string, string, (value: number) => string][]} */
 const NUMBERS = [["throughput", "tuples/s from sources", short], ["p99", "latency p99", seconds], ["threads", "threads", short], ["queues", "scheduler queues", short], ["replicas", "replicas", replicas], ["cpu", "CPUs used", short], ["queued", "queued tuples", short], ["state_bytes", "keyed state", bytes]];
 const LEFT = new Set(["state_bytes"]); // of these, what a job that is over still has; 0 is nothing
 
@@ -67,6 +67,7 @@ async function open(name) {
   page.told = await server.story(name);
   page.at = Object.fromEntries(page.told.columns.map((column, i) => [column, i]));
   page.at.width = page.told.columns.length;
+  panel.counted = page.told.counted;
   startedAt(page.told.started);
   page.events = page.told.events;
   timeline.events = page.events;

@@ -2,6 +2,7 @@
 
 import { bytes, clock, element } from "./format.js";
 
+const { uPlot } = /** @type {any} */ (globalThis); // loaded by the page
 const POWERS = [...Array(50).keys()].map((power) => 2 ** power); // bytes between two lines of a grid
 const HEIGHT = 150, LEAST = 200; // pixels
 const COLOURS = ["--accent", "--waited", "--blocked"];
@@ -10,7 +11,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 
 export class Chart {
   // spec: title, series (names in data), lines (what the title calls them), write (a value as text), steps. drawn: called after each drawing.
-  constructor(place, spec, data, drawn = () => {}) {
+  constructor(place, spec, data, drawn = (_chart) => {}) {
     this.spec = spec;
     this.at = null;
     const names = (spec.lines ?? []).flatMap((name, i) => [i ? ", " : ": ", element("span", { class: `line${i}` }, name)]);

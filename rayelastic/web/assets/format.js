@@ -1,8 +1,23 @@
 // How numbers and names are written, and elements made. Text only ever goes in as text, never as markup.
 
+/**
+ * The element of the page with this id.
+ * @param {string} id
+ * @returns {any}
+ */
+export const $ = (id) => document.getElementById(id);
+
+const THOUSANDS = [{ limit: 1e9, unit: "G" }, { limit: 1e6, unit: "M" }, { limit: 1e3, unit: "k" }];
+const BYTES = [{ limit: 2 ** 30, unit: "GiB" }, { limit: 2 ** 20, unit: "MiB" }, { limit: 2 ** 10, unit: "KiB" }];
+const SPANS = [
+  { limit: 86400, unit: "d", smaller: 3600, name: "h" },
+  { limit: 3600, unit: "h", smaller: 60, name: "min" },
+  { limit: 60, unit: "min", smaller: 1, name: "s" },
+];
+
 export function short(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  for (const [limit, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
+  for (const { limit, unit } of THOUSANDS)
     if (value >= limit) return `${Number((value / limit).toPrecision(3))}${unit}`;
   return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : `${Number(value.toPrecision(3))}`;
 }
@@ -19,7 +34,7 @@ export function seconds(value) {
 }
 
 export function bytes(value) {
-  for (const [limit, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]])
+  for (const { limit, unit } of BYTES)
     if (value >= limit) return `${Number((value / limit).toPrecision(3))} ${unit}`;
   return `${value ?? 0} B`;
 }
@@ -51,9 +66,10 @@ export function when(value) {
 
 // A length of time in two units at most.
 export function span(value) {
-  if (value < 60) return seconds(value);
-  for (const [limit, unit, smaller, name] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]])
-    if (value >= limit) return `${Math.floor(value / limit)} ${unit} ${Math.floor((value % limit) / smaller)} ${name}`;
+  const larger = SPANS.find(({ limit }) => value >= limit);
+  if (!larger) return seconds(value);
+  const { limit, unit, smaller, name } = larger;
+  return `${Math.floor(value / limit)} ${unit} ${Math.floor((value % limit) / smaller)} ${name}`;
 }
 
 // A time since 1970 of the data, in UTC. Numbers that are no times of this age are written as they are.

@@ -79,7 +79,7 @@ export class Graph {
       const value = (name) => table[row * at.width + at[name]];
       sum.in += value("rate_in"); sum.out += value("rate_out"); sum.cost += value("cost"); sum.errors += value("errors"); sum.taken += value("tuples_in"); sum.emitted += value("tuples_out");
       for (const name of ["busy", "waited", "blocked", "fill"]) sum[name] = Math.max(sum[name], value(name));
-      sum.queues += value("model") === 1; sum.dedicated += value("model") === 2;
+      sum.queues += Number(value("model") === 1); sum.dedicated += Number(value("model") === 2);
     }
     return sum;
   }

@@ -1,17 +1,17 @@
 // The panel of an operator or of an event. It shows what the rest of the page shows: now, or the time that is looked back at.
 
 import * as server from "./server.js";
-import { bytes, clock, counted, element, moment, Pairs, percent, rate, seconds, short, wall } from "./format.js";
+import { $, bytes, clock, counted, element, moment, Pairs, percent, rate, seconds, short, wall } from "./format.js";
 import { Chart } from "./chart.js";
 import { watermark } from "./tables.js";
 
-const $ = (id) => document.getElementById(id);
 const CHARTS = [
   { title: "Rate", lines: ["receives", "emits"], series: ["rate_in", "rate_out"], write: rate },
   { title: "Share of time", lines: ["busy", "waits", "blocked on output"], series: ["busy", "waited", "blocked"], write: percent, most: 1 },
   { title: "Queue fill", series: ["fill"], write: percent, most: 1 },
 ];
 const MODELS = ["manual: runs in the thread of the upstream operator", "dynamic: any thread, from a queue", "dedicated: a thread of its own"];
+const WRITTEN = { count: short, seconds, bytes, share: percent }; // the unit of a counter of the table of metrics
 const KEPT = 5; // events of an operator that are listed
 
 export class Panel {
@@ -19,6 +19,8 @@ export class Panel {
   constructor(view, timeline) {
     this.view = view;
     this.timeline = timeline;
+    this.series = null; // of the operator, over time
+    this.counted = []; // metrics of an operator that its panel lists
     this.close();
     new ResizeObserver(() => this.charts?.forEach((chart) => chart.resize())).observe($("panel-body"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -104,9 +106,8 @@ export class Panel {
     return {
       "execution mode": (this.info?.lane ?? this.operator.lane) || "unknown", reason: this.info?.reason || "–", "declared at": this.info?.location || "–", "threading model": MODELS[value("model")],
       "receives, emits": now(`${rate(value("rate_in"))}, ${rate(value("rate_out"))}`), busy: now(percent(value("busy"))), "waits for something outside": now(percent(value("waited"))),
-      "blocked on output": now(percent(value("blocked"))), "share of the CPU cost": now(percent(value("cost"))), queue: now(`${percent(value("fill"))} full, ${counted(value("queued"), "tuple")}`),
-      "tuples received, emitted": `${short(value("tuples_in"))}, ${short(value("tuples_out"))}`, "errors, dropped tuples": `${short(value("errors"))}, ${short(value("dropped"))}`,
-      "keys, state": `${short(value("state_keys"))}, ${bytes(value("state_bytes"))}`, "watermark, UTC": time === null ? "–" : moment(time), "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "PE"),
+      "blocked on output": now(percent(value("blocked"))), "share of the CPU cost": now(percent(value("cost"))), "queue full": now(percent(value("fill"))),
+      ...Object.fromEntries(this.counted.map(({ name, title, unit }) => [title, WRITTEN[unit](value(name))])), "watermark, UTC": time === null ? "–" : moment(time), "latency p99": value("p99") ? seconds(value("p99")) : "–", "runs on": counted(value("hosts"), "PE"),
     };
   }
 

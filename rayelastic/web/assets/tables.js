@@ -1,8 +1,7 @@
 // What is shown below the charts: PEs and links, keys that move, checkpoints, a failure.
 
-import { bytes, clock, counted, element, moment, Pairs, percent, seconds, short, span, when } from "./format.js";
+import { $, bytes, counted, element, moment, Pairs, percent, seconds, short, span, when } from "./format.js";
 
-const $ = (id) => document.getElementById(id);
 const COLUMNS = ["PE or link", "state", "node, process", "encryption", "threads", "stuck", "memory", "waits for the GIL", "sent", "received", "blocked on output"];
 const WORDS = 4; // columns of text, which come first
 

@@ -14,7 +14,7 @@ from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.plan_change import PlanChange, plan_change
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.rescale.performer import AdaptationPerformer
-from rayelastic.runtime.values.status import RegionCounters
+from rayelastic.runtime.values.region_counters import RegionCounters
 from tests.unit.runtime.fake_cluster import FakeCluster
 
 BATCH_BYTES = 200  # of the keys' 700: two batches or so for each replica

@@ -7,7 +7,8 @@ import pytest
 from rayelastic.errors import StateError
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.saving import Taken
-from rayelastic.runtime.values.status import CheckpointCounters, State
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
+from rayelastic.runtime.values.status import State
 
 
 class Taking:

@@ -10,9 +10,9 @@ from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.reasons import Code
 from rayelastic.runtime.loops.region_loop import ADVICE
 from rayelastic.runtime.values.adaptation import Adaptation
-from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters, CheckpointRecord
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation, RegionJournal
-from rayelastic.runtime.values.status import CheckpointCounters, JobStatus, State
+from rayelastic.runtime.values.status import JobStatus, State
 from rayelastic.web.events import Event, EventKind, event_of, state_changes
 
 RUNNING = JobStatus("job", State.RUNNING)

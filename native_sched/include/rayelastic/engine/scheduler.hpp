@@ -6,11 +6,14 @@
 // end (the destructor does it without draining).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -79,6 +82,48 @@ struct OperatorSample {
   std::size_t state_keys = 0;                     // of its store
   std::size_t state_bytes = 0;                    // memory of its store
   std::int64_t watermark = kNoWatermark;          // the last one before the end; kNoWatermark: none yet
+};
+
+// A counter of an operator as readers outside the engine see it. Times are in seconds.
+struct OperatorCounter {
+  const char* name;
+  double (*read)(const OperatorSample& sample);
+};
+
+template <auto kMember>
+double count_in(const OperatorSample& sample) {
+  return static_cast<double>(sample.*kMember);
+}
+template <auto kMember>
+double seconds_in(const OperatorSample& sample) {
+  return static_cast<double>(sample.*kMember) * 1e-9;
+}
+
+// Every counter, once. Readers take them by name (OperatorSample in rayelastic/runtime/values/status.py), so the order doesn't matter.
+inline constexpr std::array kOperatorCounters = {
+    OperatorCounter{"tuples_in", count_in<&OperatorSample::tuples_in>},
+    OperatorCounter{"tuples_out", count_in<&OperatorSample::tuples_out>},
+    OperatorCounter{"queued", count_in<&OperatorSample::queued>},
+    OperatorCounter{"queue_capacity", count_in<&OperatorSample::queue_capacity>},
+    OperatorCounter{"cpu_seconds", seconds_in<&OperatorSample::cpu_ns>},
+    OperatorCounter{"inside_seconds", seconds_in<&OperatorSample::time_ns>},
+    OperatorCounter{"waited_seconds", seconds_in<&OperatorSample::waited_ns>},
+    OperatorCounter{"blocked_seconds", seconds_in<&OperatorSample::blocked_ns>},
+    OperatorCounter{"state_keys", count_in<&OperatorSample::state_keys>},
+    OperatorCounter{"state_bytes", count_in<&OperatorSample::state_bytes>},
+    OperatorCounter{"answered_by_python", count_in<&OperatorSample::answered>},
+    OperatorCounter{"skipped", count_in<&OperatorSample::skipped>},
+    OperatorCounter{"lines_repaired", count_in<&OperatorSample::repaired>},
+    OperatorCounter{"model", count_in<&OperatorSample::model>},
+    // in ticks; NaN: none yet
+    OperatorCounter{"watermark",
+                    [](const OperatorSample& sample) {
+                      return sample.watermark == kNoWatermark ? std::numeric_limits<double>::quiet_NaN() : double(sample.watermark);
+                    }},
+    OperatorCounter{"untaken",
+                    [](const OperatorSample& sample) {
+                      return double(std::accumulate(sample.untaken.begin(), sample.untaken.end(), std::uint64_t{0}));
+                    }},
 };
 
 struct Sample {

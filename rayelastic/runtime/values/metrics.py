@@ -1,0 +1,188 @@
+"""What a metric is, and how a counter of a sample becomes one: a field that `metric` declares.
+
+One line declares a metric: its name, unit, description and where it is shown. Prometheus and Ray, `rayelastic top`, the
+web UI, the Grafana dashboard, the alert rules and the guide's table are made from these lines. Must not know the
+transport.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, TypeVar
+
+__all__ = ["Alert", "Kind", "Metric", "Panel", "Scope", "Unit", "combined", "declared", "described", "metric"]
+
+LABEL = "rel_job"  # not "job": Prometheus reserves that name for its target, and would rename ours to "exported_job"
+_METRIC, _COMBINE = "metric", "combine"  # keys of a field's metadata
+
+Sample = TypeVar("Sample")
+
+
+class Kind(enum.Enum):
+    """The behaviour of a metric."""
+
+    COUNTER = "counter"  # only grows while its job runs
+    GAUGE = "gauge"  # a current value, or one over the time between two readings
+
+
+class Unit(enum.Enum):
+    """The unit of a metric."""
+
+    COUNT = "count"
+    SECONDS = "seconds"
+    BYTES = "bytes"
+    SHARE = "share"  # 0 to 1
+
+
+class Scope(enum.Enum):
+    """What a metric describes; the value has its labels."""
+
+    OPERATOR = (LABEL, "pe", "operator")
+    PE = (LABEL, "pe")
+    LINK = (LABEL, "pe", "link")
+    REGION = (LABEL, "region")
+    JOB = (LABEL,)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel of the Grafana dashboard; metrics with the same title share one.
+
+    Args:
+        title: Its title.
+        legend: What the legend names; empty: the labels of the scope.
+        expr: A PromQL expression, in which `{}` stands for the metric of the chosen jobs. Empty: a counter's rate, or a
+            gauge's value.
+    """
+
+    title: str
+    legend: str = ""
+    expr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert rule.
+
+    Args:
+        name: Its name.
+        when: When it fires, for the guide.
+        expr: A PromQL expression; `{}` stands for the metric.
+        summary: The annotation; labels as in Prometheus' templates.
+        duration: How long the expression holds before it fires; empty: at once.
+    """
+
+    name: str
+    when: str
+    expr: str
+    summary: str
+    duration: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Args:
+        scope: What it describes.
+        field: The attribute, or native counter, with its value.
+        text: Its description, with its unit.
+        kind: Counter or gauge.
+        unit: Its unit.
+        short: Its name behind the scope; empty: `field`.
+        more: Labels besides those of its scope.
+        top: The heading of its column in `rayelastic top`; empty: none.
+        page: Its name in the web UI's panel of an operator; empty: it isn't there.
+        panels: Panels of the dashboard.
+        alerts: Alert rules.
+
+    >>> declaration = Metric(Scope.PE, "cpu_seconds", "CPU time, seconds.", unit=Unit.SECONDS)
+    >>> declaration.name, declaration.labels
+    ('rayelastic_pe_cpu_seconds_total', ('rel_job', 'pe'))
+    """
+
+    scope: Scope
+    field: str
+    text: str
+    kind: Kind = Kind.COUNTER
+    unit: Unit = Unit.COUNT
+    short: str = ""
+    more: tuple[str, ...] = ()
+    top: str = ""
+    page: str = ""
+    panels: tuple[Panel, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in Prometheus; Ray adds `ray_` in front."""
+        total = "_total" if self.kind is Kind.COUNTER else ""
+        return f"rayelastic_{self.scope.name.lower()}_{self.short or self.field}{total}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its values."""
+        return (*self.scope.value, *self.more)
+
+    def of(self, sample: object) -> Any:
+        """Return its value in a sample; of several by reason, their sum."""
+        value = getattr(sample, self.field)
+        return sum(value.values()) if isinstance(value, Mapping) else value
+
+
+def metric(
+    text: str,
+    *,
+    default: Any = 0,
+    combine: Callable[[Sequence[Any]], Any] = sum,
+    exported: bool = True,
+    **settings: Any,
+) -> Any:
+    """Declare a field of a sample as a metric.
+
+    Args:
+        text: Its description, with its unit.
+        default: The field's default; a class such as `dict`: a new one.
+        combine: Combines the values of several PEs.
+        exported: Whether it is a metric; otherwise the field has only a description.
+        settings: As for `Metric`.
+    """
+    settings["text"] = text
+    metadata = {_METRIC: settings, _COMBINE: combine} if exported else {"text": text, _COMBINE: combine}
+    if isinstance(default, type):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def declared(sample: type[Any], scope: Scope) -> tuple[Metric, ...]:
+    """Return the metrics that a class of samples declares."""
+    return tuple(Metric(scope, one.name, **one.metadata[_METRIC]) for one in fields(sample) if _METRIC in one.metadata)
+
+
+def described(sample: type[Sample]) -> type[Sample]:
+    """Complete a class's docstring by the descriptions of the fields that `metric` declared."""
+    texts = {one.name: _text(one) for one in fields(sample) if _COMBINE in one.metadata}  # type: ignore[arg-type]
+    lines = "".join(f"        {name}: {text}\n" for name, text in texts.items())
+    sample.__doc__ = f"{(sample.__doc__ or '').rstrip()}\n{lines}    "
+    return sample
+
+
+def combined(samples: Sequence[Sample]) -> Sample:
+    """Return the sample of several PEs together; a field without a rule has the first one's value."""
+    first = samples[0]
+    return type(first)(
+        **{
+            one.name: one.metadata.get(_COMBINE, _first)([getattr(sample, one.name) for sample in samples])
+            for one in fields(first)  # type: ignore[arg-type]
+        }
+    )
+
+
+def _text(one: Field[Any]) -> str:
+    return str(one.metadata[_METRIC]["text"] if _METRIC in one.metadata else one.metadata["text"])
+
+
+def _first(values: Iterable[Any]) -> Any:
+    return next(iter(values))
