@@ -1,4 +1,7 @@
-"""The connectors: a line in a table for each source and each sink. The runtime makes their operators through it."""
+"""The connectors: the functions that users call, and a line in a table for each source and each sink.
+
+The runtime makes operators of descriptions through the tables, and `rel` takes its names from `__all__`.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,39 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayelastic.connectors.arrow.declaration import ArrowSink, ArrowSource
+from rayelastic.connectors.arrow.declaration import ArrowSink, ArrowSource, arrow, pandas
 from rayelastic.connectors.arrow.reader import TableReader
-from rayelastic.connectors.call.declaration import CallSink
+from rayelastic.connectors.call.declaration import CallSink, call, print
 from rayelastic.connectors.call.writer import call_sink
-from rayelastic.connectors.csv.declaration import CsvSink
+from rayelastic.connectors.csv.declaration import CsvSink, csv, read_csv
 from rayelastic.connectors.csv.form import CsvSource
 from rayelastic.connectors.csv.writer import CsvFormat
 from rayelastic.connectors.files.locations import identities
-from rayelastic.connectors.generate.declaration import CallableSource, GenerateSource, SequenceSource
+from rayelastic.connectors.generate.declaration import (
+    CallableSource,
+    GenerateSource,
+    SequenceSource,
+    callable,
+    generate,
+    sequence,
+)
 from rayelastic.connectors.generate.reader import callable_source, generate_source, sequence_source
-from rayelastic.connectors.json.declaration import JsonSink
+from rayelastic.connectors.json.declaration import JsonSink, json, read_json
 from rayelastic.connectors.json.inference import JsonSource
 from rayelastic.connectors.json.writer import JsonFormat, TextFormat
-from rayelastic.connectors.memory.declaration import CountSink, ListSink, RowsSource
+from rayelastic.connectors.memory.declaration import CountSink, ListSink, RowsSource, list, rows
 from rayelastic.connectors.memory.reader import rows_source
 from rayelastic.connectors.memory.writer import collecting_sink, count_sink
-from rayelastic.connectors.parquet.declaration import ParquetSink
+from rayelastic.connectors.parquet.declaration import ParquetSink, parquet, read_parquet
 from rayelastic.connectors.parquet.growing import GrowingSink
 from rayelastic.connectors.parquet.growing_table import growing_sink
 from rayelastic.connectors.parquet.inference import ParquetSource
 from rayelastic.connectors.parquet.reader import ParquetReader
 from rayelastic.connectors.parquet.writer import ParquetFormat
-from rayelastic.connectors.polled.declaration import PolledSource
+from rayelastic.connectors.polled.declaration import PolledSource, polled
+from rayelastic.connectors.polled.interval import interval
 from rayelastic.connectors.polled.reader import polled_source
-from rayelastic.connectors.postgres.declaration import PostgresSink
+from rayelastic.connectors.postgres.declaration import PostgresSink, postgres
 from rayelastic.connectors.postgres.writer import postgres_sink
 from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.connectors.pushed.reader import pushed_source
@@ -39,7 +50,7 @@ from rayelastic.connectors.row_files import BadRows
 from rayelastic.connectors.row_reader import BadRowReader, RowReader
 from rayelastic.connectors.sink import NewSink, Past, SinkOperator, file_sink
 from rayelastic.connectors.source import BatchReader, SourceOperator, batch_source
-from rayelastic.connectors.text.declaration import TextSink, TextSource
+from rayelastic.connectors.text.declaration import TextSink, TextSource, read_text, text
 from rayelastic.connectors.text.reader import text_source
 from rayelastic.errors import ErrorCode, SinkError, SourceError, StateError
 
@@ -47,7 +58,28 @@ if TYPE_CHECKING:
     from rayelastic import _native
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["READERS", "SINKS", "SOURCES", "sink_operator", "source_operator"]
+__all__ = [  # what users call as `rel.csv(...)`
+    "arrow",
+    "call",
+    "callable",
+    "csv",
+    "generate",
+    "interval",
+    "json",
+    "list",
+    "pandas",
+    "parquet",
+    "polled",
+    "postgres",
+    "print",
+    "read_csv",
+    "read_json",
+    "read_parquet",
+    "read_text",
+    "rows",
+    "sequence",
+    "text",
+]
 
 T = TypeVar("T")
 
